@@ -260,11 +260,7 @@ def _print_violation(number: int, violation: "Violation", replay: str, output: O
 
 
 def _print_verdict(
-    report: "CrashReport",
-    violations: "list[Violation]",
-    output: Output,
-    *,
-    was_interrupted: bool,
+    report: "CrashReport", violations: "list[Violation]", output: Output, *, was_interrupted: bool
 ) -> None:
     output.line()
     more = len(violations) - _VIOLATIONS_SHOWN

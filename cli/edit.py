@@ -82,11 +82,7 @@ def run_delete(options: Namespace, output: Output) -> int:
         before = receipt.seqs[0] - 1
         output.line(f"Still readable with --at {before}.", style="dim")
         output.result(
-            {
-                "file": store.path,
-                "deleted": [frame.id for frame in frames],
-                **receipt.to_dict(),
-            }
+            {"file": store.path, "deleted": [frame.id for frame in frames], **receipt.to_dict()}
         )
     return 0
 

@@ -75,7 +75,6 @@ def run_embed(options: Namespace, output: Output) -> int:
 
 
 def _embedder(options: Namespace) -> Embedder:
-    """Return the embedder that the options name."""
     dtype: VectorType = "i1" if options.int8 else "f4"
     named = [name for name in (*_NEEDED, "key_variable") if getattr(options, name) is not None]
     if options.url is None:

@@ -37,10 +37,7 @@ def run_extract(options: Namespace, output: Output) -> int:
                 steps.stand("reading", at, total)
 
             extraction = store.extract(
-                options.ids or None,
-                where=where_of(options),
-                dry_run=options.dry_run,
-                report=report,
+                options.ids or None, where=where_of(options), dry_run=options.dry_run, report=report
             )
         with output.pages():
             _print(extraction, store.view(), output)

@@ -161,7 +161,6 @@ def _matches(view: View, options: Namespace) -> list[Fact]:
 
 
 def _objects(text: str) -> list[FactObject]:
-    """Return the objects that a word of the command line may mean."""
     objects: list[FactObject] = [Entity(text), text]
     for number in (int, float):
         with contextlib.suppress(ValueError):
@@ -239,7 +238,6 @@ def _print(facts: Sequence[Fact], output: Output, quoting: View | None) -> None:
 
 
 def _print_evidence(evidence: EvidenceText, output: Output) -> None:
-    """Print the text and place of evidence, and any change of it."""
     if evidence.text is None:
         words = "(erased)"
     else:

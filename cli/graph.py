@@ -79,11 +79,7 @@ def run_graph(options: Namespace, output: Output) -> int:
             output.line("There are no results.")
             _hint(view, options, output)
         items: list[JsonValue] = [item.to_dict() for item in page]
-        result: dict[str, JsonValue] = {
-            "basis": view.basis,
-            "entity": options.entity,
-            name: items,
-        }
+        result: dict[str, JsonValue] = {"basis": view.basis, "entity": options.entity, name: items}
         if plot is not None and form is not None and answer:
             write_picture(plot, _drawn(view, options, form))
             output.line(f"drawn: {plot}", style="dim")
@@ -104,7 +100,6 @@ def _drawn(view: View, options: Namespace, form: Form) -> bytes:
 
 
 def _answer(view: View, options: Namespace) -> tuple[str, Sequence[Answer]]:
-    """Return the name of the answer's items, and the items."""
     if options.together:
         if options.predicate is not None or options.direction != "both":
             raise InvalidInput(

@@ -100,7 +100,6 @@ def _newest_first(view: View, step: int = 256) -> Iterator[Event]:
 
 
 def _names(view: View, head: int) -> dict[int, list[str]]:
-    """Return the names of points of the log, by seq: HEAD and the tags."""
     names: dict[int, list[str]] = {head: ["HEAD"]}
     for name, seq in view.tags().items():
         names.setdefault(seq, []).append(f"tag: {name}")
@@ -198,7 +197,6 @@ def _print_version(frame: Frame, view: View, output: Output) -> None:
 
 
 def _states(store: Store, options: Namespace) -> tuple[Basis, Basis]:
-    """Return the two states of a diff, at the given instants for their facts."""
     instants: Sequence[str] = options.valid_at or ()
     if not instants:
         return options.start, options.end

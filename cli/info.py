@@ -92,7 +92,6 @@ def run_head(options: Namespace, output: Output) -> int:
 
 
 def _lines(facts: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
-    """Yield the labels and values of info; labels of parts are indented."""
     sizes = {name: _number(facts, name) for name in facts if name.endswith("_bytes")}
     parts = sizes["ring_bytes"] + sizes["segment_bytes"] + sizes["checkpoint_bytes"]
     yield "file", f"{facts['file']}, created {_time(facts['created'])}"
@@ -125,7 +124,6 @@ def _lines(facts: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
 
 
 def _saved(checkpoints: JsonValue) -> str:
-    """Return the saved indexes with their events, grouped by event."""
     assert isinstance(checkpoints, dict)
     at: dict[JsonValue, list[str]] = {}
     for name, seq in checkpoints.items():

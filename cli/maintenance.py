@@ -24,11 +24,7 @@ def add_verbs(adding: Adding) -> None:
         "verify",
         "recompute every hash and index, and compare",
         run_verify,
-        examples=(
-            "verify",
-            "verify --json | jq .ok",
-            "verify --head 8123:9f3c…",
-        ),
+        examples=("verify", "verify --json | jq .ok", "verify --head 8123:9f3c…"),
     )
     verify.add_argument(
         "--head", metavar="SEQ:ROOT", help="compare with a head that 'cerata head' printed before"
@@ -87,10 +83,7 @@ def run_verify(options: Namespace, output: Output) -> int:
     # Before the file is opened: an unreadable head is a mistake of the command.
     if options.head is not None:
         RememberedHead.parse(options.head)
-    with (
-        reading(options) as store,
-        output.progress("verifying", store.head.seq) as steps,
-    ):
+    with reading(options) as store, output.progress("verifying", store.head.seq) as steps:
         verification = store.verify(steps.stand, against=options.head)
     for problem in verification.log.problems:
         output.paragraph(Text.assemble(("damaged: ", "bold red"), str(problem)), indent=0, lines=4)

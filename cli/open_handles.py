@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cerata.engine.events import JsonValue
+from cerata.engine.plain_value import PlainValue
 
 _PROCESSES: Final = Path("/proc")
 _COMMAND_SIZE: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(PlainValue):
     """A process that has the file open."""
 
     pid: int
@@ -25,9 +25,6 @@ class Holder:
 
     def __str__(self) -> str:
         return f"process {self.pid} ({self.command})"
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {"pid": self.pid, "command": self.command}
 
 
 def holders_of(path: str) -> list[Holder]:

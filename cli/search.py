@@ -52,11 +52,7 @@ def add_verbs(adding: Adding) -> None:
         help="most tokens of the context (1500)",
     )
     recall.add_argument(
-        "--entry-tokens",
-        type=int,
-        default=600,
-        metavar="N",
-        help="most tokens of an entry (600)",
+        "--entry-tokens", type=int, default=600, metavar="N", help="most tokens of an entry (600)"
     )
     recall.add_argument(
         "--format",
@@ -190,7 +186,6 @@ def run_search(options: Namespace, output: Output) -> int:
 
 
 def _print_hit(rank: int, hit: Hit, output: Output) -> None:
-    """Print the source of a hit, and its best span with the matches marked."""
     frame = hit.frame
     closed = "" if frame.active else "  closed"
     details = f"  {hit.score:.3f}{closed}"

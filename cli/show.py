@@ -89,7 +89,6 @@ def run_show(options: Namespace, output: Output) -> int:
 
 
 def _details_of(frame: Frame) -> Iterator[tuple[str, str]]:
-    """Yield the details of a frame besides its source and its text."""
     if not frame.active:
         by = frame.superseded_by
         yield "closed", "deleted" if by is None else f"superseded by #{by}"

@@ -42,9 +42,7 @@ def file_of(options: Namespace, *, default: str | None = None) -> str:
     exception = " (a tour's does not count)" if len(here) < len(names) else ""
     fault = f"There are {len(here)} *.cera files here" if here else "There is no *.cera file here"
     raise NotFound(
-        fault + exception,
-        where=_folder(),
-        remedy="Name a file with -f FILE or $CERATA_FILE.",
+        fault + exception, where=_folder(), remedy="Name a file with -f FILE or $CERATA_FILE."
     )
 
 

@@ -6,45 +6,23 @@ from typing import Final
 import cerata
 
 from . import (
-    access as accesses,
-)
-from . import (
+    access,
     completion,
+    crash_test,
+    edit,
+    embed,
+    extract,
     facts,
     graph,
     history,
+    import_export,
+    info,
     links,
+    maintenance,
+    put,
+    search,
+    show,
     tour,
-)
-from . import (
-    crash_test as crash_testing,
-)
-from . import (
-    edit as changes,
-)
-from . import (
-    embed as embedding,
-)
-from . import (
-    extract as extraction,
-)
-from . import (
-    import_export as exchange,
-)
-from . import (
-    info as upkeep,
-)
-from . import (
-    maintenance as mending,
-)
-from . import (
-    put as writes,
-)
-from . import (
-    search as asking,
-)
-from . import (
-    show as reads,
 )
 from .verb_parser import Adding, Parser, add_common
 
@@ -66,25 +44,15 @@ def parser() -> Parser:
         allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"cerata {cerata.__version__}")
-    top.set_defaults(run=upkeep.run_welcome, jsonl=False)
+    top.set_defaults(run=info.run_welcome, jsonl=False)
     add_common(top, file=None, as_json=False, lock_timeout=30.0, pages=True)
     verbs = top.add_subparsers(title="verbs", metavar="VERB")
     adding: Adding = verbs.add_parser
-    writes.add_verbs(adding)
-    asking.add_verbs(adding)
-    reads.add_verbs(adding)
-    accesses.add_verbs(adding)
-    facts.add_verbs(adding)
-    graph.add_verbs(adding)
-    exchange.add_verbs(adding)
-    extraction.add_verbs(adding)
-    embedding.add_verbs(adding)
-    links.add_verbs(adding)
-    history.add_verbs(adding)
-    changes.add_verbs(adding)
-    upkeep.add_verbs(adding)
-    mending.add_verbs(adding)
-    tour.add_verbs(adding)
-    crash_testing.add_verbs(adding)
-    completion.add_verbs(adding)
+    for add_verbs in (
+        put.add_verbs, search.add_verbs, show.add_verbs, access.add_verbs, facts.add_verbs,
+        graph.add_verbs, import_export.add_verbs, extract.add_verbs, embed.add_verbs,
+        links.add_verbs, history.add_verbs, edit.add_verbs, info.add_verbs, maintenance.add_verbs,
+        tour.add_verbs, crash_test.add_verbs, completion.add_verbs,
+    ):  # fmt: skip
+        add_verbs(adding)
     return top

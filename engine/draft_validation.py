@@ -14,7 +14,7 @@ import msgspec
 import msgspec.inspect
 import numpy as np
 
-from .errors import InvalidInput, value_text
+from .errors import InvalidInput, value_text, wrong_type
 from .events import (
     DEFAULT_SCOPE,
     TOKENS_SUFFIX,
@@ -274,9 +274,7 @@ def check_attachments(draft: Draft) -> None:
         )
     for data in attachments:
         if not isinstance(data, bytes):
-            raise InvalidInput(
-                f"An attachment must be bytes, not {type(data).__name__}", remedy="Pass bytes."
-            )
+            raise wrong_type("An attachment", "bytes", data, "Pass bytes.")
         if len(data) > BLOB_SIZE_MAX:
             raise InvalidInput(
                 f"An attachment of {len(data):,} bytes is over the limit of {BLOB_SIZE_MAX:,}",
@@ -309,7 +307,6 @@ def check_attachments(draft: Draft) -> None:
 
 
 def _embeddings_of(body: EventBody) -> Sequence[Embedding]:
-    """Return the embeddings of a body."""
     if isinstance(body, PutFrame | PutEmbedding):
         # The encoder rejects values of another type.
         return [value for value in body.embeddings if isinstance(value, Embedding)]
@@ -318,7 +315,6 @@ def _embeddings_of(body: EventBody) -> Sequence[Embedding]:
 
 
 def _naming(body: EventBody, embeddings: Sequence[Embedding]) -> list[object]:
-    """Return the values of a body that can name attachments."""
     if isinstance(body, PutFrame | PutEmbedding):
         blob = body.blob if isinstance(body, PutFrame) else None
         return [blob, *(embedding.data for embedding in embeddings)]
@@ -326,7 +322,6 @@ def _naming(body: EventBody, embeddings: Sequence[Embedding]) -> list[object]:
 
 
 def _attachments_in(value: object) -> Iterator[Attachment]:
-    """Yield the attachments that a value names, at any depth."""
     if isinstance(value, Attachment):
         if not isinstance(value.hash, bytes) or not isinstance(value.size, int):
             raise InvalidInput(
@@ -365,9 +360,7 @@ def check_envelope(draft: Draft) -> None:
 def check_integer(value: object, name: str, lowest: int) -> None:
     """Refuse a value unless it is an integer from ``lowest`` on: `InvalidInput`."""
     if not isinstance(value, int) or isinstance(value, bool):
-        raise InvalidInput(
-            f"{name} must be a number, not {type(value).__name__}", remedy="Pass a whole number."
-        )
+        raise wrong_type(name, "a number", value, "Pass a whole number.")
     _check_within(value, name, lowest)
 
 
@@ -419,9 +412,7 @@ def check_scope(scope: Scope) -> None:
 def check_string(value: object, name: str, limit: int) -> None:
     """Refuse a value unless it is a string of at most ``limit`` bytes: `InvalidInput`."""
     if not isinstance(value, str):
-        raise InvalidInput(
-            f"{name} must be a string, not {type(value).__name__}", remedy="Pass a str."
-        )
+        raise wrong_type(name, "a string", value, "Pass a str.")
     try:
         size = len(value.encode())
     except UnicodeEncodeError as error:

@@ -681,7 +681,6 @@ class Event(msgspec.Struct, frozen=True, dict=True):
 
 
 def _attached_sizes(value: object) -> Iterator[int]:
-    """Yield the sizes of the attachments that a body names, at any depth."""
     if isinstance(value, Attachment):
         yield value.size
     elif isinstance(value, msgspec.Struct):

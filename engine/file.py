@@ -230,8 +230,7 @@ class LogFile:
         toc = data[: page.toc_size]
         if footer is None or footer.toc_size != page.toc_size:
             raise Corrupt(
-                "The footer that the header names is damaged",
-                offset=page.data_end - SECTOR_SIZE,
+                "The footer that the header names is damaged", offset=page.data_end - SECTOR_SIZE
             )
         if not toc_is_whole(self.key, footer, toc):
             raise Corrupt("The TOC is damaged", offset=page.toc_offset)

@@ -77,9 +77,7 @@ class HandleLock:
         self.check_open()
         if not self.writable:
             raise ReadOnly(
-                "The log was opened for reading",
-                where=self._path,
-                remedy="Open it with mode='rw'.",
+                "The log was opened for reading", where=self._path, remedy="Open it with mode='rw'."
             )
 
     def abandon(self) -> None:
@@ -241,10 +239,7 @@ class Writing:
             self.__exit__(None, None, None)
 
     def __exit__(
-        self,
-        _: type[BaseException] | None,
-        error: BaseException | None,
-        __: TracebackType | None,
+        self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
     ) -> None:
         try:
             self._lock.end_change(error)

@@ -338,11 +338,7 @@ class Log(Handle):
             OutcomeUnknown: the sync failed; reopen the file and look for the batch.
         """
         prepared = prepare(
-            drafts,
-            self._environment.random_bytes,
-            payloads=payloads,
-            key=key,
-            arguments=arguments,
+            drafts, self._environment.random_bytes, payloads=payloads, key=key, arguments=arguments
         )
         earlier = None
         while earlier is None:
@@ -480,7 +476,6 @@ class Log(Handle):
         return earlier
 
     def _replayed(self, prepared: Prepared, key: str, sees: Sees | None) -> Appended | None:
-        """Return the first result of this idempotency key, if the key was used before."""
         first_use = self._key_use(key, prepared.tenant, sees)
         if first_use is None:
             return None
@@ -700,7 +695,6 @@ class Log(Handle):
         self._spill_mutex = threading.Lock()
 
     def _publish(self) -> None:
-        """Show readers everything that this handle has read."""
         self._show(self._state.snapshot())
 
     def _show_later(self, snapshot: Snapshot) -> None:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from .create import create, sweep_temporaries
 from .environment import Environment
-from .errors import Corrupt, InvalidInput, NotFound, StorageFailed, Unsupported
+from .errors import Corrupt, InvalidInput, NotFound, StorageFailed, Unsupported, wrong_type
 from .file import PAGES_SIZE, LogFile, choose_page, is_whole
 from .format.page import HeaderPage
 from .format.record import sectors
@@ -85,10 +85,7 @@ def path_name(path: str | os.PathLike[str]) -> str:
     """Return a string or path object as a string. Raises `InvalidInput` for an invalid path."""
     name = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(name, str):
-        raise InvalidInput(
-            f"The path must be a string or a path object, not {type(path).__name__}",
-            remedy="Pass the file's name.",
-        )
+        raise wrong_type("The path", "a string or a path object", path, "Pass the file's name.")
     try:
         encoded = os.fsencode(name)
     except UnicodeEncodeError as error:
@@ -261,12 +258,7 @@ def _join(
     alone = file.try_lock(LockName.PRESENCE, exclusive=True)
     if not alone:
         wait_for(
-            file,
-            LockName.PRESENCE,
-            exclusive=False,
-            clock=clock,
-            timeout=lock_timeout,
-            path=path,
+            file, LockName.PRESENCE, exclusive=False, clock=clock, timeout=lock_timeout, path=path
         )
     with held(file, LockName.WRITER, clock=clock, timeout=lock_timeout, path=path):
         pages = file.read_at(0, PAGES_SIZE)

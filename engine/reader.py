@@ -287,13 +287,7 @@ class Reader:
             number += 1
 
     def _row_events(
-        self,
-        segment: Segment,
-        number: int,
-        row: BatchRow,
-        batch_first: int,
-        low: int,
-        stop: int,
+        self, segment: Segment, number: int, row: BatchRow, batch_first: int, low: int, stop: int
     ) -> Iterator[Event]:
         source = segment
         base = segment.own_first(number)
@@ -360,7 +354,6 @@ def _events_in(source: Segment, base: int, batch: Batch, low: int, stop: int) ->
 
 
 def _vector_of(event: WireEvent, key: ColumnKey) -> U8:
-    """Return the vector of an event in the ring. Raises `Corrupt`."""
     for column, data in columns_of(event):
         if column == key:
             return np.frombuffer(data, np.uint8)

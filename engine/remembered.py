@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from .errors import Diverged, InvalidInput
 from .head import Head
 from .integrity import Tree
+from .plain_value import PlainValue
 
 if TYPE_CHECKING:
     from .events import JsonValue
@@ -73,7 +74,7 @@ class RememberedHead:
 
 
 @dataclass(frozen=True, slots=True)
-class HeadCheck:
+class HeadCheck(PlainValue):
     """The comparison of a file with a remembered head.
 
     ``outcome`` is "agrees", "unreadable" if an event up to the head cannot be read, or the kind of
@@ -88,14 +89,8 @@ class HeadCheck:
 
     def to_dict(self) -> "dict[str, JsonValue]":
         """Return the comparison as plain values."""
-        error = self.diverged
-        return {
-            "head": str(self.head),
-            "outcome": self.outcome,
-            "what": None if error is None else error.what,
-            "where": None if error is None else error.where,
-            "remedy": None if error is None else error.remedy,
-        }
+        texts = {name: getattr(self.diverged, name, None) for name in ("what", "where", "remedy")}
+        return {"head": str(self.head), "outcome": self.outcome, **texts}
 
 
 class HeadComparison:

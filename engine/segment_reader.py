@@ -201,7 +201,6 @@ class Segment:
         return [self._read_ahead(at, size) for at, size in places if size == exact_size]
 
     def _places_of(self, own_event: int) -> list[tuple[int, int]]:
-        """Return the offsets and sizes of an event's attachments."""
         events, places = self._attached
         low = bisect.bisect_left(events, own_event)
         high = bisect.bisect_right(events, own_event, low)

@@ -24,6 +24,7 @@ from .format.toc import Ref, SavedProjection, Toc
 from .idempotency import KeyIndex
 from .integrity import Tree, chain_start, chain_through
 from .limits import PAGE_SIZE
+from .plain_value import PlainValue, plain_fields
 from .reader import Reader, leaves_of, wire_event
 from .recovery import RecoveredState, examine, spill_end
 from .remembered import HeadCheck, HeadComparison, RememberedHead
@@ -44,7 +45,7 @@ _PAYLOAD = msgspec.msgpack.Decoder(Payload)
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(PlainValue):
     """A fault, and the file offset of the faulty structure."""
 
     offset: int | None
@@ -53,13 +54,9 @@ class Problem:
     def __str__(self) -> str:
         return self.text if self.offset is None else f"{self.text} (offset {self.offset:,})"
 
-    def to_dict(self) -> "dict[str, JsonValue]":
-        """Return the problem as plain values."""
-        return {"offset": self.offset, "text": self.text}
-
 
 @dataclass(frozen=True, slots=True)
-class LogVerification:
+class LogVerification(PlainValue):
     """The result of a verification of the log.
 
     ``chain`` and ``root`` are recomputed from the events; empty if events are unreadable. The
@@ -93,12 +90,8 @@ class LogVerification:
         return {
             "ok": self.ok,
             "head": self.head_seq,
-            "chain": self.chain.hex(),
-            "root": self.root.hex(),
-            "extents": self.extents,
-            "torn_bytes": self.torn_bytes,
-            "dead_bytes": self.dead_bytes,
-            "problems": [problem.to_dict() for problem in self.problems],
+            **plain_fields(self, ("chain", "root", "extents")),
+            **plain_fields(self, ("torn_bytes", "dead_bytes", "problems")),
         }
 
 
@@ -258,7 +251,6 @@ class _Verifier:
             self._check_columns(log_file, spill.offset, spill.length)
 
     def _check_columns(self, log_file: LogFile, offset: int, length: int) -> None:
-        """Check the columns of a segment or large batch against its attachments."""
         try:
             _ = log_file.segment(offset, length).columns
         except Corrupt as error:
@@ -287,8 +279,7 @@ class _Verifier:
         for ref in self._segments(log_file, toc):
             if ref.first_seq != expected:
                 self._add(
-                    ref.offset,
-                    f"Events {expected:,} to {ref.first_seq - 1:,} are in no segment",
+                    ref.offset, f"Events {expected:,} to {ref.first_seq - 1:,} are in no segment"
                 )
                 self._chain = self._tree = None
             expected = ref.last_seq + 1
@@ -395,7 +386,6 @@ class _Verifier:
 
 
 def _check_payloads(batch: Batch) -> None:
-    """Decode every payload that was not erased. Raises `Corrupt` for the first invalid payload."""
     decode = _PAYLOAD.decode
     for index, wire in enumerate(batch.events):
         if wire.salt is not None:

@@ -50,11 +50,7 @@ class Writer:
     """
 
     def __init__(
-        self,
-        state: LogState,
-        environment: Environment,
-        poison: Poison,
-        report: RecoveryReport,
+        self, state: LogState, environment: Environment, poison: Poison, report: RecoveryReport
     ) -> None:
         self._state = state
         self._environment = environment

@@ -330,7 +330,6 @@ class Store(
         return diff(first, second)
 
     def _tagged(self, name: str) -> int | None:
-        """Return the seq that a tag names, or None. Raises `NotFound` with a similar tag."""
         tags = self.at(self._session.newest_seq()).tags()
         near = difflib.get_close_matches(name, [*tags, "HEAD"], n=1)
         if name not in tags and near:
@@ -416,9 +415,7 @@ class Store(
         return verify(self._log, self._fold, progress, head)
 
     def rebuild(
-        self,
-        projection: str | None = None,
-        progress: Callable[[str, int, int], None] | None = None,
+        self, projection: str | None = None, progress: Callable[[str, int, int], None] | None = None
     ) -> None:
         """Fold a projection again from the log; reads use the old state until the new is complete.
 

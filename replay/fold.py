@@ -217,8 +217,6 @@ class Fold:
         through: int | None,
         read: Callable[[ProjectionType], Result],
     ) -> Result:
-        """Return the result of ``read`` on a built-in projection, as `using` does."""
-
         def read_kind(projection: Projection) -> Result:
             assert isinstance(projection, kind)
             return read(projection)
@@ -336,7 +334,6 @@ class Fold:
 
     @property
     def _end(self) -> int:
-        """The last event of this fold."""
         head = self._log.head.seq
         return head if self._last is None else min(head, self._last)
 
@@ -468,7 +465,6 @@ class Fold:
         return list(taken.values())
 
     def _settle_all(self, taken: Sequence[Projection]) -> None:
-        """Put whole states back."""
         for projection in taken:
             self._settled[projection.name] = projection
 
@@ -509,7 +505,6 @@ class Fold:
         return read_chunk(self._log.file, ref)
 
     def _key(self, name: str) -> str:
-        """Return the key of a projection in the TOC."""
         key = self._keys.get(name)
         if key is None:
             key = self._keys[name] = projection_key(self.registry.make(name))
@@ -625,7 +620,6 @@ class Fold:
         )
 
     def _planned(self, projection: Projection, toc: Toc, *, tail: bool) -> Plan | None:
-        """Return the checkpoint plan of a taken projection."""
         report = self.reports.get(projection.name)
         bad = frozenset[int]() if report is None else report.bad_seqs
         saved = toc.saved(projection_key(projection))

@@ -141,7 +141,6 @@ class StoredVectors(StoredSpace):
             self._take_in(space, rows[~self._has[rows]])
 
     def _take_in(self, space: Space, missing: I64) -> None:
-        """Read rows, and cache them. Raises `Corrupt`."""
         step = max(STEP_NUMBERS // self._key[2], 1)
         for start in range(0, len(missing), step):
             rows = missing[start : start + step]

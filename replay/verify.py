@@ -14,6 +14,7 @@ from cerata.engine.errors import Corrupt, ProjectionFailed
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import LedgerEntry, SavedProjection
 from cerata.engine.log import Log
+from cerata.engine.plain_value import PlainValue, plain_fields
 from cerata.engine.remembered import HeadCheck, RememberedHead
 from cerata.engine.verify import LogVerification, verify_log
 from cerata.projections.core.projection import Projection
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Divergence:
+class Divergence(PlainValue):
     """A difference between a projection and the replay of its events.
 
     The difference exists after ``through`` and not at ``after``. ``seq`` is the first event with
@@ -49,18 +50,9 @@ class Divergence:
             place = f"event {self.seq:,}"
         return f"{self.projection}: {self.text}, from {place} on"
 
-    def to_dict(self) -> "dict[str, JsonValue]":
-        return {
-            "projection": self.projection,
-            "after": self.after,
-            "through": self.through,
-            "seq": self.seq,
-            "text": self.text,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class Verification(PlainValue):
     """The result of a verification.
 
     ``digests`` are those of a full replay, by projection; ``divergences`` has the first of each
@@ -93,18 +85,12 @@ class Verification:
             "ok": self.ok,
             "log": self.log.to_dict(),
             "digests": {name: digest.hex() for name, digest in sorted(self.digests.items())},
-            "diverging": list(self.diverging),
-            "divergences": [divergence.to_dict() for divergence in self.divergences],
-            "notes": list(self.notes),
-            "against": None if self.against is None else self.against.to_dict(),
+            **plain_fields(self, ("diverging", "divergences", "notes", "against")),
         }
 
 
 def verify(
-    log: Log,
-    fold: Fold,
-    progress: Progress | None = None,
-    against: RememberedHead | None = None,
+    log: Log, fold: Fold, progress: Progress | None = None, against: RememberedHead | None = None
 ) -> Verification:
     """Verify the log and its projections. Cost: two passes over all events."""
     verified = verify_log(log, progress, against)
@@ -130,8 +116,6 @@ def verify(
 
 @dataclass
 class _Check:
-    """A projection under verification."""
-
     name: str
     replayed: Projection
     saved: SavedProjection
@@ -189,7 +173,6 @@ class _Replaying:
             self.notes.append(str(error))
 
     def _compare(self, check: _Check, seq: int) -> None:
-        """Compare the saved states of a projection at ``seq`` with the replay."""
         digest = check.replayed.digest()
         sound = check.sound
         for entry in check.ledger:

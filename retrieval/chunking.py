@@ -81,10 +81,7 @@ class _Piece(NamedTuple):
 
 
 def split_passages(
-    text: str,
-    stretches: Iterable[Stretch] | None = None,
-    *,
-    counter: Tokenizer | None = None,
+    text: str, stretches: Iterable[Stretch] | None = None, *, counter: Tokenizer | None = None
 ) -> list[Passage]:
     r"""Cut a text into passages; the default stretches are the sections of Markdown.
 

@@ -1,5 +1,6 @@
 """The public face: what is exported is listed, sorted, documented, and quick to import."""
 
+import ast
 import importlib
 import inspect
 import pkgutil
@@ -48,6 +49,18 @@ def test_exports_are_sorted_and_unique(module: ModuleType) -> None:
     """A sorted list shows a missing or doubled name in review."""
     names = exported(module)
     assert names == sorted(set(names), key=rank)
+
+
+def test_type_checkers_see_the_same_names_from_the_same_modules(checkout: Path) -> None:
+    """A name that the stub lacks is an error only in a user's editor."""
+    stub = ast.parse((checkout / "cerata" / "__init__.pyi").read_text(encoding="utf-8"))
+    homes = {
+        "open" if alias.name == "open_store" else alias.name: node.module
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert homes == vars(cerata)["_HOME_OF"]
 
 
 @pytest.mark.parametrize("module", packages(), ids=lambda module: module.__name__)

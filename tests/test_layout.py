@@ -17,7 +17,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 FRONT_DOOR = ROOT / "cerata"
-FRONT_FILES = ["cerata/__init__.py", "cerata/__main__.py", "cerata/py.typed"]
+FRONT_FILES = [
+    "cerata/__init__.py",
+    "cerata/__init__.pyi",
+    "cerata/__main__.py",
+    "cerata/py.typed",
+]
 OTHER_FOLDERS = {"cerata", "tests", "benchmarks", "examples", "tools", "build", "dist", "docs"}
 SHIPPED_BESIDES_CODE = {"docs"}
 
@@ -102,7 +107,7 @@ def test_type_checkers_are_given_every_room() -> None:
     assert sorted(tool["mypy"]["files"]) == sorted(["cerata", "tests", *code])
     assert sorted(tool["pyright"]["include"]) == sorted(
         [
-            "cerata/__init__.py",
+            "cerata/__init__.pyi",
             "cerata/__main__.py",
             *(f"cerata/{room}" for room in rooms()),
             "tests",

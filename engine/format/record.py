@@ -84,12 +84,7 @@ class RecordPrefix(msgspec.Struct, frozen=True, gc=False):
 
 
 def encode_record(
-    key: bytes,
-    offset: int,
-    first_seq: int,
-    incarnation: int,
-    prefix: RecordPrefix,
-    content: bytes,
+    key: bytes, offset: int, first_seq: int, incarnation: int, prefix: RecordPrefix, content: bytes
 ) -> tuple[bytes, bytes]:
     """Return (the record in whole sectors, its body check) for a place in the file."""
     body = _PREFIX.pack(prefix.durable_through, prefix.flags, prefix.count, prefix.link) + content

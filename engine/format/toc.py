@@ -206,11 +206,7 @@ class Toc(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_page(
-        cls,
-        page: HeaderPage,
-        chain: bytes,
-        tree: Tree | None = None,
-        segments: Sequence[Ref] = (),
+        cls, page: HeaderPage, chain: bytes, tree: Tree | None = None, segments: Sequence[Ref] = ()
     ) -> "Toc":
         """Return the TOC that fits a header page, over these segments in seq order.
 
@@ -355,7 +351,6 @@ _Value = TypeVar("_Value")
 
 
 def _converted(value: object, kind: type[_Value], part: str, offset: int) -> _Value:
-    """Return a decoded value as ``kind``, within its limits. Raises `Corrupt`."""
     try:
         return msgspec.convert(value, kind, builtin_types=(bytes,))
     except (msgspec.ValidationError, RecursionError) as error:

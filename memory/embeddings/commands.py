@@ -12,8 +12,9 @@ from typing import Final
 import numpy as np
 
 from cerata.engine.errors import Conflict, InvalidInput
-from cerata.engine.events import JsonValue, PutFrame
+from cerata.engine.events import PutFrame
 from cerata.engine.limits import BATCH_EVENTS_MAX
+from cerata.engine.plain_value import PlainValue
 from cerata.projections.frames.filters import Filter
 from cerata.retrieval.embedders.embedder import Embedder, Progress, check_batch
 
@@ -29,7 +30,7 @@ BATCH_FRAMES: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddedFrames:
+class EmbeddedFrames(PlainValue):
     """The result of `Store.embed_missing`.
 
     - ``frames`` counts the frames that got a vector.
@@ -43,15 +44,6 @@ class EmbeddedFrames:
     passed: int
     tokens: "EmbeddedFrames | None" = None
     """The same for token vectors, if the embedder computes them."""
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "space": self.space,
-            "frames": self.frames,
-            "asked": self.asked,
-            "passed": self.passed,
-            "tokens": None if self.tokens is None else self.tokens.to_dict(),
-        }
 
 
 class EmbeddingCommands(Writer):
@@ -86,8 +78,7 @@ class EmbeddingCommands(Writer):
         """
         if self._session.embedder is None:
             raise InvalidInput(
-                "The store was opened without an embedder",
-                remedy="Open it with embedder=….",
+                "The store was opened without an embedder", remedy="Open it with embedder=…."
             )
         if self._session.in_transaction:
             raise InvalidInput(
@@ -121,7 +112,6 @@ class EmbeddingCommands(Writer):
         return replace(embedded, tokens=tokens[0]) if tokens else embedded
 
     def _embed(self, frames: Sequence[int], vectors: TextVectors, where: Filter | None) -> int:
-        """Write vectors for the frames that still lack one, and return their count."""
         for _ in range(_TRIES):
             snapshot = self._snapshot()
             lacking = dict(_unembedded(snapshot, where, vectors.space, frames)) if frames else {}

@@ -25,10 +25,7 @@ class BulkFactCommands(Writer):
     # --- lines -----------------------------------------------------------------------------------
 
     def import_facts(
-        self,
-        lines: Iterable[str | bytes],
-        *,
-        progress: "Progress | None" = None,
+        self, lines: Iterable[str | bytes], *, progress: "Progress | None" = None
     ) -> "ImportedFacts":
         """Write the facts and entities in lines of `export_facts` (docs/facts.md).
 

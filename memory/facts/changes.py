@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from cerata.engine.events import JsonValue
+from cerata.engine.plain_value import PlainValue
 from cerata.projections.facts.reader import FactsAt
 from cerata.projections.facts.validity import FactSpan
 
@@ -19,13 +19,15 @@ from ..values.facts import Fact
 
 
 @dataclass(frozen=True, slots=True)
-class FactChange:
+class FactChange(PlainValue):
     """The change of a fact between two states.
 
     - An added fact has no ``old``, a removed fact no ``new``.
     - If both are set, they are the same fact with another end, other names of entities, or another
       confidence, source or evidence.
     """
+
+    _plain = ("kind", "old", "new")
 
     old: Fact | None
     new: Fact | None
@@ -47,13 +49,6 @@ class FactChange:
             return f"~ #{self.old.id} {self.old}, {self.old.valid} → {self.new}, {self.new.valid}"
         sign = "+" if self.old is None else "-"
         return f"{sign} #{self.fact.id} {self.fact}, {self.fact.valid}"
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "kind": self.kind,
-            "old": None if self.old is None else self.old.to_dict(),
-            "new": None if self.new is None else self.new.to_dict(),
-        }
 
 
 def fact_changes(a: Snapshot, b: Snapshot) -> tuple[FactChange, ...]:

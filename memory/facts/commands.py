@@ -23,13 +23,7 @@ from cerata.engine.events import (
 
 from ..batch.writer import Writer
 from ..values.arguments import full_scope, listed
-from ..values.facts import (
-    OPEN,
-    FactId,
-    FactObject,
-    checked_name,
-    fact_id,
-)
+from ..values.facts import OPEN, FactId, FactObject, checked_name, fact_id
 from ..values.frames import Receipt
 from .drafts import Assertion, EvidenceLike, assertion_draft, triple
 from .evidence import quoted
@@ -203,20 +197,13 @@ class FactCommands(Writer):
         draft = assertion_draft(corrected, scope, self._session.log.environment.now_us())
         draft = quoted(self._snapshot, draft)
         return self._session.write(
-            [
-                Draft(RetractFact(fact=number), scope),
-                Draft(draft.body, scope, causation=-place),
-            ]
+            [Draft(RetractFact(fact=number), scope), Draft(draft.body, scope, causation=-place)]
         )
 
     # --- predicates and entities -----------------------------------------------------------------
 
     def declare_predicate(
-        self,
-        predicate: str,
-        *,
-        functional: bool,
-        scope: Mapping[str, ScopeValue] | None = None,
+        self, predicate: str, *, functional: bool, scope: Mapping[str, ScopeValue] | None = None
     ) -> Receipt:
         """Declare whether a subject has a single value of a predicate at a time. Durable on return.
 

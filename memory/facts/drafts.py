@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, wrong_type
 from cerata.engine.events import AssertFact, Draft, Evidence, Scope
 from cerata.projections.columnar.intervals import BEGINNING
 from cerata.projections.columnar.times import to_datetime, to_microseconds
@@ -72,14 +72,10 @@ def assertion_draft(assertion: Assertion, scope: Scope, now_us: int) -> Draft:
         )
     confidence: object = assertion.confidence
     if isinstance(confidence, bool) or not isinstance(confidence, int | float):
-        raise InvalidInput(
-            f"confidence must be a number, not {type(confidence).__name__}",
-            remedy="Pass a number from 0 to 1.",
-        )
+        raise wrong_type("confidence", "a number", confidence, "Pass a number from 0 to 1.")
     if not 0 <= confidence <= 1:
         raise InvalidInput(
-            f"confidence must be from 0 to 1, not {confidence}",
-            remedy="Pass a number from 0 to 1.",
+            f"confidence must be from 0 to 1, not {confidence}", remedy="Pass a number from 0 to 1."
         )
     body = AssertFact(
         subject=checked_name("The subject", assertion.subject),
@@ -115,7 +111,6 @@ def _time(name: str, time: datetime | str | None, if_open: int | None) -> int | 
 
 
 def _evidence(place: EvidenceLike) -> Evidence:
-    """Return a place in which a fact was read, as stored. Raises `InvalidInput`."""
     if isinstance(place, FactEvidence):
         start, end = place.start, place.end
         frame = place.frame

@@ -174,7 +174,6 @@ class _Said(NamedTuple):
 
 
 def _read(sentence: str) -> _Said | None:
-    """Return the fact in a sentence that has one of the forms, else None."""
     if sentence.rstrip().endswith("?"):
         return None
     for form, predicate in _PATTERNS:

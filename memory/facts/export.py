@@ -236,7 +236,6 @@ def hash_of(body: PutFrame) -> bytes:
 
 
 def _said(scope: Scope) -> dict[str, ScopeValue] | UnsetType:
-    """Return a scope as a line's field; unset for the default scope."""
     return UNSET if scope == DEFAULT_SCOPE else dict(scope)
 
 

@@ -16,6 +16,7 @@ from cerata.engine.codec import encode_payloads, tenant_of
 from cerata.engine.errors import ExtractorFailed, InvalidInput
 from cerata.engine.events import Draft, ExtractFacts, JsonValue, Scope
 from cerata.engine.limits import BATCH_EVENTS_MAX, NAME_SIZE_MAX
+from cerata.engine.plain_value import PlainValue, plain_fields
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.frames.filters import Filter
 
@@ -82,7 +83,7 @@ class Extractor(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Extracted:
+class Extracted(PlainValue):
     """The facts that an extractor found in a frame.
 
     - ``facts`` are the ids of the facts, in order of ``candidates``; a fact known before has the id
@@ -102,12 +103,9 @@ class Extracted:
             "frame": self.frame,
             "candidates": [
                 {
-                    "subject": candidate.subject,
-                    "predicate": candidate.predicate,
+                    **plain_fields(candidate, ("subject", "predicate")),
                     "object": plain_object(candidate.object),
-                    "start": candidate.start,
-                    "end": candidate.end,
-                    "confidence": candidate.confidence,
+                    **plain_fields(candidate, ("start", "end", "confidence")),
                 }
                 for candidate in self.candidates
             ],
@@ -117,7 +115,7 @@ class Extracted:
 
 
 @dataclass(frozen=True, slots=True)
-class Extraction:
+class Extraction(PlainValue):
     """The facts that an extractor found in many frames, in order of the frames' ids."""
 
     extractor: str
@@ -132,13 +130,10 @@ class Extraction:
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
-            "extractor": self.extractor,
-            "version": self.version,
+            **plain_fields(self, ("extractor", "version")),
             "read": sum(frame.added for frame in self.frames),
             "known": 0 if self.dry_run else sum(not frame.added for frame in self.frames),
-            "found": self.found,
-            "dry_run": self.dry_run,
-            "frames": [frame.to_dict() for frame in self.frames],
+            **plain_fields(self, ("found", "dry_run", "frames")),
         }
 
 
@@ -215,7 +210,6 @@ def _checked(attribute: str, value: object) -> str:
 
 
 def _planned(session: WriteSession, frame: Frame, extractor: Extractor) -> Extracted:
-    """Return the facts that a run would record."""
     candidates = _candidates(extractor, frame)
     # Build the drafts, so that a dry run raises the same errors as a run.
     for _ in _drafts(extractor, frame, candidates, tuple(frame.scope.items()), session):
@@ -317,7 +311,6 @@ def _storable(draft: Draft) -> Draft:
 
 
 def _candidates(extractor: Extractor, frame: Frame) -> tuple[Candidate, ...]:
-    """Return the candidates in a frame. Raises `ExtractorFailed`."""
     try:
         candidates = tuple(islice(extractor.extract(frame.text), FOUND_MAX + 1))
     except MemoryError:

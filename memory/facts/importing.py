@@ -22,7 +22,6 @@ from cerata.engine.events import (
     Draft,
     EventBody,
     ImportBatch,
-    JsonValue,
     MergeEntities,
     PutEntity,
     PutPredicate,
@@ -32,6 +31,7 @@ from cerata.engine.events import (
     SplitEntity,
 )
 from cerata.engine.integrity import hash_bytes
+from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.scopes import scope_text, tenant_in, tenant_key
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 
@@ -70,7 +70,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class ImportedFacts:
+class ImportedFacts(PlainValue):
     """The result of an import.
 
     - ``added`` counts the lines that this import wrote.
@@ -84,19 +84,9 @@ class ImportedFacts:
     missing: int
     head: int
 
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "added": self.added,
-            "known": self.known,
-            "missing": self.missing,
-            "head": self.head,
-        }
-
 
 def import_facts(
-    session: WriteSession,
-    lines: Iterable[str | bytes],
-    progress: Progress | None = None,
+    session: WriteSession, lines: Iterable[str | bytes], progress: Progress | None = None
 ) -> ImportedFacts:
     """Write the events of lines. A batch is durable before the next.
 
@@ -157,7 +147,6 @@ def _each(lines: Iterable[str | bytes]) -> Iterator[bytes]:
 
 @contextmanager
 def _naming(number: int) -> Generator[None]:
-    """Add the number of a line to ``where`` of an error."""
     try:
         yield
     except (Conflict, InvalidInput, NotFound, Unsupported) as error:
@@ -242,7 +231,6 @@ class _Import:
         self.known += len(batch) - added
 
     def _call(self, lines: Sequence[_Numbered], seqs: Sequence[int]) -> None:
-        """Record the ids of lines in this memory."""
         for numbered, seq in zip(lines, seqs, strict=True):
             if isinstance(numbered.line, FactLine | RetractionLine):
                 self._ids[numbered.line.id] = seq
@@ -321,7 +309,6 @@ class _Import:
         return full_scope(None if line.scope is UNSET else line.scope, self._scope)
 
     def _draft(self, line: SaidLine, snapshot: Snapshot) -> Draft:
-        """Return the event of a line. Raises `InvalidInput`."""
         scope = self._scope_of(line)
         if isinstance(line, FactLine):
             return self._fact(line, scope, snapshot)
@@ -426,13 +413,11 @@ def _key(chain: bytes) -> str:
 
 
 def _holds(line: MergeLine, scope: Scope, snapshot: Snapshot) -> bool:
-    """Return whether the merge of a line holds already."""
     facts = snapshot.facts_at
     return facts.facts.merged_into(tenant_in(scope), line.entity, facts.n) == line.into
 
 
 def _start(valid: PeriodPart) -> datetime | str | None:
-    """Return ``valid_from`` for the assertion of a line; a null start is open."""
     if valid.start is UNSET:
         return None
     return OPEN if valid.start is None else to_datetime(to_microseconds(valid.start))
@@ -443,7 +428,6 @@ def _entity(name: str) -> str:
 
 
 def _hash(text: str) -> bytes:
-    """Return the content hash of evidence. Raises `InvalidInput`."""
     try:
         content = bytes.fromhex(text)
     except ValueError:

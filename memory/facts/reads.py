@@ -306,7 +306,6 @@ def _find(
     invalid: bool = False,
     instant: int | None = None,
 ) -> tuple[FactsAt, list[int]]:
-    """Return the facts of a view, and the rows that match the arguments."""
     if subject is not None:
         checked_name("The subject", subject)
     if predicate is not None:
@@ -389,7 +388,6 @@ def _contradictions(
 def _overlapping(
     facts: FactsAt, row_a: int, row_b: int
 ) -> tuple[FactSpan, FactSpan, Interval] | None:
-    """Return the spans of two rows and the period in which both are true, if any."""
     first, second = facts.spans([row_a, row_b])
     start = max(first.valid.start, second.valid.start)
     shared = Interval(start, min(first.valid.end, second.valid.end))

@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from cerata.engine.errors import InvalidInput
-from cerata.engine.events import JsonValue
+from cerata.engine.errors import InvalidInput, wrong_type
+from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.columns import Mask
 from cerata.projections.facts.entities import Entities
 from cerata.projections.facts.objects import ObjectKind
@@ -40,7 +40,7 @@ _NAMED_MAX: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class FactHit:
+class FactHit(PlainValue):
     """A fact for a question.
 
     - ``named`` are the entities of the fact that the question names.
@@ -52,9 +52,6 @@ class FactHit:
     score: float
     named: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {"fact": self.fact.to_dict(), "score": self.score, "named": list(self.named)}
-
 
 def search_facts(snapshot: Snapshot, query: str, k: int) -> list[FactHit]:
     """Return the best ``k`` facts for a question: about its entities, then by its words.
@@ -65,10 +62,7 @@ def search_facts(snapshot: Snapshot, query: str, k: int) -> list[FactHit]:
         InvalidInput: query is not a string, or k is not positive.
     """
     if not isinstance(query, str):
-        raise InvalidInput(
-            f"query must be a string, not {type(query).__name__}",
-            remedy="Pass a question in plain language.",
-        )
+        raise wrong_type("query", "a string", query, "Pass a question in plain language.")
     check_size(query)
     if isinstance(k, bool) or not isinstance(k, int) or k <= 0:
         raise InvalidInput(
@@ -119,8 +113,6 @@ def told_fact(fact: Fact) -> str:
 
 
 class _Lane:
-    """A question to the facts of a view."""
-
     def __init__(self, snapshot: Snapshot, query: str) -> None:
         facts = snapshot.facts_at
         self._snapshot, self._facts, self._query = snapshot, facts, query

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from cerata.engine.events import JsonValue
+from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.times import to_datetime
 from cerata.projections.rows.access_counts import NEVER, Counts
 from cerata.retrieval.base_level_activation import Use, days_between
@@ -18,7 +18,7 @@ from ..snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class Access(PlainValue):
     """How often recorded recalls showed a frame, how often it was used, and when last.
 
     - The counts cover events within the view's scope, up to its basis.
@@ -30,15 +30,6 @@ class Access:
     last_shown: datetime | None
     used: int
     last_used: datetime | None
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "frame": self.frame,
-            "shown": self.shown,
-            "last_shown": None if self.last_shown is None else self.last_shown.isoformat(),
-            "used": self.used,
-            "last_used": None if self.last_used is None else self.last_used.isoformat(),
-        }
 
 
 def access_of(snapshot: Snapshot, frame: int) -> Access:
@@ -82,7 +73,6 @@ def all_access(snapshot: Snapshot) -> list[Access]:
 
 
 def _counts_of(snapshot: Snapshot, frame: int) -> Counts:
-    """Return the counts of a frame over the scopes within the view's."""
     shown_count, last_shown, used_count, last_used = NEVER
     for row in snapshot.counts_of(frame):
         shown_count, last_shown = shown_count + row[0], max(last_shown, row[1])

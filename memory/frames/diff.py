@@ -15,6 +15,7 @@ import numpy as np
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
+from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.columns import I64, Mask
 
 from ..facts.changes import FactChange, fact_changes
@@ -30,7 +31,7 @@ _WIDTH = 78
 
 
 @dataclass(frozen=True)
-class Change:
+class Change(PlainValue):
     """The change of a frame between two states.
 
     - An added frame has no ``old``, a removed frame no ``new``.
@@ -38,6 +39,8 @@ class Change:
     - ``seq`` is the event of the change, the last of several.
     - If the newer state comes first, the direction is reversed.
     """
+
+    _plain = ("kind", "seq", "old", "new")
 
     seq: int
     old: Frame | None
@@ -51,14 +54,6 @@ class Change:
         if self.new is None:
             return "removed"
         return "changed" if self.old.id == self.new.id else "replaced"
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "kind": self.kind,
-            "seq": self.seq,
-            "old": None if self.old is None else self.old.to_dict(),
-            "new": None if self.new is None else self.new.to_dict(),
-        }
 
     def __str__(self) -> str:
         old = "" if self.old is None else self.old.text
@@ -81,7 +76,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Diff:
+class Diff(PlainValue):
     """The difference between the states at seq ``a`` and seq ``b``; falsy if they are equal.
 
     - ``added``, ``removed``, ``replaced`` and ``changed`` (documents whose chunks changed) have the

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-from cerata.engine.errors import InvalidInput, NotFound, value_text
+from cerata.engine.errors import InvalidInput, NotFound, value_text, wrong_type
 from cerata.engine.events import Attachment, Draft, Embedding, JsonValue, PutFrame, Scope
 from cerata.engine.integrity import hash_bytes
 from cerata.projections.columnar.times import to_microseconds
@@ -51,9 +51,7 @@ def frame_fields(
         ("search_text", search_text),
     ):
         if value is not None and not isinstance(value, str):
-            raise InvalidInput(
-                f"{name} must be a string, not {type(value).__name__}", remedy="Pass a str."
-            )
+            raise wrong_type(name, "a string", value, "Pass a str.")
         if value is not None and not is_unicode(value):
             raise InvalidInput(
                 f"{name} is not valid Unicode: {value!r}", remedy="Decode it with errors='replace'."

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, TypeVar, overload
 
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, wrong_type
 from cerata.engine.events import DEFAULT_SCOPE, Event
 from cerata.projections.columnar.scopes import is_within
 from cerata.projections.columnar.times import to_datetime, to_microseconds
@@ -225,9 +225,7 @@ class FrameReads(Reader):
             uri: The whole URI.
         """
         if not isinstance(uri, str):
-            raise InvalidInput(
-                f"A URI must be a string, not {type(uri).__name__}", remedy="Pass a str."
-            )
+            raise wrong_type("A URI", "a string", uri, "Pass a str.")
         return self._snapshot().layers.find_uri(uri)
 
     def access(self, frame: FrameId) -> Access:

@@ -87,7 +87,6 @@ def _check_place(after: object) -> None:
 
 
 def _place(paging: Paging, layer: Layer) -> Position | None:
-    """Return the end of the last page as a position in the order of a layer."""
     if paging.after is None:
         return None
     time, frame = paging.after

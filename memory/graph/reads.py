@@ -227,7 +227,6 @@ def _graph(
     valid_at: datetime | str | None,
     facts_max: int,
 ) -> FactGraph:
-    """Return the graph that a call selects. Raises `InvalidInput`."""
     if predicate is not None:
         checked_name("The predicate", predicate)
     if direction not in DIRECTIONS:
@@ -278,7 +277,6 @@ def _nodes(graph: FactGraph, entity: EntityLike) -> frozenset[Node]:
 
 
 def _ids(snapshot: Snapshot, rows: Sequence[int]) -> tuple[int, ...]:
-    """Return the ids of the facts in rows."""
     facts = snapshot.facts_at
     basis = snapshot.basis
     return tuple(shown_seq(facts.seq_of(row), basis) for row in rows)

@@ -95,8 +95,6 @@ def _path_of(name: object) -> str:
 
 
 class _Search:
-    """A walk: its patterns, and the files left out so far."""
-
     def __init__(
         self, include: Sequence[str], exclude: Sequence[str], *, default_excludes: bool
     ) -> None:
@@ -170,7 +168,6 @@ def _matches(patterns: "WcMatcher[str] | None", *paths: str) -> bool:
 
 
 def _matcher(name: str, patterns: Sequence[str]) -> "WcMatcher[str] | None":
-    """Return a matcher of paths against patterns; None without patterns."""
     stripped = [pattern.rstrip("/") for pattern in listed(name, patterns)]
     if not stripped:
         return None

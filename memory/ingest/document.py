@@ -18,7 +18,7 @@ from typing import IO
 
 import msgspec
 
-from cerata.engine.errors import CerataError, Conflict, InvalidInput, NotFound
+from cerata.engine.errors import CerataError, Conflict, InvalidInput, NotFound, wrong_type
 from cerata.engine.events import Draft, JsonValue, PutFrame, Scope, SupersedeFrame
 from cerata.engine.storage import refused
 from cerata.retrieval.chunking import Passage, split_passages
@@ -63,10 +63,7 @@ def remember(
         text = some_text(source, fields.uri)
         document = Document(text, markdown_sections(text), "text/plain")
     else:
-        raise InvalidInput(
-            f"text must be a str, Path or Document, not {type(source).__name__}",
-            remedy="Pass bytes to put_frame.",
-        )
+        raise wrong_type("text", "a str, Path or Document", source, "Pass bytes to put_frame.")
     return Ingest(session, document, fields, scope, hashed).run()
 
 
@@ -144,7 +141,6 @@ def _not_regular(path: Path) -> InvalidInput:
 
 
 def _not_found(path: Path) -> NotFound:
-    """Return the error with the name of a similar file."""
     try:
         names = [entry.name for entry in path.parent.iterdir()]
     except OSError:
@@ -268,7 +264,6 @@ class Ingest:
         return replace(rest, seqs=(*first.seqs, *rest.seqs))
 
     def _find_same(self, snapshot: Snapshot) -> Stored | None:
-        """Return the stored frame with this content, URI and scope, and its missing parts."""
         count = len(self._passages)
         # A long text may also be stored in a single frame: supersede() does not split new texts.
         for stored in (
@@ -360,7 +355,6 @@ class Ingest:
             yield frame_draft(text, fields, self._scope, chunk_index=index)
 
     def _of_source(self, fields: PutFrame) -> PutFrame:
-        """Return the fields of the document's frame, with the hash of the source file."""
         if self._source is None:
             return fields
         return msgspec.structs.replace(
@@ -368,7 +362,6 @@ class Ingest:
         )
 
     def _in_section(self, passage: Passage, fields: PutFrame) -> PutFrame:
-        """Return the fields of a frame, with the role, kind, time and metadata of its section."""
         section = self._sections[passage.stretch]
         return msgspec.structs.replace(
             fields,

@@ -14,6 +14,7 @@ import msgspec
 
 from cerata.engine.errors import CerataError, InvalidInput, NotFound, StorageFailed, Unsupported
 from cerata.engine.events import JsonValue, PutFrame, Scope
+from cerata.engine.plain_value import PlainValue, plain_fields
 
 from ..batch.session import WriteSession
 from .discovery import FoundFiles
@@ -25,7 +26,7 @@ Outcome: TypeAlias = Literal["added", "replaced", "unchanged", "skipped"]
 
 
 @dataclass(frozen=True, slots=True)
-class RememberedFile:
+class RememberedFile(PlainValue):
     """The outcome of a file; in a dry run, the outcome that a run would have.
 
     - ``id`` is the file's frame; None without a frame.
@@ -41,19 +42,9 @@ class RememberedFile:
     replaced: tuple[int, ...] = ()
     why: str | None = None
 
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "path": self.path,
-            "outcome": self.outcome,
-            "id": self.id,
-            "frames": self.frames,
-            "replaced": list(self.replaced),
-            "why": self.why,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class Remembered(PlainValue):
     """The outcomes of many files; ``excluded`` and ``passed_over`` as in `FoundFiles`."""
 
     files: tuple[RememberedFile, ...]
@@ -76,12 +67,7 @@ class Remembered:
         outcomes: tuple[Outcome, ...] = ("added", "replaced", "unchanged", "skipped")
         return {
             **{outcome: len(self.of(outcome)) for outcome in outcomes},
-            "frames": self.frames,
-            "excluded": self.excluded,
-            "passed_over": dict(self.passed_over),
-            "dry_run": self.dry_run,
-            "head": self.head,
-            "files": [file.to_dict() for file in self.files],
+            **plain_fields(self, ("frames", "excluded", "passed_over", "dry_run", "head", "files")),
         }
 
 

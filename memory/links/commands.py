@@ -67,7 +67,6 @@ class LinkCommands(Writer):
         return self._session.write([Draft(body, stamped, causation=cause)])
 
     def _thing(self, snapshot: Snapshot, named: Target) -> Thing:
-        """Return the fact or frame that a value names, in the log or in the open transaction."""
         number, transaction = _id(named), self._session.open_transaction
         if number < 0 and transaction is not None and -number <= len(transaction.drafts):
             # The append resolves a draft, for example a repetition of a known fact.

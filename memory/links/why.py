@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import JsonValue
+from cerata.engine.plain_value import PlainValue
 from cerata.projections.facts.objects import Standing
 from cerata.projections.links.columns import ATTACKING, REQUIRING, LinkKind
 from cerata.projections.links.labelling import Joined
@@ -33,7 +33,7 @@ _PASSIVE: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(PlainValue):
     """A link that speaks for or against a fact, and the fact or frame at the other end.
 
     - ``why`` explains the fact at the other end; None for a frame.
@@ -47,18 +47,9 @@ class Reason:
     why: "Why | None"
     frame: int | None
 
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "link": self.link.to_dict(),
-            "phrase": self.phrase,
-            "standing": self.standing.value,
-            "why": None if self.why is None else self.why.to_dict(),
-            "frame": self.frame,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Why:
+class Why(PlainValue):
     """Why a fact is believed or not, as a tree; `str` has a line for each reason.
 
     - A fact is believed if it is known, all facts and frames that it requires are valid, and no
@@ -110,16 +101,6 @@ class Why:
             first, *rest = reason.why._lines(indent + 4)
             yield f"{below}{reason.phrase} {first}"
             yield from rest
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "fact": self.fact.to_dict(),
-            "requires": [reason.to_dict() for reason in self.requires],
-            "attackers": [reason.to_dict() for reason in self.attackers],
-            "supports": [reason.to_dict() for reason in self.supports],
-            "contradicts": [reason.to_dict() for reason in self.contradicts],
-            "is_told": self.is_told,
-        }
 
 
 class WhyReads(Reader):

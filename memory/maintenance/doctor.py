@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 from cerata.engine.environment import Environment
 from cerata.engine.errors import Corrupt
 from cerata.engine.events import JsonValue
+from cerata.engine.plain_value import PlainValue
 from cerata.engine.recovery import RecoveryReport
 
 from ..store import Store, open_store
@@ -42,7 +43,7 @@ class Cure(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(PlainValue):
     """A finding: description, meaning and cure.
 
     ``projection`` is the projection to rebuild, if that is the cure.
@@ -53,22 +54,16 @@ class Finding:
     cure: Cure
     projection: str | None = None
 
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "what": self.what,
-            "why": self.why,
-            "cure": self.cure.value,
-            "projection": self.projection,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(PlainValue):
     """The doctor's findings, and the counts of readable events.
 
     - ``readable`` of ``events`` come before the first damage.
     - ``beyond`` come after the damage, and can be read with ``salvage=True``.
     """
+
+    _plain = ("file", "healthy", "events", "readable", "beyond", "findings")
 
     file: str
     events: int
@@ -84,16 +79,6 @@ class Diagnosis:
     def of(self, cure: Cure) -> list[Finding]:
         """Return the findings with a cure."""
         return [finding for finding in self.findings if finding.cure is cure]
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "file": self.file,
-            "healthy": self.healthy,
-            "events": self.events,
-            "readable": self.readable,
-            "beyond": self.beyond,
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
 
 
 def diagnose(
@@ -128,7 +113,6 @@ def diagnose(
 def _of_damage(
     path: str, damage: Corrupt, lock_timeout: float | None, environment: Environment | None
 ) -> Diagnosis:
-    """Return the diagnosis of a file that cannot be opened."""
     with open_store(
         path, mode="r", lock_timeout=lock_timeout, environment=environment, salvage=True
     ) as store:
@@ -196,7 +180,6 @@ def _of_opening(report: RecoveryReport) -> Iterator[Finding]:
 
 
 def _of_kinds(store: Store) -> Iterator[Finding]:
-    """Yield the types and versions of events that this process cannot apply."""
     for kind in cast("list[dict[str, JsonValue]] | None", store.info()["unread"]) or ():
         yield Finding(
             f"{kind['events']:,} events are {kind['type']} of version {kind['version']}",
@@ -230,7 +213,6 @@ def _of_log(
 
 
 def _of_projections(verification: "Verification") -> Iterator[Finding]:
-    """Yield the divergences that a replay of every projection reported."""
     for divergence in verification.divergences:
         yield Finding(
             str(divergence),

@@ -10,26 +10,19 @@ from dataclasses import dataclass
 
 from cerata.engine.environment import Environment
 from cerata.engine.errors import Corrupt, InvalidInput
-from cerata.engine.events import JsonValue
+from cerata.engine.plain_value import PlainValue
 
 from ..store import Store, open_store
 from .doctor import Cure, Diagnosis, Progress, diagnose
 
 
 @dataclass(frozen=True, slots=True)
-class Repair:
+class Repair(PlainValue):
     """The repairs as sentences, and the diagnosis before and after (the copy's, with ``to``)."""
 
     done: tuple[str, ...]
     before: Diagnosis
     after: Diagnosis
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "done": list(self.done),
-            "before": self.before.to_dict(),
-            "after": self.after.to_dict(),
-        }
 
 
 def repair(
@@ -71,11 +64,7 @@ def repair(
         )
     if to is not None:
         with open_store(
-            path,
-            mode="r",
-            lock_timeout=lock_timeout,
-            environment=environment,
-            salvage=bool(lost),
+            path, mode="r", lock_timeout=lock_timeout, environment=environment, salvage=bool(lost)
         ) as store:
             store.backup(to, through=before.readable)
         after = diagnosis_of(to)

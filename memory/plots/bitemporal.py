@@ -84,8 +84,6 @@ def draw_facts(snapshot: Snapshot, facts: Sequence[Fact], *, title: str, form: F
 
 
 class _Picture:
-    """A picture during its drawing."""
-
     def __init__(self, snapshot: Snapshot, regions: Sequence[Region], title: str) -> None:
         self._panels = _panels(regions)
         self._colours = colours_of(_key(region.fact) for region in regions)
@@ -120,7 +118,6 @@ class _Picture:
         words((_WIDTH - _RIGHT, 0.36), note, 8, SOFT, align="right")
 
     def _across(self, time: int) -> float:
-        """Return the x of an instant; an open end lies at the edge."""
         share = (time - self._shown.start) / (self._shown.end - self._shown.start)
         return _LEFT + min(max(share, 0.0), 1.0) * (_WIDTH - _LEFT - _RIGHT)
 
@@ -268,7 +265,6 @@ def _corners(left: float, top: float, right: float, bottom: float) -> list[Point
 
 
 def _runs(boxes: Sequence[_Box]) -> list[list[_Box]]:
-    """Return groups of boxes that touch, each box above the box before."""
     runs = [[boxes[0]]]
     for below, above in pairwise(boxes):
         touches = abs(below.top - above.bottom) < 1e-9 and (
@@ -282,7 +278,6 @@ def _runs(boxes: Sequence[_Box]) -> list[list[_Box]]:
 
 
 def _outline(boxes: Sequence[_Box]) -> list[Point]:
-    """Return the outline of boxes, each above the box before."""
     left = [point for box in boxes for point in ((box.left, box.bottom), (box.left, box.top))]
     right = [point for box in boxes for point in ((box.right, box.bottom), (box.right, box.top))]
     return [*left, *reversed(right)]

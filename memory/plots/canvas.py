@@ -40,7 +40,6 @@ _LOCK: Final = RLock()
 
 @cache
 def _matplotlib() -> Any:
-    """Return matplotlib. Raises `Unsupported` if the package is not installed."""
     try:
         with loading("matplotlib"):
             return importlib.import_module("matplotlib")

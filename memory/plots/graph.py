@@ -66,8 +66,6 @@ def draw_graph(
 
 
 class _Picture:
-    """A picture during its drawing."""
-
     def __init__(self, rings: Rings, basis: int) -> None:
         self._rings = rings
         self._first = next(iter(rings.hops))
@@ -148,7 +146,6 @@ class _Picture:
             self._head(end, start, colour)
 
     def _ends(self, join: Join) -> tuple[Point, Point]:
-        """Return the ends of a line, at the borders of the boxes of two entities."""
         first, second = self._places[join.first], self._places[join.second]
         return (
             border(first, second, self._sizes[join.first]),
@@ -156,7 +153,6 @@ class _Picture:
         )
 
     def _head(self, start: Point, end: Point, colour: str) -> None:
-        """Draw an arrow's head at the end of a line."""
         angle = atan2(end[1] - start[1], end[0] - start[0])
         wings = [
             (end[0] - 0.11 * cos(angle + turn), end[1] - 0.11 * sin(angle + turn))

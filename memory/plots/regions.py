@@ -85,7 +85,6 @@ def _ruling(snapshot: Snapshot) -> tuple[dict[int, int], bool]:
 
 
 def _pieces(snapshot: Snapshot, fact: Fact, changes: Iterable[tuple[int, int]]) -> list[Piece]:
-    """Return the valid time of a fact after each change and before the next."""
     known_time = fact.known.interval
     steps: list[tuple[int, Interval]] = []
     for time, seq in changes:

@@ -186,7 +186,6 @@ def _has_room(
 
 
 def _angles(rings: Rings) -> dict[str, float]:
-    """Return the angle of each entity: children share the sector of their parent."""
     children: dict[str, list[str]] = {name: [] for name in rings.hops}
     for name, parent in rings.parent.items():
         children[parent].append(name)

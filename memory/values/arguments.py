@@ -10,15 +10,8 @@ from typing import Final, TypeVar
 import msgspec
 
 from cerata.engine.draft_validation import check_pairs, check_scope, check_string
-from cerata.engine.errors import InvalidInput, value_text
-from cerata.engine.events import (
-    DEFAULT_SCOPE,
-    Draft,
-    JsonValue,
-    PutFrame,
-    Scope,
-    ScopeValue,
-)
+from cerata.engine.errors import InvalidInput, value_text, wrong_type
+from cerata.engine.events import DEFAULT_SCOPE, Draft, JsonValue, PutFrame, Scope, ScopeValue
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.limits import NAME_SIZE_MAX, NESTING_MAX, STRING_SIZE_MAX
 from cerata.projections.columnar.scopes import is_within, tenant_in
@@ -62,9 +55,7 @@ def is_unicode(text: str) -> bool:
 def check_number(name: str, value: object) -> None:
     """Raise `InvalidInput` with the name unless a value is a whole number."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidInput(
-            f"{name} must be a number, not {type(value).__name__}", remedy="Pass a whole number."
-        )
+        raise wrong_type(name, "a number", value, "Pass a whole number.")
 
 
 def listed(name: str, values: Iterable[ItemType]) -> list[ItemType]:
@@ -78,9 +69,7 @@ def listed(name: str, values: Iterable[ItemType]) -> list[ItemType]:
             f"{name} must be a list, not a string", remedy=f"Pass {name}=[{values!r}]."
         )
     if not isinstance(values, Iterable):
-        raise InvalidInput(
-            f"{name} must be a list, not {type(values).__name__}", remedy="Pass a list."
-        )
+        raise wrong_type(name, "a list", values, "Pass a list.")
     return list(values)
 
 
@@ -99,10 +88,7 @@ def content_hash(content: str | bytes) -> bytes:
         InvalidInput: content is neither text nor bytes, or has a lone surrogate and so no UTF-8.
     """
     if not isinstance(content, str | bytes):
-        raise InvalidInput(
-            f"content must be str or bytes, not {type(content).__name__}",
-            remedy="Pass the text or the bytes.",
-        )
+        raise wrong_type("content", "str or bytes", content, "Pass the text or the bytes.")
     try:
         data = content.encode() if isinstance(content, str) else content
     except UnicodeEncodeError as error:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from cerata.engine.events import JsonValue
+from cerata.engine.plain_value import PlainValue, plain_fields
 from cerata.projections.fulltext.bm25 import WordScore
 from cerata.retrieval.query_classifier import Classified
 from cerata.retrieval.ranking.fusion import Method
@@ -22,7 +23,7 @@ _FORMULAS: Final[Mapping[Method, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(PlainValue):
     """The count of a lane's candidates, and how many it left out, each counted once.
 
     The counts leave out frames that are not within the scope.
@@ -38,14 +39,6 @@ class LeftOut:
         """True if the lane left out any frame."""
         return bool(self.deleted or self.superseded or self.where)
 
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "candidates": self.candidates,
-            "deleted": self.deleted,
-            "superseded": self.superseded,
-            "where": self.where,
-        }
-
     def __str__(self) -> str:
         reasons = {
             "deleted": self.deleted,
@@ -57,7 +50,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class LaneShare:
+class LaneShare(PlainValue):
     """The share of a lane that ran in a hit's score.
 
     - ``rank`` and ``score`` are set if the lane found the hit.
@@ -72,47 +65,26 @@ class LaneShare:
     found: int
     left_out: LeftOut
 
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "lane": self.lane,
-            "weight": self.weight,
-            "rank": self.rank,
-            "score": self.score,
-            "added": self.added,
-            "found": self.found,
-            "left_out": self.left_out.to_dict(),
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Reranked:
+class Reranked(PlainValue):
     """The reranking of a hit by its tokens: ranks before and after, and the MaxSim score."""
 
     before: int
     after: int
     score: float
 
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {"before": self.before, "after": self.after, "score": self.score}
-
     def __str__(self) -> str:
         return f"rank {self.before:,} before, {self.after:,} by its tokens: {self.score:.3f}"
 
 
 @dataclass(frozen=True, slots=True)
-class Boost:
+class Boost(PlainValue):
     """The factor of a hit's score for the uses of its frame, and their count and last time."""
 
     factor: float
     used: int
     last_used: datetime
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "factor": self.factor,
-            "used": self.used,
-            "last_used": self.last_used.isoformat(),
-        }
 
     def __str__(self) -> str:
         times = "once" if self.used == 1 else f"{self.used:,} times, last"
@@ -120,7 +92,7 @@ class Boost:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(PlainValue):
     """The parts of a hit's score: the share of each lane, and of each word in the text lane.
 
     - ``score`` is the sum of ``added`` over ``lanes``, in their order, rounded to 9 digits; with a
@@ -146,16 +118,10 @@ class Explanation:
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
-            "id": self.id,
-            "score": self.score,
-            "question": {"kind": self.question.kind, "cue": self.question.cue},
-            "profile": {"name": self.profile.name, "version": self.profile.version},
-            "method": self.method,
-            "lanes": [lane.to_dict() for lane in self.lanes],
-            "words": [word.to_dict() for word in self.words],
-            "facts": list(self.facts),
-            "reranked": None if self.reranked is None else self.reranked.to_dict(),
-            "boost": None if self.boost is None else self.boost.to_dict(),
+            **plain_fields(self, ("id", "score")),
+            "question": plain_fields(self.question, ("kind", "cue")),
+            "profile": plain_fields(self.profile, ("name", "version")),
+            **plain_fields(self, ("method", "lanes", "words", "facts", "reranked", "boost")),
         }
 
     def __str__(self) -> str:
@@ -176,7 +142,6 @@ class Explanation:
             yield from (f"  {'':{width}}  {line}" for line in self._sources(share))
 
     def _sum(self) -> str:
-        """Return the score as text, with its parts if several lanes have a share."""
         digits = 6 if self.method == "rrf" else 3
         parts = [
             f"{share.lane} {share.added:.{digits}f}"

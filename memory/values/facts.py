@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, TypeAlias
 
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, wrong_type
 from cerata.engine.events import JsonValue, ScopeValue
+from cerata.engine.plain_value import PlainValue, plain_fields
 from cerata.projections.columnar.intervals import BEGINNING, ENDLESS, Interval
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 from cerata.projections.facts.objects import ObjectKind, Standing
@@ -45,7 +46,7 @@ SOURCES: Final[tuple[Source, ...]] = ("observed", "inferred", "hypothesis", "syn
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class Period(PlainValue):
     """A half-open range of time, [start, end). None is no beginning, or no end."""
 
     start: datetime | None
@@ -66,12 +67,6 @@ class Period:
             ENDLESS if self.end is None else to_microseconds(self.end),
         )
 
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "start": None if self.start is None else self.start.isoformat(),
-            "end": None if self.end is None else self.end.isoformat(),
-        }
-
 
 def period_of(interval: Interval) -> Period:
     """Return a range of microseconds as a period."""
@@ -83,7 +78,7 @@ def period_of(interval: Interval) -> Period:
 
 
 @dataclass(frozen=True, slots=True)
-class FactEvidence:
+class FactEvidence(PlainValue):
     """A place in which a fact was read: a frame, and UTF-8 bytes [start, end) of its text.
 
     - Without ``start`` and ``end`` the place is the whole frame.
@@ -96,13 +91,9 @@ class FactEvidence:
     end: int | None = None
     quote: bytes | None = field(default=None, repr=False, compare=False)
 
-    def to_dict(self) -> dict[str, JsonValue]:
-        quote = None if self.quote is None else self.quote.hex()
-        return {"frame": self.frame, "start": self.start, "end": self.end, "quote": quote}
-
 
 @dataclass(frozen=True, slots=True)
-class EvidenceText:
+class EvidenceText(PlainValue):
     """The text of evidence as of a view: the bytes of its range, or the frame's whole text.
 
     - ``text`` is None if the frame's content was erased.
@@ -117,17 +108,11 @@ class EvidenceText:
     is_current: bool
 
     def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            **self.place.to_dict(),
-            "text": self.text,
-            "source": self.source,
-            "is_intact": self.is_intact,
-            "is_current": self.is_current,
-        }
+        return {**self.place.to_dict(), **plain_fields(self, self.__match_args__[1:])}
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(PlainValue):
     """A fact as of a view.
 
     - ``stated`` is the period given by the caller.
@@ -166,29 +151,14 @@ class Fact:
 
     def to_dict(self) -> dict[str, JsonValue]:
         kind, _ = stored_object(self.object)
-        return {
-            "id": self.id,
-            "subject": self.subject,
-            "predicate": self.predicate,
-            "object": plain_object(self.object),
-            "object_kind": kind.name.lower(),
-            "valid": self.valid.to_dict(),
-            "stated": self.stated.to_dict(),
-            "known": self.known.to_dict(),
-            "confidence": self.confidence,
-            "source": self.source,
-            "evidence": [place.to_dict() for place in self.evidence],
-            "assumptions": list(self.assumptions),
-            "depth": self.depth,
-            "scope": dict(self.scope),
-            "ended_by": self.ended_by,
-            "retracted_by": self.retracted_by,
-            "standing": self.standing.value,
-        }
+        objects = {"object": plain_object(self.object), "object_kind": kind.name.lower()}
+        names = self.__match_args__
+        at = names.index("object")
+        return {**plain_fields(self, names[:at]), **objects, **plain_fields(self, names[at + 1 :])}
 
 
 @dataclass(frozen=True, slots=True)
-class Contradiction:
+class Contradiction(PlainValue):
     """Two facts that cannot both be true during ``period``; ``first`` was asserted first.
 
     ``link`` is the id of the link "contradicts" between them, if a link is the reason.
@@ -199,17 +169,9 @@ class Contradiction:
     period: Period
     link: int | None = None
 
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "first": self.first.to_dict(),
-            "second": self.second.to_dict(),
-            "period": self.period.to_dict(),
-            "link": self.link,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class EntityInfo:
+class EntityInfo(PlainValue):
     """An entity as of a view.
 
     - ``names`` are the entity's name, then the names of the entities merged into it.
@@ -223,16 +185,6 @@ class EntityInfo:
     names: tuple[str, ...]
     first_seen: int
     mentions: int
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "aliases": list(self.aliases),
-            "names": list(self.names),
-            "first_seen": self.first_seen,
-            "mentions": self.mentions,
-        }
 
 
 FactId: TypeAlias = int | Receipt | Fact
@@ -316,9 +268,7 @@ def plain_object(value: FactObject) -> JsonValue:
 def checked_name(role: str, value: object) -> str:
     """Return a name that can be stored; ``role`` begins messages. Raises `InvalidInput`."""
     if not isinstance(value, str):
-        raise InvalidInput(
-            f"{role} must be a string, not {type(value).__name__}", remedy="Pass a str."
-        )
+        raise wrong_type(role, "a string", value, "Pass a str.")
     if not value.strip():
         raise InvalidInput(f"{role} is empty", remedy="Pass a name.")
     if not is_unicode(value):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue, ScopeValue
 from cerata.engine.head import Head
+from cerata.engine.plain_value import PlainValue, plain_fields
 from cerata.projections.frames.timeline import Position
 from cerata.retrieval.context.best_span import best_span
 from cerata.retrieval.context.packing import ContextItem, Omission
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(PlainValue):
     """The result of a write.
 
     - ``id`` is the first new id, or the seq of the batch's first event if no id is new.
@@ -41,18 +42,14 @@ class Receipt:
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
-            "id": self.id,
-            "ids": list(self.ids),
-            "seqs": list(self.seqs),
+            **plain_fields(self, ("id", "ids", "seqs")),
             "head": None if self.head is None else self.head.seq,
-            "durable": self.durable,
-            "added": self.added,
-            "replaced": list(self.replaced),
+            **plain_fields(self, ("durable", "added", "replaced")),
         }
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(PlainValue):
     """A frame as a view sees it: its content, its fields, and its relations to other frames.
 
     - ``text`` is empty for bytes; a split document has the joined text of its chunks.
@@ -85,29 +82,8 @@ class Frame:
     """Events of later versions that put or name the frame: stored, and not applied."""
 
     def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "id": self.id,
-            "text": self.text,
-            "kind": self.kind,
-            "role": self.role,
-            "uri": self.uri,
-            "title": self.title,
-            "tags": list(self.tags),
-            "labels": list(self.labels),
-            "metadata": dict(self.metadata),
-            "scope": dict(self.scope),
-            "created": self.created.isoformat(),
-            "recorded": self.recorded.isoformat(),
-            "parent": self.parent,
-            "supersedes": list(self.supersedes),
-            "superseded_by": self.superseded_by,
-            "active": self.active,
-            "chunk_index": self.chunk_index,
-            "chunk_count": self.chunk_count,
-            "search_text": self.search_text,
-            "size": self.size,
-            **({"unread": list(self.unread)} if self.unread else {}),
-        }
+        names = (name for name in self.__match_args__ if name != "unread" or self.unread)
+        return plain_fields(self, names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +129,13 @@ class HitSource(FrameSource, Protocol):
 
 
 @dataclass(frozen=True)
-class Hit:
+class Hit(PlainValue):
     """A frame that a search found, by the lanes ``lanes``; text and frame are read on first use.
 
     `View.explain` returns the share of each lane in the score.
     """
+
+    _plain = ("id", "score", "text", "span", "highlights", "lanes", "frame")
 
     id: int
     score: float
@@ -204,21 +182,12 @@ class Hit:
         """The best span of the text for the query: characters [start, end)."""
         return best_span(self.text, self.highlights)
 
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "id": self.id,
-            "score": self.score,
-            "text": self.text,
-            "span": list(self.span),
-            "highlights": [list(mark) for mark in self.highlights],
-            "lanes": list(self.lanes),
-            "frame": self.frame.to_dict(),
-        }
-
 
 @dataclass(frozen=True)
-class TimelineEntry:
+class TimelineEntry(PlainValue):
     """A frame at one of its times; ``id`` is the id of the frame, which is read on first use."""
+
+    _plain = ("id", "time", "frame")
 
     id: int
     time: datetime
@@ -233,26 +202,17 @@ class TimelineEntry:
         """The frame as the view sees it."""
         return self._source.frame_at(self.id)
 
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {"id": self.id, "time": self.time.isoformat(), "frame": self.frame.to_dict()}
-
 
 @dataclass(frozen=True, slots=True)
-class TimelinePage:
+class TimelinePage(PlainValue):
     """Entries in order of time; ``next`` is the ``after`` of the next page, None at the end."""
 
     entries: tuple[TimelineEntry, ...]
     next: Position | None
 
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "entries": [entry.to_dict() for entry in self.entries],
-            "next": None if self.next is None else list(self.next),
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class Context(PlainValue):
     """A prompt for a model: the best entries within a budget of tokens, each with its source.
 
     - ``text`` takes ``tokens`` of at most ``max_tokens``.
@@ -262,6 +222,11 @@ class Context:
     - ``lanes`` are the lanes that ran, as ``profile``, a name and a version, prescribes.
     - `str` gives the text and a last line with the counts of shown entries and tokens.
     """
+
+    _plain = (
+        "text", "tokens", "max_tokens", "tokenizer", "items", "omitted", "omissions", "basis",
+        "now", "fallback", "lanes", "profile", "policy", "framed", "recorded",
+    )  # fmt: skip
 
     text: str
     tokens: int
@@ -312,25 +277,6 @@ class Context:
             role: The role of the message; default "user".
         """
         return [{"role": role, "content": self.text}] if self.text else []
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "text": self.text,
-            "tokens": self.tokens,
-            "max_tokens": self.max_tokens,
-            "tokenizer": self.tokenizer,
-            "items": [item.to_dict() for item in self.items],
-            "omitted": list(self.omitted),
-            "omissions": [omission.to_dict() for omission in self.omissions],
-            "basis": self.basis,
-            "now": self.now.isoformat(),
-            "fallback": self.fallback,
-            "lanes": list(self.lanes),
-            "profile": self.profile,
-            "policy": self.policy,
-            "framed": self.framed,
-            "recorded": self.recorded,
-        }
 
 
 FrameId: TypeAlias = int | Receipt | Frame | Hit

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import ClassVar, Protocol
 
-from cerata.engine.events import JsonValue
+from cerata.engine.plain_value import PlainValue
 
 from .facts import Fact
 
@@ -16,8 +16,10 @@ class FactSource(Protocol):
 
 
 @dataclass(frozen=True)
-class Neighbour:
+class Neighbour(PlainValue):
     """An entity one fact away from another; ``fact_ids`` are all facts that join the two."""
+
+    _plain: ClassVar[tuple[str, ...]] = ("entity", "facts")
 
     entity: str
     fact_ids: tuple[int, ...]
@@ -33,9 +35,6 @@ class Neighbour:
         """The facts, oldest first; read at the first access."""
         return tuple(self._source.fact_at(number) for number in self.fact_ids)
 
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {"entity": self.entity, "facts": [fact.to_dict() for fact in self.facts]}
-
 
 @dataclass(frozen=True)
 class Reached(Neighbour):
@@ -46,15 +45,14 @@ class Reached(Neighbour):
     - ``fact_ids`` are the facts that join the entity to entities one hop nearer to a start.
     """
 
+    _plain = ("entity", "facts", "hop", "score")
+
     hop: int
     score: float
 
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {**super().to_dict(), "hop": self.hop, "score": self.score}
-
 
 @dataclass(frozen=True, slots=True)
-class FactPath:
+class FactPath(PlainValue):
     """A path from ``start``; each step leads to a neighbour, and no entity occurs twice."""
 
     start: str
@@ -72,16 +70,15 @@ class FactPath:
     def __str__(self) -> str:
         return " → ".join(self.entities)
 
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {"start": self.start, "steps": [step.to_dict() for step in self.steps]}
-
 
 @dataclass(frozen=True, slots=True)
-class Cooccurrence:
+class Cooccurrence(PlainValue):
     """An entity named by facts that were read in the same frames as facts of another.
 
     ``frames`` are the ids of these frames, and ``count`` is their number.
     """
+
+    _plain = ("entity", "count", "frames")
 
     entity: str
     frames: tuple[int, ...]
@@ -90,6 +87,3 @@ class Cooccurrence:
     def count(self) -> int:
         """The count of frames that name both entities."""
         return len(self.frames)
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {"entity": self.entity, "count": self.count, "frames": list(self.frames)}

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import JsonValue, ScopeValue
+from cerata.engine.events import ScopeValue
+from cerata.engine.plain_value import PlainValue
 from cerata.projections.links.columns import LINK_KINDS, LinkKind
 
 from .facts import FactId, Period
@@ -34,7 +35,7 @@ Target: TypeAlias = FactId | Frame
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class Link(PlainValue):
     """A link as a view sees it: "``fact`` ``kind`` ``target``", both by id.
 
     ``known`` is the time from its creation to its removal by event ``unlinked_by``.
@@ -52,18 +53,6 @@ class Link:
 
     def __str__(self) -> str:
         return f"#{self.fact} {self.kind.replace('_', ' ')} #{self.target}"
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "id": self.id,
-            "fact": self.fact,
-            "kind": self.kind,
-            "target": self.target,
-            "is_frame": self.is_frame,
-            "known": self.known.to_dict(),
-            "scope": dict(self.scope),
-            "unlinked_by": self.unlinked_by,
-        }
 
 
 LinkId: TypeAlias = int | Receipt | Link

@@ -11,11 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import (
-    Attachment,
-    Embedding,
-    is_token_space,
-)
+from cerata.engine.events import Attachment, Embedding, is_token_space
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.limits import EMBEDDING_DIMENSION_MAX
 from cerata.retrieval.embedders.identity import parse_space

@@ -242,10 +242,7 @@ class BlockDigests:
 
 def chunk_head(salt: bytes, after: int, through: int) -> dict[str, AnyColumn]:
     """Return the first columns of every chunk: the projection's salt, and the range of events."""
-    return {
-        "salt": np.frombuffer(salt, np.uint8),
-        "range": np.array([after, through], np.int64),
-    }
+    return {"salt": np.frombuffer(salt, np.uint8), "range": np.array([after, through], np.int64)}
 
 
 def check_head(columns: Columns, salt: bytes, seq: int) -> int:

@@ -66,10 +66,7 @@ class Entities:
         objects = columns.object.view()[rows][is_entity].astype(np.int64)
         first: dict[_Key, tuple[int, int]] = {}
         for place, (codes, fact_tenants, when) in enumerate(
-            (
-                (subjects, tenants, seqs),
-                (objects, tenants[is_entity], seqs[is_entity]),
-            )
+            ((subjects, tenants, seqs), (objects, tenants[is_entity], seqs[is_entity]))
         ):
             keys, rows_of = np.unique((fact_tenants << 32) | codes, return_index=True)
             for key, seq in zip(keys.tolist(), when[rows_of].tolist(), strict=True):
@@ -205,10 +202,7 @@ class Entities:
         declarations = [self._declared(key) for key in members]
         kind = next((kind for kind, _ in declarations if kind), 0)
         name = text(root[1])
-        rows = {
-            *self._facts.find(name),
-            *self._facts.find(object_=(ObjectKind.ENTITY, name)),
-        }
+        rows = {*self._facts.find(name), *self._facts.find(object_=(ObjectKind.ENTITY, name))}
         aliases = (text(code) for _, codes in declarations for code in codes)
         return EntityRow(
             name,

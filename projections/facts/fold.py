@@ -159,7 +159,6 @@ class FactFold:
     def _birth(
         self, event: FoldedEvent, scope: int, names: Sequence[int], strings: Sequence[int]
     ) -> FactBirth | None:
-        """Return the birth of an assertion as a new fact, or None without a valid object."""
         body = event.body
         assert isinstance(body, AssertFact)
         if not names:
@@ -366,7 +365,6 @@ class FactFold:
 
 
 def _clamped(number: int) -> int:
-    """Return the nearest number that fits a column."""
     return min(max(number, BEGINNING), ENDLESS)
 
 

@@ -65,11 +65,7 @@ class FactGraph:
     """
 
     def __init__(
-        self,
-        facts: FactsAt,
-        instant: int | None,
-        predicate: str | None,
-        budget: Budget,
+        self, facts: FactsAt, instant: int | None, predicate: str | None, budget: Budget
     ) -> None:
         self.facts = facts
         self._columns = facts.facts.columns

@@ -401,7 +401,6 @@ class FactRows:
         return self._text(self._read(row, self._facts.subjects[row]))
 
     def _text(self, code: int) -> str:
-        """Return the string with a code, from a cache of recent strings."""
         text = self._texts.get(code)
         if text is None:
             text = self._columns.strings.text(code)

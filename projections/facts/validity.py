@@ -58,7 +58,6 @@ class FactSpans(FactRows):
         return spans
 
     def _group(self, row: int) -> list[int]:
-        """Return the known rows with the subject and predicate of a row."""
         facts = self._facts
         subject = self.subject_of(row)
         predicate = facts.predicates[row]

@@ -266,13 +266,7 @@ class GroupIndex:
         self._state: tuple[int, dict[int, SortedRows[np.uint64]]] = (0, {})
         self._lock = threading.RLock()
 
-    def find(
-        self,
-        columns: tuple[U32, U32, U64],
-        group: int,
-        low: int,
-        high: int,
-    ) -> list[Posting]:
+    def find(self, columns: tuple[U32, U32, U64], group: int, low: int, high: int) -> list[Posting]:
         """Return keys and rows of a group with low ≤ key ≤ high, in pieces.
 
         ``columns`` are a prefix of (row, group, key); the result may include later rows.

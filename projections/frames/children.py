@@ -42,7 +42,6 @@ class ChildLinks:
         return unknown
 
     def _chain(self, children: I64, parents: I64) -> None:
-        """Append each child (ascending rows) to the list of its parent."""
         if not len(children):
             return
         order = np.argsort(parents, kind="stable")

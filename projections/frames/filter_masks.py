@@ -145,7 +145,6 @@ def _strings(attributes: AttributeView, test: Compared) -> Iterator[U32]:
 
 
 def _with_keys(posting: Posting, keys: U64) -> U32:
-    """Return the rows of a posting with a key among ``keys``, which ascend."""
     if not len(keys):
         return posting.rows[:0]
     if len(keys) * _BISECTION < len(posting.keys):

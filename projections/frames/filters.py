@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, TypeAlias, cast
 
-from cerata.engine.errors import InvalidInput, value_text
+from cerata.engine.errors import InvalidInput, value_text, wrong_type
 from cerata.engine.events import JsonValue, ScopeValue
 
 from ..columnar.times import to_datetime, to_microseconds
@@ -262,9 +262,7 @@ def _either(parts: Sequence[Expression]) -> Expression:
 
 def _string(name: str, value: object) -> str:
     if not isinstance(value, str):
-        raise InvalidInput(
-            f"{name} must be a string, not {type(value).__name__}", remedy="Pass a str."
-        )
+        raise wrong_type(name, "a string", value, "Pass a str.")
     try:
         value.encode()
     except UnicodeEncodeError as error:
@@ -281,10 +279,7 @@ def _strings(name: str, values: Collection[str]) -> list[str]:
             remedy=f"Write {name}=[{values!r}].",
         )
     if not isinstance(values, Collection):
-        raise InvalidInput(
-            f"{name} must be a list of strings, not {type(values).__name__}",
-            remedy="Pass a list of strings.",
-        )
+        raise wrong_type(name, "a list of strings", values, "Pass a list of strings.")
     return [_string(f"each item of {name}", value) for value in values]
 
 
@@ -302,9 +297,7 @@ def _mapping(name: str, values: Mapping[str, object] | None) -> list[tuple[str, 
     if values is None:
         return []
     if not isinstance(values, Mapping):
-        raise InvalidInput(
-            f"{name} must be a mapping, not {type(values).__name__}", remedy="Pass a dict."
-        )
+        raise wrong_type(name, "a mapping", values, "Pass a dict.")
     return [(_string(f"each key of {name}", key), value) for key, value in values.items()]
 
 

@@ -157,7 +157,6 @@ class FramesProjection(ScopedFold[FrameColumns]):
         return msgspec.structs.replace(body, content_dates=dates)
 
     def _embed(self, event: FoldedEvent) -> None:
-        """Append an embedding that an event gave to an earlier frame."""
         columns = self._columns
         body = event.body
         seq = event.seq

@@ -216,5 +216,4 @@ def _bounds(ranges: str) -> list[int]:
 
 
 def _is_within(bounds: list[int], code: int) -> bool:
-    """Return whether a code point lies in a range."""
     return bisect_right(bounds, code) % 2 == 1

@@ -25,7 +25,7 @@ from typing import Final
 
 import numpy as np
 
-from cerata.engine.events import JsonValue
+from cerata.engine.plain_value import PlainValue
 
 from ..columnar.columns import F64, I64, U32, Mask
 from . import analyzer as text
@@ -64,7 +64,7 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True)
-class WordScore:
+class WordScore(PlainValue):
     """The contribution of a query word to a row's score: ``idf`` times the saturated ``count``.
 
     ``word`` is spelled as in the query. ``count`` is weighted by field, 0 if the row lacks the
@@ -75,9 +75,6 @@ class WordScore:
     idf: float
     count: int
     added: float
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {"word": self.word, "idf": self.idf, "count": self.count, "added": self.added}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

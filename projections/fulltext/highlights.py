@@ -57,7 +57,6 @@ def _texts(vocabulary: VocabularyView, ids: U32) -> set[str]:
 
 
 def _runs(spans: Sequence[Span], terms: Sequence[str]) -> list[Highlight]:
-    """Return the ranges in which the terms follow each other."""
     size = len(terms)
     if not size:
         return []
@@ -69,7 +68,6 @@ def _runs(spans: Sequence[Span], terms: Sequence[str]) -> list[Highlight]:
 
 
 def _merged(matches: Sequence[Highlight]) -> list[Highlight]:
-    """Return highlights in order, with overlapping highlights joined."""
     merged: list[Highlight] = []
     for match in sorted(matches, key=lambda highlight: (highlight.start, highlight.end)):
         if merged and match.start < merged[-1].end:

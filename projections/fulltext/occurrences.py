@@ -107,7 +107,6 @@ class Occurrences:
         return self.fields.fields_of(np.minimum(rows, self.rows - 1), positions)
 
     def _places(self, piece: Piece, ids: U32) -> tuple[list[int], list[int]]:
-        """Return the start and end of each term's postings in a piece, up to the last row."""
         starts: list[int] = piece.starts[piece.terms.searchsorted(ids)].tolist()
         ends: list[int] = piece.starts[piece.terms.searchsorted(ids, side="right")].tolist()
         limit = self.rows - piece.first_row

@@ -106,7 +106,6 @@ def _piece(
     positions: Unsigned,
     fields: FieldLengths,
 ) -> Piece:
-    """Return a piece, with its derived weights."""
     weighed = weigh(rows, counts, positions, fields)
     weights = counts if weighed is counts else narrow(weighed)
     return Piece(*span, terms, starts, rows, counts, positions, weights)
@@ -265,8 +264,7 @@ def decode(columns: Columns, fields: FieldLengths, first_row: int, term_count: i
         int(starts[-1]) == len(rows) == len(counts), "the columns of its postings differ in count"
     )
     require(
-        int(counts.sum(dtype=np.int64)) == len(positions),
-        "its counts do not sum to its positions",
+        int(counts.sum(dtype=np.int64)) == len(positions), "its counts do not sum to its positions"
     )
     require(
         int(lengths.sum(dtype=np.int64)) == len(positions),

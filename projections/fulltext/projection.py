@@ -154,7 +154,6 @@ class FulltextProjection(BlockFold):
         self._tags_lengths.extend(lengths.tags)
 
     def _searched(self, body: EventBody | Erased) -> tuple[str, str, str]:
-        """Return the searched texts of an event, in the order of `Field`."""
         return searchable(body) if isinstance(body, PutFrame) else ("", "", "")
 
     def _settled_row(self) -> int:
@@ -162,7 +161,6 @@ class FulltextProjection(BlockFold):
         return last[0].end_row if last else 0
 
     def _settle(self) -> None:
-        """Turn the rows that no piece holds into a piece."""
         row = self._settled_row()
         end = len(self._seqs)
         if row < end:
@@ -302,7 +300,6 @@ class FulltextProjection(BlockFold):
 
 
 def _read_lengths(columns: Columns, count: int) -> FieldLengths:
-    """Return the lengths in a chunk of ``count`` rows. Raises `Corrupt`."""
     total, title, tags = (columns.narrow(f"rows.{name}") for name in ("length", "title", "tags"))
     require(
         len(total) == len(title) == len(tags) == count,

@@ -208,7 +208,6 @@ class Matching:
 
 
 def _name(words: Words, term: str) -> str:
-    """Return a term or pattern as spelled in its leaf, with its field."""
     match words:
         case Prefix():
             written = f"{words.start}*"

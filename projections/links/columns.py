@@ -45,12 +45,7 @@ ATTACKING: Final = frozenset((LinkKind.INVALIDATES, LinkKind.SUPERSEDES))
 """The target of such a link is invalid if the fact is `STANDS`."""
 
 TO_FRAMES: Final = frozenset(
-    (
-        LinkKind.DEPENDS_ON,
-        LinkKind.DERIVED_FROM,
-        LinkKind.GENERATED_FROM,
-        LinkKind.VALIDATED_BY,
-    )
+    (LinkKind.DEPENDS_ON, LinkKind.DERIVED_FROM, LinkKind.GENERATED_FROM, LinkKind.VALIDATED_BY)
 )
 """The target of such a link may be a frame."""
 

@@ -142,7 +142,6 @@ class Writing:
         return self._cut(text, best_span(text, marks))
 
     def _cut(self, text: str, span: Span) -> str:
-        """Return as much of a text as fits, around a span."""
         most = self.most
         counter = self._counter
         room = most - counter.count(self.head)
@@ -176,7 +175,6 @@ class Writing:
 
 
 def _near(text: str, marks: Marks) -> list[Span]:
-    """Return the sentences around the match."""
     return sentences(text, best_span(text, marks)[0])
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Final, Literal, TypeAlias, get_args
 
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import JsonValue
+from cerata.engine.plain_value import PlainValue
 
 from ..tokenizer import Tokenizer, tokenizer
 from .duplicates import Duplicates
@@ -37,7 +37,7 @@ Order: TypeAlias = Literal["score", "time"]
 
 
 @dataclass(frozen=True, slots=True)
-class ContextItem:
+class ContextItem(PlainValue):
     """An entry of a context: the frame, its source, its text; ``clipped`` if that is not whole.
 
     ``joined`` are the ids of neighbouring chunks whose text is included. ``tier`` is its length:
@@ -51,23 +51,15 @@ class ContextItem:
     joined: tuple[int, ...] = ()
     tier: Tier = "full"
 
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "id": self.id,
-            "source": self.source,
-            "text": self.text,
-            "clipped": self.clipped,
-            "joined": list(self.joined),
-            "tier": self.tier,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Omission:
+class Omission(PlainValue):
     """A match that is not in the context, and the reason.
 
     ``duplicate_of`` is the id of the entry with the same text; None if the budget had no room.
     """
+
+    _plain = ("id", "duplicate_of", "reason")
 
     id: int
     duplicate_of: int | None = None
@@ -76,9 +68,6 @@ class Omission:
     def reason(self) -> str:
         """The reason in words."""
         return "over budget" if self.duplicate_of is None else f"duplicate of #{self.duplicate_of}"
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {"id": self.id, "duplicate_of": self.duplicate_of, "reason": self.reason}
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +294,6 @@ class _ContextPacker:
 
     @property
     def _free(self) -> int:
-        """The tokens that are left for another entry."""
         return self._room - sum(placed.followed for placed in self._placed)
 
     def _alone(self, rank: int, entry: Entry, step: _Step) -> _PackedEntry | None:

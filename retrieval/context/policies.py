@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, TypeGuard
 
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import JsonValue
+from cerata.engine.plain_value import PlainValue
 from cerata.projections.fulltext.analyzer import terms
 from cerata.projections.fulltext.query import Query
 
@@ -33,7 +33,7 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 
 @dataclass(frozen=True, slots=True)
-class ContextPolicy:
+class ContextPolicy(PlainValue):
     """The length of each entry of a context, and which entries are left out as duplicates.
 
     The tier of an entry follows from its `effective age <cerata.retrieval.base_level_activation>`
@@ -124,18 +124,6 @@ class ContextPolicy:
         full, gist = self.tier_days
         days = effective_age / (1.0 + specificity * (self.specific_factor - 1.0))
         return "full" if days <= full else "gist" if days <= gist else "line"
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "name": self.name,
-            "version": self.version,
-            "tier_days": None if self.tier_days is None else list(self.tier_days),
-            "specific_factor": self.specific_factor,
-            "shorten": self.shorten,
-            "gist_tokens": self.gist_tokens,
-            "line_tokens": self.line_tokens,
-            "duplicate_share": self.duplicate_share,
-        }
 
 
 WHOLE: Final = ContextPolicy("whole", 1)

@@ -154,7 +154,6 @@ class EndpointEmbedder:
     # --- requests --------------------------------------------------------------------------------
 
     def _post(self, body: bytes) -> bytes:
-        """Return the answer to a request, repeated if a failure may pass."""
         key = self._read_key()
         for number in range(self._tries):
             try:
@@ -277,8 +276,7 @@ def _checked_url(url: object) -> str:
         )
     if parts.username is not None or parts.password is not None:
         raise InvalidInput(
-            "The endpoint's URL must not contain a name or password",
-            remedy="Pass the key as key=.",
+            "The endpoint's URL must not contain a name or password", remedy="Pass the key as key=."
         )
     return parts.geturl()
 
@@ -301,8 +299,6 @@ class _Vector(msgspec.Struct):
 
 
 class _Answer(msgspec.Struct):
-    """The used part of an answer."""
-
     data: list[_Vector]
 
 
@@ -311,8 +307,6 @@ class _Said(msgspec.Struct):
 
 
 class _Refusal(msgspec.Struct):
-    """The used part of an error's answer."""
-
     error: _Said
 
 

@@ -88,9 +88,6 @@ class SentenceTransformersEmbedder:
                 self._model = package.SentenceTransformer(self.identity.name, **self._options)
             assert self._model is not None
             vectors = self._model.encode(
-                list(texts),
-                batch_size=self._batch,
-                convert_to_numpy=True,
-                show_progress_bar=False,
+                list(texts), batch_size=self._batch, convert_to_numpy=True, show_progress_bar=False
             )
         return checked_vectors(self.identity, len(texts), vectors)

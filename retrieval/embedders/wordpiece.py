@@ -91,7 +91,6 @@ class WordPiece:
         return numbers
 
     def _longest_piece(self, word: str, start: int) -> tuple[int, int] | None:
-        """Return the number of the longest piece at an index, and its end."""
         mark = "##" if start else ""
         for end in range(min(len(word), start + self._longest), start, -1):
             number = self._numbers.get(mark + word[start:end])

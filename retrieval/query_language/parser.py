@@ -21,7 +21,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Final, Protocol, cast
 
-from cerata.engine.errors import InvalidInput, QuerySyntaxError
+from cerata.engine.errors import InvalidInput, QuerySyntaxError, wrong_type
 from cerata.engine.events import ScopeValue
 from cerata.engine.loading import loading
 from cerata.projections.frames.filters import Filter
@@ -64,9 +64,7 @@ def query(text: str) -> Query:
         QuerySyntaxError: the query cannot be parsed; the message names the place.
     """
     if not isinstance(text, str):
-        raise InvalidInput(
-            f"A query must be a string, not {type(text).__name__}", remedy="Pass a str."
-        )
+        raise wrong_type("A query", "a string", text, "Pass a str.")
     if len(text) > QUERY_SIZE_MAX:
         raise wrong(
             text, 0, f"The query has {len(text):,} characters", f"Use at most {QUERY_SIZE_MAX:,}."
@@ -227,7 +225,6 @@ class _Reader:
 
 
 def _joined(parts: Sequence[Query], group: type[And | Or] = And) -> Query:
-    """Return a group of parts, with the parts of nested groups of the same kind."""
     flat: list[Query] = []
     for part in parts:
         flat += part.parts if isinstance(part, group) else [part]

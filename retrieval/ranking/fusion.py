@@ -60,11 +60,7 @@ class Fused(NamedTuple):
 
 
 def fuse(
-    lanes: Sequence[Lane],
-    k: int,
-    *,
-    method: Method = "rrf",
-    weights: Mapping[str, float] = _EQUAL,
+    lanes: Sequence[Lane], k: int, *, method: Method = "rrf", weights: Mapping[str, float] = _EQUAL
 ) -> list[Fused]:
     """Return the best ``k`` items of the lanes; a single lane keeps its order and scores.
 

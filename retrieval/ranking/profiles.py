@@ -12,6 +12,7 @@ from typing import Final, TypeAlias, get_args
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
+from cerata.engine.plain_value import PlainValue, plain_fields
 
 from ..query_classifier import KINDS, QuestionKind
 from .fusion import Method
@@ -27,7 +28,7 @@ Weight: TypeAlias = float | Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(PlainValue):
     """Which lanes run for a question, and the weight of each.
 
     - For each kind of question at least one lane runs.
@@ -135,11 +136,7 @@ class Profile:
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
-            "name": self.name,
-            "version": self.version,
-            "method": self.method,
-            "rerank": self.rerank,
-            "importance": self.importance,
+            **plain_fields(self, ("name", "version", "method", "rerank", "importance")),
             "weights": {kind: {**self.weights_for(kind)} for kind in KINDS},
         }
 

@@ -96,7 +96,6 @@ _ENDS: Final = {
 
 
 def _answer_of(code: str, data: bytes) -> tuple[bytes, int]:
-    """Run a child on its input; return its output and exit code."""
     with _child(code) as (child, inlet, outlet):
         feeder = threading.Thread(target=_feed, args=(inlet, data), daemon=True)
         feeder.start()

@@ -66,7 +66,6 @@ def extract_json_lines(data: bytes, where: str) -> Document:
 
 @contextmanager
 def _named(where: str) -> Generator[None]:
-    """Add the file's name to errors without a place."""
     try:
         yield
     except InvalidInput as error:
@@ -76,7 +75,6 @@ def _named(where: str) -> Generator[None]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are not empty, with their numbers from 1."""
     start, number = 0, 0
     while start < len(text):
         end = text.find("\n", start)

@@ -1,0 +1,50 @@
+"""The JSON form of a dataclass.
+
+Owns `PlainValue`, the base of the values that callers get, and the plain form of each type. Leaves
+out the objects of facts, which have a form of their own (`memory.values.facts.plain_object`).
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from enum import Enum
+from typing import ClassVar, cast
+
+from .events import JsonValue
+
+_SCALARS = frozenset((str, int, float, bool))
+
+
+class PlainValue:
+    """A dataclass with a JSON form: its fields in their order, or the attributes in `_plain`."""
+
+    __slots__ = ()
+    __match_args__: ClassVar[tuple[str, ...]] = ()
+    _plain: ClassVar[tuple[str, ...]] = ()
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """Return the value as plain values, as ``--json`` prints it."""
+        return plain_fields(self, self._plain or self.__match_args__)
+
+
+def plain_fields(value: object, names: Iterable[str]) -> dict[str, JsonValue]:
+    """Return attributes of ``value`` by their names, each as a plain value."""
+    return {name: plain(getattr(value, name)) for name in names}
+
+
+def plain(value: object) -> JsonValue:
+    """Return a value as JSON's: bytes in hexadecimal, a time as ISO, a tuple as a list."""
+    if value is None or type(value) in _SCALARS:  # most values; `isinstance` takes longer
+        return cast("JsonValue", value)
+    if isinstance(value, PlainValue):
+        return value.to_dict()
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Mapping):
+        return {name: plain(item) for name, item in value.items()}
+    return cast("JsonValue", value)
