@@ -1,4 +1,4 @@
-"""Late interaction in a view: the lane "late", and the order of the best hits by their tokens.
+"""Late interaction: the lane "late", and the order of the best hits by their tokens.
 
 Owns the checks of a question's token vectors, and when the embedder computes them. Leaves out their
 comparison (`cerata.projections.vectors.maxsim`).
@@ -17,34 +17,33 @@ from cerata.projections.vectors.maxsim import Tokens, maxsim, nearest_by_tokens,
 from cerata.projections.vectors.nearest import Nearest
 from cerata.projections.vectors.reader import Space
 from cerata.replay.token_vector_store import StoredTokens
-from cerata.retrieval.embedders.embedder import TokenEmbedder, embed_token_texts, token_embedder
-from cerata.retrieval.ranking.profiles import Profile
+from cerata.retrieval.embedders.embedder import embed_token_texts, token_embedder
 
 from ..snapshot.snapshot import Snapshot
 from ..values.token_vectors import token_matrix
 from ..values.vectors import Vectors
-from .space_query import Mode, SpaceQuery, gathered, key_for, key_of_frame, keys_of
+from .request import SearchRequest
+from .space_lane import SpaceLane, gathered, key_for, key_of_frame, keys_of
 
-LANE: Final = "late"
 RERANKED: Final = "late (rerank)"
 """The name among a result's lanes if token vectors ordered the best hits."""
 
 
-class TokenQuery(SpaceQuery):
-    """A question's token vectors and their space in a view.
+class LateLane(SpaceLane):
+    """A question's token vectors and their space in a snapshot.
 
     Scores are MaxSim over 127²: for vectors of length 1 the sum of the best cosines. Cost of a
     search: the signs of all frames, and the token vectors of at most 16,384 frames.
     """
 
-    name: ClassVar[str] = LANE
+    name: ClassVar[str] = "late"
 
     def __init__(self, snapshot: Snapshot, tokens: Vectors, space: str | None) -> None:
         """``space`` may be None if a single space fits.
 
         Raises:
             InvalidInput: the token vectors are not valid, or not exactly one space fits them.
-            NotFound: the space does not exist at the view's basis.
+            NotFound: the space does not exist at the snapshot's basis.
         """
         self.tokens = token_matrix(tokens)
         super().__init__(snapshot, key_for(snapshot, self.tokens.shape[1], space, tokens=True))
@@ -74,57 +73,40 @@ class TokenQuery(SpaceQuery):
         return dict(zip(tokens, self._scored([*tokens.values()]), strict=True))
 
 
-def token_query(
-    snapshot: Snapshot,
-    query: object,
-    tokens: Vectors | None,
-    space: str | None,
-    mode: Mode,
-    profile: Profile,
-    *,
-    rerank: bool | None,
-) -> TokenQuery | None:
-    """Return the token vectors to search or rerank by, if any.
+def late_lane_of(snapshot: Snapshot, request: SearchRequest) -> LateLane | None:
+    """Return the lane of a question's token vectors, if there are any to search or rerank by.
 
-    Without ``tokens`` the store's embedder computes those of a plain question, if the view has
-    token vectors of this embedder and the profile or ``rerank`` needs them.
+    Without token vectors the store's embedder computes those of a plain question, if the snapshot
+    has token vectors of this embedder and the profile or the request needs them.
 
     Raises:
-        InvalidInput: the token vectors are not valid, or missing although ``space`` or ``rerank``
-            needs them.
+        InvalidInput: the token vectors are not valid, or missing although the request names their
+            space or reranks by them.
         NotFound: the space does not exist.
         EmbedderFailed: the embedder could not embed the question.
     """
-    if not (rerank is None or isinstance(rerank, bool)):
+    space = request.tokens_space
+    is_text_only = request.mode == "text"
+    if request.token_embedding is not None:
+        if is_text_only and not request.rerank:
+            return None
+        return LateLane(snapshot, request.token_embedding, space)
+    is_needed = bool(request.rerank) or space is not None
+    if not is_needed and (is_text_only or snapshot.embedder is None):
+        return None
+    embedder = None if snapshot.embedder is None else token_embedder(snapshot.embedder)
+    if embedder is not None and (is_needed or request.profile.is_late):
+        name = embedder.token_identity.space
+        query = request.query
+        is_usable = isinstance(query, str) and bool(query.strip()) and space in (None, name)
+        if is_usable and name in (key[0] for key in keys_of(snapshot, tokens=True)):
+            return LateLane(snapshot, embed_token_texts(embedder, [str(query)])[0], name)
+    if is_needed:
         raise InvalidInput(
-            f"rerank must be True, False or None, not {rerank!r:.60}",
-            remedy="Pass True, False or None.",
-        )
-    if tokens is not None:
-        return TokenQuery(snapshot, tokens, space) if mode != "text" or rerank else None
-    is_needed = bool(rerank) or space is not None
-    by_token = None if snapshot.embedder is None else token_embedder(snapshot.embedder)
-    computed: TokenQuery | None = None
-    if by_token is not None and (is_needed or (mode != "text" and profile.is_late)):
-        computed = _computed(snapshot, by_token, query, space)
-    if computed is None and is_needed:
-        raise InvalidInput(
-            f"There are no token vectors to {'rerank' if rerank else 'search'} by",
+            f"There are no token vectors to {'rerank' if request.rerank else 'search'} by",
             remedy="Pass token_embedding=, or open the store with the embedder of the frames.",
         )
-    return computed
-
-
-def _computed(
-    snapshot: Snapshot, embedder: TokenEmbedder, query: object, space: str | None
-) -> TokenQuery | None:
-    """Return an embedder's token vectors of a question, if the view has its token vectors."""
-    if not isinstance(query, str) or not query.strip():
-        return None
-    name = embedder.token_identity.space
-    if space not in (None, name) or name not in (key[0] for key in keys_of(snapshot, tokens=True)):
-        return None
-    return TokenQuery(snapshot, embed_token_texts(embedder, [query])[0], name)
+    return None
 
 
 def tokens_of(snapshot: Snapshot, frame: int, space: str | None) -> Tokens | None:

@@ -1,4 +1,4 @@
-"""The vectors lane: the frames whose vectors are nearest to a query's, as of a view.
+"""The vectors lane: the frames whose vectors are nearest to a question's.
 
 Owns the checks of a question's vector, and when the embedder computes it. Leaves out the search for
 the nearest vectors (`cerata.projections.vectors.nearest`).
@@ -13,8 +13,14 @@ import numpy as np
 from cerata.engine.errors import InvalidInput
 from cerata.projections.columnar.columns import Mask
 from cerata.projections.vectors.columns import Matrix, matrix_of
-from cerata.projections.vectors.nearest import Metric, Nearest, exact_scores, lengths_of, nearest
-from cerata.projections.vectors.nearest import Query as Asked
+from cerata.projections.vectors.nearest import (
+    Metric,
+    Nearest,
+    QueryVector,
+    exact_scores,
+    lengths_of,
+    nearest,
+)
 from cerata.projections.vectors.reader import Space
 from cerata.replay.vector_store import StoredVectors
 from cerata.retrieval.embedders.embedder import embed_texts
@@ -22,30 +28,21 @@ from cerata.retrieval.embedders.identity import metric_of
 
 from ..snapshot.snapshot import Snapshot
 from ..values.vectors import Vector, numbers_of
-from .space_query import (
-    Mode,
-    SpaceQuery,
-    check_mode,
-    gathered,
-    key_for,
-    key_of_frame,
-    keys_of,
-    stored_row,
-)
+from .request import SearchRequest
+from .space_lane import SpaceLane, gathered, key_for, key_of_frame, keys_of, stored_row
 
-LANE: Final = "vectors"
 APPROXIMATE: Final = "vectors (hnsw)"
 """The name of the lane in a result if a graph proposed the compared vectors."""
 
 
-class VectorQuery(SpaceQuery):
-    """A question's vector and its space in a view.
+class VectorLane(SpaceLane):
+    """A question's vector and its space in a snapshot.
 
     Scores are cosines, or inner products if the space's metric is that. Cost of a search: the
     signs of all vectors, and the numbers of at most 8,192 vectors.
     """
 
-    name: ClassVar[str] = LANE
+    name: ClassVar[str] = "vectors"
 
     def __init__(
         self, snapshot: Snapshot, vector: Vector, space: str | None, *, approximate: bool = False
@@ -56,7 +53,7 @@ class VectorQuery(SpaceQuery):
 
         Raises:
             InvalidInput: the vector is not valid, no space has its dimension, or several have.
-            NotFound: the space does not exist at the view's basis.
+            NotFound: the space does not exist at the snapshot's basis.
         """
         self.query = _checked(vector)
         super().__init__(snapshot, key_for(snapshot, len(self.query), space, tokens=False))
@@ -81,46 +78,41 @@ class VectorQuery(SpaceQuery):
         return scores
 
 
-def vector_query(
-    snapshot: Snapshot,
-    query: object,
-    embedding: Vector | None,
-    space: str | None,
-    mode: Mode,
-    *,
-    approximate: bool,
-    has_tokens: bool,
-) -> VectorQuery | None:
-    """Return the vector to search by, if any.
+def vector_lane_of(snapshot: Snapshot, request: SearchRequest) -> VectorLane | None:
+    """Return the lane of a question's vector, if the question has one.
 
-    Without ``embedding`` the store's embedder computes the vector of a plain question, if the view
-    has vectors of this embedder. ``has_tokens``: the search has token vectors.
+    Without an embedding the store's embedder computes the vector of a plain question, if the
+    snapshot has vectors of this embedder.
 
     Raises:
-        InvalidInput: the mode is unknown, a vector is needed and missing, or is not valid.
+        InvalidInput: a vector is needed and missing, or is not valid.
         NotFound: the space does not exist.
         EmbedderFailed: the embedder could not embed the question.
     """
-    check_mode(mode)
+    embedding = request.embedding
+    space = request.space
+    approximate = request.approximate
     if embedding is not None:
-        used = None if mode == "text" else embedding
-        return used if used is None else VectorQuery(snapshot, used, space, approximate=approximate)
+        if request.mode == "text":
+            return None
+        return VectorLane(snapshot, embedding, space, approximate=approximate)
     embedder = snapshot.embedder
+    query = request.query
+    is_needed = request.mode == "vector" and request.token_embedding is None
     is_text = isinstance(query, str) and bool(query.strip())
     if embedder is None or not is_text or space not in (None, embedder.identity.space):
-        if (mode == "vector" and not has_tokens) or space is not None:
+        if is_needed or space is not None:
             raise InvalidInput(
                 "There is no vector to search by",
                 remedy="Pass the question's vector as embedding=, or open with its embedder.",
             )
         return None
     own_space = embedder.identity.space
-    is_needed = mode == "vector" and not has_tokens
     is_there = own_space in (key[0] for key in keys_of(snapshot, tokens=False))
-    if mode == "text" or not (is_needed or is_there):
+    if request.mode == "text" or not (is_needed or is_there):
         return None
     vector = embed_texts(embedder, [str(query)])[0]
-    return VectorQuery(snapshot, vector, own_space, approximate=approximate)
+    return VectorLane(snapshot, vector, own_space, approximate=approximate)
 
 
 def vector_of(snapshot: Snapshot, frame: int, space: str | None) -> Matrix | None:
@@ -140,7 +132,7 @@ def vector_of(snapshot: Snapshot, frame: int, space: str | None) -> Matrix | Non
     return None if stored is None else snapshot.stored_vectors(stored.space).vector(*stored)
 
 
-def _checked(vector: Vector) -> Asked:
+def _checked(vector: Vector) -> QueryVector:
     """Return a query as float32. Raises `InvalidInput`."""
     numbers = numbers_of(vector).astype(np.float32)
     if numbers.ndim != 1 or not len(numbers):

@@ -37,7 +37,7 @@ class Profile:
         version: whole number from 1; other weights need another version
         weights: lanes that run, with a weight or weights by kind of question; 0 switches a lane off
         method: "rrf", "minmax" or "zscore"; see `cerata.retrieval.ranking.fusion`
-        rerank: if True, token vectors order the best hits (`cerata.retrieval.ranking.reranking`)
+        rerank: if True, token vectors order the best hits (`reranked` of that module)
         importance: 0 (off) to 1; multiplies the score of used frames by up to 1 + importance
 
     Raises:
