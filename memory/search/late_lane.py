@@ -1,7 +1,7 @@
 """Late interaction: the lane "late", and the order of the best hits by their tokens.
 
-Owns the checks of a question's token vectors, and when the embedder computes them. Leaves out their
-comparison (`cerata.projections.vectors.maxsim`).
+Owns the token vectors of frames in a snapshot. Leaves out their comparison
+(`cerata.projections.vectors.maxsim`).
 """
 
 from collections.abc import Sequence
@@ -10,20 +10,17 @@ from typing import ClassVar, Final, cast
 
 import numpy as np
 
-from cerata.engine.errors import InvalidInput
 from cerata.projections.columnar.columns import Mask
 from cerata.projections.vectors.columns import Key, matrix_of
 from cerata.projections.vectors.maxsim import Tokens, maxsim, nearest_by_tokens, token_scores
 from cerata.projections.vectors.nearest import Nearest
 from cerata.projections.vectors.reader import Space
 from cerata.replay.token_vector_store import StoredTokens
-from cerata.retrieval.embedders.embedder import embed_token_texts, token_embedder
 
 from ..snapshot.snapshot import Snapshot
 from ..values.token_vectors import token_matrix
 from ..values.vectors import Vectors
-from .request import SearchRequest
-from .space_lane import SpaceLane, gathered, key_for, key_of_frame, keys_of
+from .space_lane import SpaceLane, gathered, key_for, key_of_frame
 
 RERANKED: Final = "late (rerank)"
 """The name among a result's lanes if token vectors ordered the best hits."""
@@ -71,42 +68,6 @@ class LateLane(SpaceLane):
         """
         tokens = tokens_at(self._snapshot, self.key, frames)
         return dict(zip(tokens, self._scored([*tokens.values()]), strict=True))
-
-
-def late_lane_of(snapshot: Snapshot, request: SearchRequest) -> LateLane | None:
-    """Return the lane of a question's token vectors, if there are any to search or rerank by.
-
-    Without token vectors the store's embedder computes those of a plain question, if the snapshot
-    has token vectors of this embedder and the profile or the request needs them.
-
-    Raises:
-        InvalidInput: the token vectors are not valid, or missing although the request names their
-            space or reranks by them.
-        NotFound: the space does not exist.
-        EmbedderFailed: the embedder could not embed the question.
-    """
-    space = request.tokens_space
-    is_text_only = request.mode == "text"
-    if request.token_embedding is not None:
-        if is_text_only and not request.rerank:
-            return None
-        return LateLane(snapshot, request.token_embedding, space)
-    is_needed = bool(request.rerank) or space is not None
-    if not is_needed and (is_text_only or snapshot.embedder is None):
-        return None
-    embedder = None if snapshot.embedder is None else token_embedder(snapshot.embedder)
-    if embedder is not None and (is_needed or request.profile.is_late):
-        name = embedder.token_identity.space
-        query = request.query
-        is_usable = isinstance(query, str) and bool(query.strip()) and space in (None, name)
-        if is_usable and name in (key[0] for key in keys_of(snapshot, tokens=True)):
-            return LateLane(snapshot, embed_token_texts(embedder, [str(query)])[0], name)
-    if is_needed:
-        raise InvalidInput(
-            f"There are no token vectors to {'rerank' if request.rerank else 'search'} by",
-            remedy="Pass token_embedding=, or open the store with the embedder of the frames.",
-        )
-    return None
 
 
 def tokens_of(snapshot: Snapshot, frame: int, space: str | None) -> Tokens | None:

@@ -6,7 +6,7 @@ that records a context, too. Leaves out the search (`search`) and filling the bu
 (`cerata.retrieval.context.packing`).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -157,6 +157,7 @@ def recall_of(recalled: Recalled) -> RecallContext:
     numbers = [number for item in context.items for number in (item.id, *item.joined)]
     frames = tuple(number for number in numbers if number not in is_fact)
     facts = tuple(number for number in numbers if number in is_fact)
+    salts = [result.snapshot.layers.salt(number) for number in (*frames, *facts)]
     query = request.query
     where = request.where
     vectors = result.vectors
@@ -170,7 +171,7 @@ def recall_of(recalled: Recalled) -> RecallContext:
         max_tokens=context.max_tokens,
         entry_tokens=options.entry_tokens,
         form=options.form,
-        context=context_hash(_salts_of(result.snapshot, (*frames, *facts)), context.text),
+        context=context_hash(salts, context.text),
         policy=options.policy.name,
         policy_version=options.policy.version,
         order=options.order,
@@ -188,8 +189,3 @@ def recall_of(recalled: Recalled) -> RecallContext:
         omitted=tuple(number for number in context.omitted if number not in is_fact),
         omitted_facts=tuple(number for number in context.omitted if number in is_fact),
     )
-
-
-def _salts_of(snapshot: Snapshot, numbers: Iterable[int]) -> list[bytes | None]:
-    """Return the salts of events that a view shows, in the order of their numbers."""
-    return [snapshot.layers.salt(number) for number in numbers]

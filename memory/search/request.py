@@ -23,7 +23,8 @@ Mode: TypeAlias = Literal["hybrid", "text", "vector"]
 class SearchRequest:
     """A question to any snapshot, with the arguments of `SearchReads.search`.
 
-    - ``tree`` is the query, or the tree of a question in plain language.
+    - ``text`` is a question in plain language; empty if it is blank or a query.
+    - ``tree`` is the query, or that of the question in plain language.
     - ``is_plain`` is true for a question in plain language without words in quotes.
 
     Raises:
@@ -43,6 +44,7 @@ class SearchRequest:
     token_embedding: Vectors | None
     tokens_space: str | None
     rerank: bool | None
+    text: str = field(init=False)
     tree: Query = field(init=False)
     is_plain: bool = field(init=False)
 
@@ -62,7 +64,9 @@ class SearchRequest:
                 f"rerank must be True, False or None, not {self.rerank!r:.60}",
                 remedy="Pass True, False or None.",
             )
+        text = self.query.strip() if isinstance(self.query, str) else ""
         tree = plain(self.query) if isinstance(self.query, str) else self.query
+        object.__setattr__(self, "text", self.query if text else "")
         object.__setattr__(self, "tree", tree)
         object.__setattr__(self, "is_plain", tree is not self.query and isinstance(tree, AnyWord))
 

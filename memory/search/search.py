@@ -19,11 +19,9 @@ from ..facts.search import search_named
 from ..frames.access import uses_among
 from ..snapshot.layers import both, end_to_end
 from ..snapshot.snapshot import Snapshot
-from .lanes import FactsLane, Lane, TextLane
-from .late_lane import late_lane_of
+from .lanes import FactsLane, Lane, TextLane, late_lane_of, vector_lane_of
 from .request import SearchRequest
 from .result import SearchResult
-from .vector_lane import vector_lane_of
 
 LANE_HITS: Final = 128
 """Hits of each lane that are fused, so that the first hits do not depend on how many are requested.
@@ -49,9 +47,9 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
     late = late_lane_of(snapshot, request)
     kind = classify(query) if isinstance(query, str) else Classified("factual", "")
     weights = _weights(request, kind.kind, vectors, late)
-    facts = search_named(snapshot, query) if "facts" in weights and isinstance(query, str) else []
-    candidates = (TextLane(snapshot, request.tree), FactsLane(snapshot, facts), vectors, late)
-    lanes = [lane for lane in candidates if lane is not None and lane.name in weights]
+    facts = search_named(snapshot, request.text) if "facts" in weights else []
+    able = (TextLane(snapshot, request.tree), FactsLane(snapshot, facts), vectors, late)
+    lanes = [lane for lane in able if lane is not None and lane.name in weights]
 
     # Their rankings, as deep as the later steps need.
     rerank = request.rerank

@@ -1,7 +1,7 @@
 """The vectors lane: the frames whose vectors are nearest to a question's.
 
-Owns the checks of a question's vector, and when the embedder computes it. Leaves out the search for
-the nearest vectors (`cerata.projections.vectors.nearest`).
+Owns the checks of a question's vector. Leaves out the search for the nearest vectors
+(`cerata.projections.vectors.nearest`).
 """
 
 from collections.abc import Sequence
@@ -23,13 +23,11 @@ from cerata.projections.vectors.nearest import (
 )
 from cerata.projections.vectors.reader import Space
 from cerata.replay.vector_store import StoredVectors
-from cerata.retrieval.embedders.embedder import embed_texts
 from cerata.retrieval.embedders.identity import metric_of
 
 from ..snapshot.snapshot import Snapshot
 from ..values.vectors import Vector, numbers_of
-from .request import SearchRequest
-from .space_lane import SpaceLane, gathered, key_for, key_of_frame, keys_of, stored_row
+from .space_lane import SpaceLane, gathered, key_for, key_of_frame, stored_row
 
 APPROXIMATE: Final = "vectors (hnsw)"
 """The name of the lane in a result if a graph proposed the compared vectors."""
@@ -76,43 +74,6 @@ class VectorLane(SpaceLane):
             matrix, lengths_of(matrix), self.query, self._metric
         ).tolist()
         return scores
-
-
-def vector_lane_of(snapshot: Snapshot, request: SearchRequest) -> VectorLane | None:
-    """Return the lane of a question's vector, if the question has one.
-
-    Without an embedding the store's embedder computes the vector of a plain question, if the
-    snapshot has vectors of this embedder.
-
-    Raises:
-        InvalidInput: a vector is needed and missing, or is not valid.
-        NotFound: the space does not exist.
-        EmbedderFailed: the embedder could not embed the question.
-    """
-    embedding = request.embedding
-    space = request.space
-    approximate = request.approximate
-    if embedding is not None:
-        if request.mode == "text":
-            return None
-        return VectorLane(snapshot, embedding, space, approximate=approximate)
-    embedder = snapshot.embedder
-    query = request.query
-    is_needed = request.mode == "vector" and request.token_embedding is None
-    is_text = isinstance(query, str) and bool(query.strip())
-    if embedder is None or not is_text or space not in (None, embedder.identity.space):
-        if is_needed or space is not None:
-            raise InvalidInput(
-                "There is no vector to search by",
-                remedy="Pass the question's vector as embedding=, or open with its embedder.",
-            )
-        return None
-    own_space = embedder.identity.space
-    is_there = own_space in (key[0] for key in keys_of(snapshot, tokens=False))
-    if request.mode == "text" or not (is_needed or is_there):
-        return None
-    vector = embed_texts(embedder, [str(query)])[0]
-    return VectorLane(snapshot, vector, own_space, approximate=approximate)
 
 
 def vector_of(snapshot: Snapshot, frame: int, space: str | None) -> Matrix | None:
