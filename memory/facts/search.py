@@ -86,7 +86,9 @@ def search_named(snapshot: Snapshot, query: str) -> list[FactHit]:
 
     Cost: a look-up for each run of words; if a run is a name, as `search_facts`.
     """
-    return _FactMatches(snapshot, query).of_named(_LANE_FACTS) if snapshot.facts_at.row_count else []
+    return (
+        _FactMatches(snapshot, query).of_named(_LANE_FACTS) if snapshot.facts_at.row_count else []
+    )
 
 
 def scored_frames(hits: Iterable[FactHit]) -> dict[int, float]:

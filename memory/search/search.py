@@ -10,7 +10,7 @@ from typing import Final
 
 from cerata.engine.errors import Unsupported
 from cerata.projections.columnar.columns import Mask
-from cerata.projections.fulltext.query import Query
+from cerata.projections.fulltext.query import Query, loosened
 from cerata.retrieval.base_level_activation import Use
 from cerata.retrieval.query_classifier import Classified, QuestionKind, classify
 from cerata.retrieval.ranking.fusion import RERANK_HITS, LaneRanking, boosted, fuse, reranked
@@ -51,7 +51,8 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
     able = (TextLane(snapshot, request.tree), FactsLane(snapshot, facts), vectors, late)
     lanes = [lane for lane in able if lane is not None and lane.name in weights]
 
-    # Their rankings, as deep as the later steps need.
+    # The rows that may be returned, ranked by each lane as deep as the later steps need.
+    admitted = _admitted(snapshot, request)
     rerank = request.rerank
     if rerank is None:
         rerank = profile.rerank and request.mode != "text"
@@ -59,9 +60,9 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
     depth = max(
         request.k, RERANK_HITS if is_reranked else 0, LANE_HITS if profile.importance else 0
     )
-    rankings = _rankings(snapshot, request, lanes, depth)
+    rankings = _rankings(snapshot, request, lanes, admitted, depth)
 
-    # One order: of the fused rankings, then of boosted scores, then of the tokens.
+    # One order: that of the fused ranks, then of the uses, then of the tokens.
     fused = fuse(rankings, depth, method=profile.method, weights=weights)
     uses: dict[int, Use] = {}
     if profile.importance:
@@ -110,25 +111,6 @@ def _weights(
     return weights
 
 
-def _rankings(
-    snapshot: Snapshot, request: SearchRequest, lanes: Sequence[Lane], depth: int
-) -> list[LaneRanking]:
-    """Return the rankings of the lanes that found frames, and that of the text in any case."""
-    admitted = _admitted(snapshot, request)
-    by_text = [lane for lane in lanes if lane.name == "text"]
-    others = lanes[len(by_text) :]
-    rankings: list[LaneRanking] = []
-    if others:
-        # Hits of a single lane are not fused, so more hits than the result's are not needed.
-        fused_depth = depth if len(lanes) == 1 else max(depth, LANE_HITS)
-        meant = _meant(snapshot, request, admitted)
-        rankings = [lane.rank(fused_depth, meant) for lane in others]
-        rankings = [ranking for ranking in rankings if len(ranking.ids)]
-    if rankings:
-        depth = max(depth, LANE_HITS)
-    return [*(lane.rank(depth, admitted) for lane in by_text), *rankings]
-
-
 def _admitted(snapshot: Snapshot, request: SearchRequest) -> Mask | None:
     """Return the rows that may be returned; None without a filter: all current rows."""
     if request.where is None and not (request.include_superseded or request.include_deleted):
@@ -142,7 +124,29 @@ def _admitted(snapshot: Snapshot, request: SearchRequest) -> Mask | None:
     return end_to_end(both(admitted, layers.searched))
 
 
-def _meant(snapshot: Snapshot, request: SearchRequest, admitted: Mask | None) -> Mask | None:
+def _rankings(
+    snapshot: Snapshot,
+    request: SearchRequest,
+    lanes: Sequence[Lane],
+    admitted: Mask | None,
+    depth: int,
+) -> list[LaneRanking]:
+    """Return the rankings of the lanes that found frames, and that of the text in any case."""
+    by_text = [lane for lane in lanes if lane.name == "text"]
+    others = lanes[len(by_text) :]
+    rankings: list[LaneRanking] = []
+    if others:
+        # Hits of a single lane are not fused, so more hits than the result's are not needed.
+        fused_depth = depth if len(lanes) == 1 else max(depth, LANE_HITS)
+        passing = _passing(snapshot, request, admitted)
+        rankings = [lane.rank(fused_depth, passing) for lane in others]
+        rankings = [ranking for ranking in rankings if len(ranking.ids)]
+    if rankings:
+        depth = max(depth, LANE_HITS)
+    return [*(lane.rank(depth, admitted) for lane in by_text), *rankings]
+
+
+def _passing(snapshot: Snapshot, request: SearchRequest, admitted: Mask | None) -> Mask | None:
     """Return the admitted rows that the query admits in lanes that do not search words.
 
     A query of the full language admits rows by its filters and NOTs; a plain question with quotes,
@@ -151,11 +155,8 @@ def _meant(snapshot: Snapshot, request: SearchRequest, admitted: Mask | None) ->
     if request.is_plain:
         return admitted
     layers = snapshot.layers
-    if isinstance(request.query, Query):
-        passing = end_to_end(layers.let_in(request.query))
-    else:
-        matching = layers.ranking.passing(request.tree, layers.mask_of)
-        if matching is None:
-            return admitted
-        passing = matching
+    tree = loosened(request.query) if isinstance(request.query, Query) else request.tree
+    passing = layers.ranking.passing(tree, layers.mask_of)
+    if passing is None:
+        return admitted
     return passing & (layers.sought if admitted is None else admitted)
