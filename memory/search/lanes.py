@@ -7,7 +7,7 @@ computes them. Leaves out the lanes of vectors (`vector_lane`, `late_lane`), ran
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from cerata.engine.errors import InvalidInput
 from cerata.projections.columnar.columns import Mask
@@ -29,10 +29,8 @@ class Lane(Protocol):
     Masks are over the rows of the snapshot's layers, end to end.
     """
 
-    @property
-    def name(self) -> str:
-        """The name in profiles and results."""
-        ...
+    name: ClassVar[str]
+    """The name in profiles and results."""
 
     def rank(self, k: int, among: Mask | None) -> LaneRanking:
         """Return the best ``k`` frames among the rows of a mask, by default the current rows."""
@@ -47,9 +45,10 @@ class Lane(Protocol):
 class TextLane:
     """The frames that match a query, by their words."""
 
+    name: ClassVar[str] = "text"
+
     snapshot: Snapshot
     query: Query
-    name: str = "text"
 
     def rank(self, k: int, among: Mask | None) -> LaneRanking:
         """Return the best ``k`` frames."""
@@ -67,9 +66,10 @@ class TextLane:
 class FactsLane:
     """The frames in which facts of the entities that a question names were read."""
 
+    name: ClassVar[str] = "facts"
+
     snapshot: Snapshot
     facts: Sequence[FactHit]
-    name: str = "facts"
 
     def rank(self, k: int, among: Mask | None) -> LaneRanking:
         """Return all frames; the facts are few."""

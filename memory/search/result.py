@@ -38,7 +38,7 @@ class SearchResult:
     request: SearchRequest
     kind: Classified
     weights: Mapping[str, float]
-    facts: Sequence[FactHit]
+    facts: list[FactHit]
     vectors: VectorLane | None
     late: LateLane | None
     lanes: Sequence[Lane]
