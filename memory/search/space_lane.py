@@ -6,7 +6,7 @@ out the comparison of vectors (`vector_lane`, `late_lane`).
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
@@ -70,9 +70,9 @@ class SpaceLane(ABC):
 
     def candidates(self) -> Mask:
         """Return the rows that have a vector in the space, also of closed frames."""
-        layers, base = self._snapshot.layers, self._snapshot.layers.base
+        layers = self._snapshot.layers
         mask = layers.rank_mask(gathered(self._snapshot, self.key))
-        mask[: base.rows] |= _rows_with(self._snapshot, self.key)
+        mask[: layers.base.rows] |= _rows_with(self._snapshot, self.key)
         return mask
 
     def _stored(self, k: int, mask: Mask, replaced: Sequence[int]) -> LaneRanking:
@@ -148,21 +148,10 @@ def key_of_frame(snapshot: Snapshot, frame: int, space: str | None, *, tokens: b
 
 
 def _has_vector(snapshot: Snapshot, key: Key, frame: int) -> bool:
-    return frame in gathered(snapshot, key) or stored_row(snapshot, key, frame) is not None
-
-
-class StoredRow(NamedTuple):
-    """The place of a vector in the log."""
-
-    space: Space
-    row: int
-
-
-def stored_row(snapshot: Snapshot, key: Key, frame: int) -> StoredRow | None:
-    """Return the place of a frame's vector in a space of the log, or None."""
+    if frame in gathered(snapshot, key):
+        return True
     space = snapshot.vectors.find(key, snapshot.basis)
-    row = None if space is None else space.row_of(frame, snapshot.basis)
-    return None if space is None or row is None else StoredRow(space, row)
+    return space is not None and space.row_of(frame, snapshot.basis) is not None
 
 
 def keys_of(snapshot: Snapshot, *, tokens: bool) -> list[Key]:

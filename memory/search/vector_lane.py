@@ -16,6 +16,7 @@ from cerata.projections.vectors.columns import Matrix, matrix_of
 from cerata.projections.vectors.nearest import (
     Metric,
     Nearest,
+    Propose,
     QueryVector,
     exact_scores,
     lengths_of,
@@ -27,7 +28,7 @@ from cerata.retrieval.embedders.identity import metric_of
 
 from ..snapshot.snapshot import Snapshot
 from ..values.vectors import Vector, numbers_of
-from .space_lane import SpaceLane, gathered, key_for, key_of_frame, stored_row
+from .space_lane import SpaceLane, gathered, key_for, key_of_frame
 
 APPROXIMATE: Final = "vectors (hnsw)"
 """The name of the lane in a result if a graph proposed the compared vectors."""
@@ -62,8 +63,10 @@ class VectorLane(SpaceLane):
         return self._snapshot.stored_vectors(space)
 
     def _nearest(self, space: Space, allowed: Mask, k: int) -> Nearest:
-        stored, metric = self._stored_space(space), self._metric
-        fetch, propose = partial(stored.rows, space), None
+        stored = self._stored_space(space)
+        metric = self._metric
+        fetch = partial(stored.rows, space)
+        propose: Propose | None = None
         if self.approximate:
             propose = partial(stored.graph(metric).proposed, space, lambda rows: fetch(rows)[0])
         return nearest(space, allowed, self.query, k, metric, fetch, propose)
@@ -89,8 +92,11 @@ def vector_of(snapshot: Snapshot, frame: int, space: str | None) -> Matrix | Non
     if data is not None:
         vector: Matrix = matrix_of(data, key)[0]
         return vector
-    stored = stored_row(snapshot, key, frame)
-    return None if stored is None else snapshot.stored_vectors(stored.space).vector(*stored)
+    space_of_key = snapshot.vectors.find(key, snapshot.basis)
+    row = None if space_of_key is None else space_of_key.row_of(frame, snapshot.basis)
+    if space_of_key is None or row is None:
+        return None
+    return snapshot.stored_vectors(space_of_key).vector(space_of_key, row)
 
 
 def _checked(vector: Vector) -> QueryVector:
