@@ -26,7 +26,7 @@ from ..values.frames import Context, Frame, FrameId, Hit
 from ..values.source_line import source_line
 from ..values.vectors import Vector, Vectors
 from .late_lane import tokens_of
-from .recall import CONTEXT_HITS, recall_of, recalled
+from .recall import CONTEXT_HITS, context_of, recall_of
 from .request import Mode, SearchRequest, check_query
 from .search import run_search
 from .vector_lane import vector_of
@@ -245,8 +245,11 @@ class SearchReads(Reader):
             tokens_space=tokens_space,
             rerank=rerank,
         )
-        recall = recalled(run_search(self._snapshot(), request), options, is_framed=framing)
-        return self._recorded(recall.context, recall_of(recall)) if record else recall.context
+        result = run_search(self._snapshot(), request)
+        context = context_of(result, options, is_framed=framing)
+        if not record:
+            return context
+        return self._recorded(context, recall_of(result, options, context, is_framed=framing))
 
     def _recorded(self, context: Context, event: RecallContext) -> Context:
         """Write the event that lists the entries shown, and return the context."""

@@ -7,7 +7,6 @@ that records a context, too. Leaves out the search (`search`) and filling the bu
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -39,18 +38,7 @@ _TOKENS_A_FACT: Final = 150
 """Tokens of the budget for each fact of a named entity that a context may have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recalled:
-    """A context, its budget and policy, and the result and facts that it was chosen from."""
-
-    result: SearchResult
-    options: ContextOptions
-    is_framed: bool
-    context: Context
-    facts: tuple[int, ...]
-
-
-def recalled(result: SearchResult, options: ContextOptions, *, is_framed: bool) -> Recalled:
+def context_of(result: SearchResult, options: ContextOptions, *, is_framed: bool) -> Context:
     """Return the context of a result: a pure function of its snapshot, question and policy."""
     snapshot = result.snapshot
     most = options.max_tokens // _TOKENS_A_FACT
@@ -68,7 +56,7 @@ def recalled(result: SearchResult, options: ContextOptions, *, is_framed: bool) 
     if is_framed:
         lead = framing.FOUND if not is_fallback else framing.FALLBACK if frames else framing.EMPTY
     packed = pack(candidates, options, result.highlights, lead=lead)
-    context = Context(
+    return Context(
         text=packed.text,
         tokens=packed.tokens,
         max_tokens=options.max_tokens,
@@ -84,7 +72,6 @@ def recalled(result: SearchResult, options: ContextOptions, *, is_framed: bool) 
         policy=options.policy.label,
         framed=packed.has_lead,
     )
-    return Recalled(result, options, is_framed, context, tuple(hit.fact.id for hit in fact_hits))
 
 
 def _newest(result: SearchResult) -> list[int]:
@@ -144,16 +131,15 @@ def _size_of(frame: Frame) -> str:
     return f"({frame.size:,} {'byte' if frame.size == 1 else 'bytes'})"
 
 
-def recall_of(recalled: Recalled) -> RecallContext:
+def recall_of(
+    result: SearchResult, options: ContextOptions, context: Context, *, is_framed: bool
+) -> RecallContext:
     """Return the event that records a shown context.
 
     The event has the ids of the context's frames and facts, joined chunks included.
     """
-    result = recalled.result
     request = result.request
-    options = recalled.options
-    context = recalled.context
-    is_fact = set(recalled.facts)
+    is_fact = {hit.fact.id for hit in result.facts}
     numbers = [number for item in context.items for number in (item.id, *item.joined)]
     frames = tuple(number for number in numbers if number not in is_fact)
     facts = tuple(number for number in numbers if number in is_fact)
@@ -175,7 +161,7 @@ def recall_of(recalled: Recalled) -> RecallContext:
         policy=options.policy.name,
         policy_version=options.policy.version,
         order=options.order,
-        framing=recalled.is_framed,
+        framing=is_framed,
         where=None if where is None else msgspec.json.encode(where.to_dict()).decode(),
         mode=request.mode,
         space=None if vectors is None else vectors.key[0],
