@@ -355,15 +355,15 @@ class Store(
         """
         return View(self._snapshot())
 
-    def _recorded(self, context: Context, said: RecallContext) -> Context:
+    def _recorded(self, context: Context, event: RecallContext) -> Context:
         scope = full_scope(None, self._scope)
         # Hash the question without its results: a repeated block writes its frames at another
         # time, so the results differ.
         question = msgspec.structs.replace(
-            said, basis=0, context=b"", frames=(), facts=(), omitted=(), omitted_facts=()
+            event, basis=0, context=b"", frames=(), facts=(), omitted=(), omitted_facts=()
         )
         self._session.called(scope, "recall", question)
-        receipt = self._session.write([Draft(said, scope)])
+        receipt = self._session.write([Draft(event, scope)])
         return replace(context, recorded=receipt.seqs[0])
 
     def info(self, at: Basis | None = None) -> dict[str, JsonValue]:

@@ -18,7 +18,7 @@ from cerata.engine.errors import Unsupported
 from cerata.engine.loading import loading
 from cerata.projections.columnar.columns import I64, Mask
 from cerata.projections.vectors.columns import STEP_NUMBERS, Matrix
-from cerata.projections.vectors.nearest import Metric, Query, candidates
+from cerata.projections.vectors.nearest import Metric, QueryVector, candidates
 from cerata.projections.vectors.reader import Space
 
 EDGES: Final = 16
@@ -54,7 +54,7 @@ class Graph:
         self._built: tuple[Any, int] | None = None
 
     def proposed(
-        self, space: Space, read: Callable[[I64], Matrix], allowed: Mask, query: Query, k: int
+        self, space: Space, read: Callable[[I64], Matrix], allowed: Mask, query: QueryVector, k: int
     ) -> I64:
         """Return rows of the space that are likely the nearest that a mask allows, ascending.
 

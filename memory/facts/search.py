@@ -1,7 +1,7 @@
 """Searching facts: facts about entities that a question names, then facts that share its words.
 
-Owns the facts lane: the facts for a question, their order, and the frames in which they were read.
-Leaves out the ranking by words (`cerata.projections.facts.text_projection`) and the fusion of lanes
+Owns the facts for a question, their order, and the frames in which they were read. Leaves out the
+ranking by words (`cerata.projections.facts.text_projection`) and the fusion of lanes
 (`cerata.retrieval.ranking.fusion`).
 """
 
@@ -70,9 +70,9 @@ def search_facts(snapshot: Snapshot, query: str, k: int) -> list[FactHit]:
         )
     if not snapshot.facts_at.row_count:
         return []
-    lane = _Lane(snapshot, query)
-    hits = lane.of_named(k)
-    return hits + lane.by_words(k - len(hits)) if len(hits) < k else hits
+    matches = _FactMatches(snapshot, query)
+    hits = matches.of_named(k)
+    return hits + matches.by_words(k - len(hits)) if len(hits) < k else hits
 
 
 def search_named(snapshot: Snapshot, query: str) -> list[FactHit]:
@@ -80,7 +80,9 @@ def search_named(snapshot: Snapshot, query: str) -> list[FactHit]:
 
     Cost: a look-up for each run of words; if a run is a name, as `search_facts`.
     """
-    return _Lane(snapshot, query).of_named(_LANE_FACTS) if snapshot.facts_at.row_count else []
+    return (
+        _FactMatches(snapshot, query).of_named(_LANE_FACTS) if snapshot.facts_at.row_count else []
+    )
 
 
 def scored_frames(hits: Iterable[FactHit]) -> dict[int, float]:
@@ -112,10 +114,14 @@ def told_fact(fact: Fact) -> str:
     return f"{fact}{since}{until}{doubt}"
 
 
-class _Lane:
+class _FactMatches:
+    """The facts for a question: those of the entities that it names, and those by its words."""
+
     def __init__(self, snapshot: Snapshot, query: str) -> None:
         facts = snapshot.facts_at
-        self._snapshot, self._facts, self._query = snapshot, facts, query
+        self._snapshot = snapshot
+        self._facts = facts
+        self._query = query
         self._instant = snapshot.valid_at_us
         folded = [word.decode() for word in words(query)[:_WORDS_MAX]]
         self._named: dict[int, list[str]] = {}

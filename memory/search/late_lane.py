@@ -1,7 +1,7 @@
-"""Late interaction in a view: the lane "late", and the order of the best hits by their tokens.
+"""Late interaction: the lane "late", and the order of the best hits by their tokens.
 
-Owns the checks of a question's token vectors, and when the embedder computes them. Leaves out their
-comparison (`cerata.projections.vectors.maxsim`).
+Owns the token vectors of frames in a snapshot. Leaves out their comparison
+(`cerata.projections.vectors.maxsim`).
 """
 
 from collections.abc import Sequence
@@ -10,41 +10,37 @@ from typing import ClassVar, Final, cast
 
 import numpy as np
 
-from cerata.engine.errors import InvalidInput
 from cerata.projections.columnar.columns import Mask
 from cerata.projections.vectors.columns import Key, matrix_of
 from cerata.projections.vectors.maxsim import Tokens, maxsim, nearest_by_tokens, token_scores
 from cerata.projections.vectors.nearest import Nearest
 from cerata.projections.vectors.reader import Space
 from cerata.replay.token_vector_store import StoredTokens
-from cerata.retrieval.embedders.embedder import TokenEmbedder, embed_token_texts, token_embedder
-from cerata.retrieval.ranking.profiles import Profile
 
 from ..snapshot.snapshot import Snapshot
 from ..values.token_vectors import token_matrix
 from ..values.vectors import Vectors
-from .space_query import Mode, SpaceQuery, gathered, key_for, key_of_frame, keys_of
+from .space_lane import SpaceLane, gathered, key_for, key_of_frame
 
-LANE: Final = "late"
 RERANKED: Final = "late (rerank)"
 """The name among a result's lanes if token vectors ordered the best hits."""
 
 
-class TokenQuery(SpaceQuery):
-    """A question's token vectors and their space in a view.
+class LateLane(SpaceLane):
+    """A question's token vectors and their space in a snapshot.
 
     Scores are MaxSim over 127²: for vectors of length 1 the sum of the best cosines. Cost of a
     search: the signs of all frames, and the token vectors of at most 16,384 frames.
     """
 
-    name: ClassVar[str] = LANE
+    name: ClassVar[str] = "late"
 
     def __init__(self, snapshot: Snapshot, tokens: Vectors, space: str | None) -> None:
         """``space`` may be None if a single space fits.
 
         Raises:
             InvalidInput: the token vectors are not valid, or not exactly one space fits them.
-            NotFound: the space does not exist at the view's basis.
+            NotFound: the space does not exist at the snapshot's basis.
         """
         self.tokens = token_matrix(tokens)
         super().__init__(snapshot, key_for(snapshot, self.tokens.shape[1], space, tokens=True))
@@ -72,59 +68,6 @@ class TokenQuery(SpaceQuery):
         """
         tokens = tokens_at(self._snapshot, self.key, frames)
         return dict(zip(tokens, self._scored([*tokens.values()]), strict=True))
-
-
-def token_query(
-    snapshot: Snapshot,
-    query: object,
-    tokens: Vectors | None,
-    space: str | None,
-    mode: Mode,
-    profile: Profile,
-    *,
-    rerank: bool | None,
-) -> TokenQuery | None:
-    """Return the token vectors to search or rerank by, if any.
-
-    Without ``tokens`` the store's embedder computes those of a plain question, if the view has
-    token vectors of this embedder and the profile or ``rerank`` needs them.
-
-    Raises:
-        InvalidInput: the token vectors are not valid, or missing although ``space`` or ``rerank``
-            needs them.
-        NotFound: the space does not exist.
-        EmbedderFailed: the embedder could not embed the question.
-    """
-    if not (rerank is None or isinstance(rerank, bool)):
-        raise InvalidInput(
-            f"rerank must be True, False or None, not {rerank!r:.60}",
-            remedy="Pass True, False or None.",
-        )
-    if tokens is not None:
-        return TokenQuery(snapshot, tokens, space) if mode != "text" or rerank else None
-    is_needed = bool(rerank) or space is not None
-    by_token = None if snapshot.embedder is None else token_embedder(snapshot.embedder)
-    computed: TokenQuery | None = None
-    if by_token is not None and (is_needed or (mode != "text" and profile.is_late)):
-        computed = _computed(snapshot, by_token, query, space)
-    if computed is None and is_needed:
-        raise InvalidInput(
-            f"There are no token vectors to {'rerank' if rerank else 'search'} by",
-            remedy="Pass token_embedding=, or open the store with the embedder of the frames.",
-        )
-    return computed
-
-
-def _computed(
-    snapshot: Snapshot, embedder: TokenEmbedder, query: object, space: str | None
-) -> TokenQuery | None:
-    """Return an embedder's token vectors of a question, if the view has its token vectors."""
-    if not isinstance(query, str) or not query.strip():
-        return None
-    name = embedder.token_identity.space
-    if space not in (None, name) or name not in (key[0] for key in keys_of(snapshot, tokens=True)):
-        return None
-    return TokenQuery(snapshot, embed_token_texts(embedder, [query])[0], name)
 
 
 def tokens_of(snapshot: Snapshot, frame: int, space: str | None) -> Tokens | None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from cerata.engine.errors import InvalidInput, ReadOnly
 from cerata.engine.events import RecallContext
 from cerata.projections.frames.filters import Filter
-from cerata.projections.fulltext.query import Query, check_size
+from cerata.projections.fulltext.query import Query
 from cerata.projections.vectors.columns import Matrix
 from cerata.projections.vectors.maxsim import Tokens
 from cerata.retrieval.context.entries import Form
@@ -21,16 +21,15 @@ from cerata.retrieval.context.policies import ContextPolicy, policy_of
 from cerata.retrieval.ranking.profiles import Profile, profile_of
 
 from ..snapshot.reader import Reader
-from ..values.arguments import is_unicode
 from ..values.explanation import Explanation
 from ..values.frames import Context, Frame, FrameId, Hit
 from ..values.source_line import source_line
 from ..values.vectors import Vector, Vectors
-from .late_lane import token_query, tokens_of
-from .recall import CONTEXT_HITS, recall_of, recalled
-from .search import Search
-from .space_query import Mode
-from .vector_lane import vector_of, vector_query
+from .late_lane import tokens_of
+from .recall import CONTEXT_HITS, context_of, recall_of
+from .request import Mode, SearchRequest, check_query
+from .search import run_search
+from .vector_lane import vector_of
 
 
 class SearchReads(Reader):
@@ -84,36 +83,30 @@ class SearchReads(Reader):
             Unsupported: none of the profile's lanes can run here.
         """
         if isinstance(query, np.ndarray):
-            query, embedding, mode = _vector_alone(query, embedding, mode)
-        _check_query(query)
-        if isinstance(k, bool) or not isinstance(k, int) or k <= 0:
-            raise InvalidInput(
-                f"k must be a positive whole number, not {k!r}", remedy="Pass k=1 or more."
-            )
-        snapshot = self._snapshot()
-        chosen_profile = profile_of(profile)
-        has_tokens = token_embedding is not None
-        vector = vector_query(
-            *(snapshot, query, embedding, space, mode),
-            approximate=approximate,
-            has_tokens=has_tokens,
-        )
-        tokens = token_query(
-            *(snapshot, query, token_embedding, tokens_space, mode, chosen_profile), rerank=rerank
-        )
-        return Search(
-            snapshot,
-            query,
-            k,
-            chosen_profile,
-            where,
-            include_superseded,
-            include_deleted,
+            if embedding is not None or mode == "text":
+                raise InvalidInput(
+                    "query must be text, not a vector, with embedding= or mode='text'",
+                    remedy="Pass the question as the query and its vector as embedding=.",
+                )
+            embedding = query
+            query = ""
+            mode = "vector" if mode == "hybrid" else mode
+        request = SearchRequest(
+            query=query,
+            k=k,
             mode=mode,
-            vector=vector,
-            tokens=tokens,
+            profile=profile_of(profile),
+            where=where,
+            include_superseded=include_superseded,
+            include_deleted=include_deleted,
+            embedding=embedding,
+            space=space,
+            approximate=approximate,
+            token_embedding=token_embedding,
+            tokens_space=tokens_space,
             rerank=rerank,
-        ).hits
+        )
+        return run_search(self._snapshot(), request).hits()
 
     def embedding(self, frame: FrameId, space: str | None = None) -> Matrix | None:
         """Return a frame's vector, (dimension,), as stored: float32 or int8; None without one.
@@ -174,7 +167,7 @@ class SearchReads(Reader):
         Raises:
             InvalidInput: text is no string, or query is neither a string nor a query.
         """
-        _check_query(query)
+        check_query(query)
         if not isinstance(text, str):
             raise InvalidInput(
                 f"text must be a string, not {type(text).__name__}",
@@ -239,33 +232,26 @@ class SearchReads(Reader):
             ReadOnly: ``record`` is set, and this is a view.
         """
         options = ContextOptions(max_tokens, entry_tokens, form, order, policy_of(policy))
-        snapshot = self._snapshot()
-        _check_query(query)
-        chosen_profile = profile_of(profile)
-        has_tokens = token_embedding is not None
-        vector = vector_query(
-            *(snapshot, query, embedding, space, mode),
-            approximate=approximate,
-            has_tokens=has_tokens,
-        )
-        tokens = token_query(
-            *(snapshot, query, token_embedding, tokens_space, mode, chosen_profile), rerank=rerank
-        )
-        search = Search(
-            snapshot,
-            query,
-            CONTEXT_HITS,
-            chosen_profile,
-            where,
+        request = SearchRequest(
+            query=query,
+            k=CONTEXT_HITS,
             mode=mode,
-            vector=vector,
-            tokens=tokens,
+            profile=profile_of(profile),
+            where=where,
+            embedding=embedding,
+            space=space,
+            approximate=approximate,
+            token_embedding=token_embedding,
+            tokens_space=tokens_space,
             rerank=rerank,
         )
-        recall = recalled(search, options, is_framed=framing)
-        return self._recorded(recall.context, recall_of(recall)) if record else recall.context
+        result = run_search(self._snapshot(), request)
+        context = context_of(result, options, is_framed=framing)
+        if not record:
+            return context
+        return self._recorded(context, recall_of(result, options, context, is_framed=framing))
 
-    def _recorded(self, context: Context, said: RecallContext) -> Context:
+    def _recorded(self, context: Context, event: RecallContext) -> Context:
         """Write the event that lists the entries shown, and return the context."""
         raise ReadOnly(
             "A view does not write",
@@ -283,31 +269,3 @@ class SearchReads(Reader):
             frame: The frame to cite.
         """
         return source_line(frame)
-
-
-def _vector_alone(
-    query: "npt.NDArray[Any]", embedding: Vector | None, mode: Mode
-) -> tuple[str, Vector, Mode]:
-    """Return the query, embedding and mode for a query that is a vector."""
-    if embedding is not None or mode == "text":
-        raise InvalidInput(
-            "query must be text, not a vector, with embedding= or mode='text'",
-            remedy="Pass the question as the query and its vector as embedding=.",
-        )
-    return "", query, "vector" if mode == "hybrid" else mode
-
-
-def _check_query(query: object) -> None:
-    if isinstance(query, Query):
-        check_size(query)
-        return
-    if not isinstance(query, str):
-        raise InvalidInput(
-            f"query must be a string, not {type(query).__name__}",
-            remedy="Pass a question in plain language, or cerata.query('…').",
-        )
-    check_size(query)
-    if not is_unicode(query):
-        raise InvalidInput(
-            f"query is not valid Unicode: {query!r}", remedy="Decode it with errors='replace'."
-        )

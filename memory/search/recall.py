@@ -1,13 +1,12 @@
-"""Recalling: from the results of a search to a context for a model.
+"""Recalling: from the result of a search to a context for a model.
 
 Owns the candidates of a context, each an entry with its tier: the facts of the entities that the
 question names, and the frames of the search, or the newest frames without a result. Owns the event
-that records a context, too. Leaves out the
-search (`search`) and filling the budget (`cerata.retrieval.context.packing`).
+that records a context, too. Leaves out the search (`search`) and filling the budget
+(`cerata.retrieval.context.packing`).
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -20,7 +19,7 @@ from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.fulltext.query import Query
 from cerata.retrieval.context import framing
 from cerata.retrieval.context.entries import Entry
-from cerata.retrieval.context.packing import Candidate, ContextOptions, PackedContext, pack
+from cerata.retrieval.context.packing import Candidate, ContextOptions, pack
 from cerata.retrieval.context.policies import ContextPolicy, Tier, specificity
 
 from ..facts.search import FactHit, source_of_fact, told_fact
@@ -30,7 +29,7 @@ from ..snapshot.snapshot import Snapshot
 from ..values.arguments import SPAN
 from ..values.frames import Context, Frame
 from ..values.source_line import source_line
-from .search import Search
+from .result import SearchResult
 
 CONTEXT_HITS: Final = 100
 """Hits that a context chooses from."""
@@ -39,27 +38,16 @@ _TOKENS_A_FACT: Final = 150
 """Tokens of the budget for each fact of a named entity that a context may have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recalled:
-    """A context, its budget and policy, and the search and facts that it was chosen from."""
-
-    search: Search
-    options: ContextOptions
-    is_framed: bool
-    context: Context
-    facts: tuple[int, ...]
-
-
-def recalled(search: Search, options: ContextOptions, *, is_framed: bool) -> Recalled:
-    """Return the context of a search: a pure function of its view, the question and the policy."""
-    snapshot, query = search.snapshot, search.query
+def context_of(result: SearchResult, options: ContextOptions, *, is_framed: bool) -> Context:
+    """Return the context of a result: a pure function of its snapshot, question and policy."""
+    snapshot = result.snapshot
     most = options.max_tokens // _TOKENS_A_FACT
-    fact_hits = search.named[:most] if search.where is None else []
-    frames = [hit.id for hit in search.hits]
+    fact_hits = result.facts[:most] if result.request.where is None else []
+    frames = [hit.id for hit in result.best]
     is_fallback = not frames and not fact_hits
     if is_fallback:
-        frames = _newest(search)
-    tier_of = _tiers(search, options.policy)
+        frames = _newest(result)
+    tier_of = _tiers(result, options.policy)
     candidates: list[Candidate] = [
         *((hit.fact.id, partial(_entry_of_fact, hit)) for hit in fact_hits),
         *((frame, partial(_entry_of, snapshot, frame, tier_of)) for frame in frames),
@@ -67,49 +55,41 @@ def recalled(search: Search, options: ContextOptions, *, is_framed: bool) -> Rec
     lead = ""
     if is_framed:
         lead = framing.FOUND if not is_fallback else framing.FALLBACK if frames else framing.EMPTY
-    filled = pack(
-        candidates, options, lambda text: snapshot.layers.highlights(text, query), lead=lead
-    )
-    context = _context(search, options, filled, is_fallback=is_fallback)
-    return Recalled(search, options, is_framed, context, tuple(hit.fact.id for hit in fact_hits))
-
-
-def _context(
-    search: Search, options: ContextOptions, filled: PackedContext, *, is_fallback: bool
-) -> Context:
-    snapshot = search.snapshot
+    packed = pack(candidates, options, result.highlights, lead=lead)
     return Context(
-        text=filled.text,
-        tokens=filled.tokens,
+        text=packed.text,
+        tokens=packed.tokens,
         max_tokens=options.max_tokens,
-        tokenizer=filled.tokenizer,
-        items=filled.items,
-        omissions=filled.omissions,
+        tokenizer=packed.tokenizer,
+        items=packed.items,
+        omissions=packed.omissions,
         basis=snapshot.basis,
         now=snapshot.now,
         log_id=snapshot.log_id,
         fallback=is_fallback,
-        lanes=search.ran,
-        profile=search.profile.label,
+        lanes=result.ran(),
+        profile=result.request.profile.label,
         policy=options.policy.label,
-        framed=filled.has_lead,
+        framed=packed.has_lead,
     )
 
 
-def _newest(search: Search) -> list[int]:
+def _newest(result: SearchResult) -> list[int]:
     """Return the newest frames that the filter and the query's filters and NOTs admit."""
-    snapshot = search.snapshot
-    masks = both(snapshot.layers.admitted(search.where), snapshot.layers.searched)
-    if isinstance(search.query, Query):
-        masks = both(masks, snapshot.layers.let_in(search.query))
-    return list(islice(snapshot.layers.newest(masks), CONTEXT_HITS))
+    layers = result.snapshot.layers
+    query = result.request.query
+    masks = both(layers.admitted(result.request.where), layers.searched)
+    if isinstance(query, Query):
+        masks = both(masks, layers.let_in(query))
+    return list(islice(layers.newest(masks), CONTEXT_HITS))
 
 
-def _tiers(search: Search, policy: ContextPolicy) -> Callable[[int], Tier]:
+def _tiers(result: SearchResult, policy: ContextPolicy) -> Callable[[int], Tier]:
     """Return the function from a frame to its tier, by its age, its uses and the question."""
     if policy.tier_days is None:
         return lambda _: "full"
-    snapshot, exactly = search.snapshot, specificity(search.query)
+    snapshot = result.snapshot
+    exactly = specificity(result.request.query)
     now = snapshot.head.recorded
     return lambda frame: policy.tier(use_of(snapshot, frame, now).effective_age, exactly)
 
@@ -151,51 +131,47 @@ def _size_of(frame: Frame) -> str:
     return f"({frame.size:,} {'byte' if frame.size == 1 else 'bytes'})"
 
 
-def recall_of(recalled: Recalled) -> RecallContext:
+def recall_of(
+    result: SearchResult, options: ContextOptions, context: Context, *, is_framed: bool
+) -> RecallContext:
     """Return the event that records a shown context.
 
     The event has the ids of the context's frames and facts, joined chunks included.
     """
-    search = recalled.search
-    options = recalled.options
-    context = recalled.context
-    is_fact = set(recalled.facts)
+    request = result.request
+    is_fact = {hit.fact.id for hit in result.facts}
     numbers = [number for item in context.items for number in (item.id, *item.joined)]
     frames = tuple(number for number in numbers if number not in is_fact)
     facts = tuple(number for number in numbers if number in is_fact)
-    query = search.query
-    where = search.where
-    vector = search.vector
-    tokens = search.tokens
+    salts = [result.snapshot.layers.salt(number) for number in (*frames, *facts)]
+    query = request.query
+    where = request.where
+    vectors = result.vectors
+    late = result.late
     return RecallContext(
         query=repr(query) if isinstance(query, Query) else query,
         basis=context.basis,
         tokenizer=context.tokenizer,
-        profile=search.profile.name,
-        profile_version=search.profile.version,
+        profile=request.profile.name,
+        profile_version=request.profile.version,
         max_tokens=context.max_tokens,
         entry_tokens=options.entry_tokens,
         form=options.form,
-        context=context_hash(_salts_of(search.snapshot, (*frames, *facts)), context.text),
+        context=context_hash(salts, context.text),
         policy=options.policy.name,
         policy_version=options.policy.version,
         order=options.order,
-        framing=recalled.is_framed,
+        framing=is_framed,
         where=None if where is None else msgspec.json.encode(where.to_dict()).decode(),
-        mode=search.mode,
-        space=None if vector is None else vector.key[0],
-        vector=None if vector is None else vector.query.astype("<f4").tobytes(),
-        tokens_space=None if tokens is None else tokens.key[0],
-        tokens=None if tokens is None else tokens.tokens.tobytes(),
-        rerank=search.is_reranked,
-        approximate=vector is not None and vector.approximate,
+        mode=request.mode,
+        space=None if vectors is None else vectors.key[0],
+        vector=None if vectors is None else vectors.query.astype("<f4").tobytes(),
+        tokens_space=None if late is None else late.key[0],
+        tokens=None if late is None else late.tokens.tobytes(),
+        rerank=result.is_reranked,
+        approximate=vectors is not None and vectors.approximate,
         frames=frames,
         facts=facts,
         omitted=tuple(number for number in context.omitted if number not in is_fact),
         omitted_facts=tuple(number for number in context.omitted if number in is_fact),
     )
-
-
-def _salts_of(snapshot: Snapshot, numbers: Iterable[int]) -> list[bytes | None]:
-    """Return the salts of events that a view shows, in the order of their numbers."""
-    return [snapshot.layers.salt(number) for number in numbers]

@@ -1,7 +1,7 @@
-"""The vectors lane: the frames whose vectors are nearest to a query's, as of a view.
+"""The vectors lane: the frames whose vectors are nearest to a question's.
 
-Owns the checks of a question's vector, and when the embedder computes it. Leaves out the search for
-the nearest vectors (`cerata.projections.vectors.nearest`).
+Owns the checks of a question's vector. Leaves out the search for the nearest vectors
+(`cerata.projections.vectors.nearest`).
 """
 
 from collections.abc import Sequence
@@ -13,39 +13,35 @@ import numpy as np
 from cerata.engine.errors import InvalidInput
 from cerata.projections.columnar.columns import Mask
 from cerata.projections.vectors.columns import Matrix, matrix_of
-from cerata.projections.vectors.nearest import Metric, Nearest, exact_scores, lengths_of, nearest
-from cerata.projections.vectors.nearest import Query as Asked
+from cerata.projections.vectors.nearest import (
+    Metric,
+    Nearest,
+    Propose,
+    QueryVector,
+    exact_scores,
+    lengths_of,
+    nearest,
+)
 from cerata.projections.vectors.reader import Space
 from cerata.replay.vector_store import StoredVectors
-from cerata.retrieval.embedders.embedder import embed_texts
 from cerata.retrieval.embedders.identity import metric_of
 
 from ..snapshot.snapshot import Snapshot
 from ..values.vectors import Vector, numbers_of
-from .space_query import (
-    Mode,
-    SpaceQuery,
-    check_mode,
-    gathered,
-    key_for,
-    key_of_frame,
-    keys_of,
-    stored_row,
-)
+from .space_lane import SpaceLane, gathered, key_for, key_of_frame
 
-LANE: Final = "vectors"
 APPROXIMATE: Final = "vectors (hnsw)"
 """The name of the lane in a result if a graph proposed the compared vectors."""
 
 
-class VectorQuery(SpaceQuery):
-    """A question's vector and its space in a view.
+class VectorLane(SpaceLane):
+    """A question's vector and its space in a snapshot.
 
     Scores are cosines, or inner products if the space's metric is that. Cost of a search: the
     signs of all vectors, and the numbers of at most 8,192 vectors.
     """
 
-    name: ClassVar[str] = LANE
+    name: ClassVar[str] = "vectors"
 
     def __init__(
         self, snapshot: Snapshot, vector: Vector, space: str | None, *, approximate: bool = False
@@ -56,7 +52,7 @@ class VectorQuery(SpaceQuery):
 
         Raises:
             InvalidInput: the vector is not valid, no space has its dimension, or several have.
-            NotFound: the space does not exist at the view's basis.
+            NotFound: the space does not exist at the snapshot's basis.
         """
         self.query = _checked(vector)
         super().__init__(snapshot, key_for(snapshot, len(self.query), space, tokens=False))
@@ -67,8 +63,10 @@ class VectorQuery(SpaceQuery):
         return self._snapshot.stored_vectors(space)
 
     def _nearest(self, space: Space, allowed: Mask, k: int) -> Nearest:
-        stored, metric = self._stored_space(space), self._metric
-        fetch, propose = partial(stored.rows, space), None
+        stored = self._stored_space(space)
+        metric = self._metric
+        fetch = partial(stored.rows, space)
+        propose: Propose | None = None
         if self.approximate:
             propose = partial(stored.graph(metric).proposed, space, lambda rows: fetch(rows)[0])
         return nearest(space, allowed, self.query, k, metric, fetch, propose)
@@ -79,48 +77,6 @@ class VectorQuery(SpaceQuery):
             matrix, lengths_of(matrix), self.query, self._metric
         ).tolist()
         return scores
-
-
-def vector_query(
-    snapshot: Snapshot,
-    query: object,
-    embedding: Vector | None,
-    space: str | None,
-    mode: Mode,
-    *,
-    approximate: bool,
-    has_tokens: bool,
-) -> VectorQuery | None:
-    """Return the vector to search by, if any.
-
-    Without ``embedding`` the store's embedder computes the vector of a plain question, if the view
-    has vectors of this embedder. ``has_tokens``: the search has token vectors.
-
-    Raises:
-        InvalidInput: the mode is unknown, a vector is needed and missing, or is not valid.
-        NotFound: the space does not exist.
-        EmbedderFailed: the embedder could not embed the question.
-    """
-    check_mode(mode)
-    if embedding is not None:
-        used = None if mode == "text" else embedding
-        return used if used is None else VectorQuery(snapshot, used, space, approximate=approximate)
-    embedder = snapshot.embedder
-    is_text = isinstance(query, str) and bool(query.strip())
-    if embedder is None or not is_text or space not in (None, embedder.identity.space):
-        if (mode == "vector" and not has_tokens) or space is not None:
-            raise InvalidInput(
-                "There is no vector to search by",
-                remedy="Pass the question's vector as embedding=, or open with its embedder.",
-            )
-        return None
-    own_space = embedder.identity.space
-    is_needed = mode == "vector" and not has_tokens
-    is_there = own_space in (key[0] for key in keys_of(snapshot, tokens=False))
-    if mode == "text" or not (is_needed or is_there):
-        return None
-    vector = embed_texts(embedder, [str(query)])[0]
-    return VectorQuery(snapshot, vector, own_space, approximate=approximate)
 
 
 def vector_of(snapshot: Snapshot, frame: int, space: str | None) -> Matrix | None:
@@ -136,11 +92,14 @@ def vector_of(snapshot: Snapshot, frame: int, space: str | None) -> Matrix | Non
     if data is not None:
         vector: Matrix = matrix_of(data, key)[0]
         return vector
-    stored = stored_row(snapshot, key, frame)
-    return None if stored is None else snapshot.stored_vectors(stored.space).vector(*stored)
+    space_of_key = snapshot.vectors.find(key, snapshot.basis)
+    row = None if space_of_key is None else space_of_key.row_of(frame, snapshot.basis)
+    if space_of_key is None or row is None:
+        return None
+    return snapshot.stored_vectors(space_of_key).vector(space_of_key, row)
 
 
-def _checked(vector: Vector) -> Asked:
+def _checked(vector: Vector) -> QueryVector:
     """Return a query as float32. Raises `InvalidInput`."""
     numbers = numbers_of(vector).astype(np.float32)
     if numbers.ndim != 1 or not len(numbers):

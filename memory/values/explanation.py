@@ -1,6 +1,6 @@
 """Explanations: the parts of a hit's score, as a value and as a few lines of text.
 
-Owns the values and their printed forms. Leaves out the computation of the numbers (`lanes`).
+Owns the values and their printed forms. Leaves out their computation (`search.result`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -19,11 +19,11 @@ from .columns import Matrix, sign_words
 from .reader import Space, distances
 
 Metric: TypeAlias = Literal["cosine", "dot"]
-Query: TypeAlias = npt.NDArray[np.float32]
+QueryVector: TypeAlias = npt.NDArray[np.float32]
 Fetch: TypeAlias = Callable[[I64], tuple[Matrix, F64]]
 """Returns the vectors in rows of a space, (rows, dimension), and their `lengths_of`."""
 
-Propose: TypeAlias = Callable[[Mask, Query, int], I64]
+Propose: TypeAlias = Callable[[Mask, QueryVector, int], I64]
 """Returns the allowed rows to score, ascending."""
 
 ALL_ROWS_MAX: Final = 2048
@@ -67,7 +67,7 @@ class Nearest(NamedTuple):
 def nearest(
     space: Space,
     allowed: Mask,
-    query: Query,
+    query: QueryVector,
     k: int,
     metric: Metric,
     fetch: Fetch,
@@ -92,7 +92,7 @@ def nearest(
     return Nearest(rows[order], scores[order])
 
 
-def candidates(space: Space, allowed: Mask, query: Query, k: int) -> I64:
+def candidates(space: Space, allowed: Mask, query: QueryVector, k: int) -> I64:
     """Return the rows to score, ascending: those whose signs differ least; ties go to the older."""
     count = int(np.count_nonzero(allowed))
     if count <= max(ALL_ROWS_MAX, k):
@@ -113,7 +113,9 @@ def first_best(items: npt.NDArray[Any], limit: int, count: int) -> I64:
     return np.sort(np.concatenate([below, at_limit]))
 
 
-def _close(vectors: Matrix, products: F64, query: Query, k: int, metric: Metric) -> I64 | slice:
+def _close(
+    vectors: Matrix, products: F64, query: QueryVector, k: int, metric: Metric
+) -> I64 | slice:
     """Return the indices of the vectors that can be among the best ``k``, by float32 sums.
 
     ``products``: each vector's length times the query's.
@@ -134,12 +136,12 @@ def _close(vectors: Matrix, products: F64, query: Query, k: int, metric: Metric)
     return np.flatnonzero(scores >= least - margin)
 
 
-def exact_scores(vectors: Matrix, lengths: F64, query: Query, metric: Metric) -> F64:
+def exact_scores(vectors: Matrix, lengths: F64, query: QueryVector, metric: Metric) -> F64:
     """Return the scores of vectors; the bits do not depend on their number and order."""
     return _scores(vectors, lengths * lengths_of(query[None]), query, metric)
 
 
-def _scores(vectors: Matrix, products: F64, query: Query, metric: Metric) -> F64:
+def _scores(vectors: Matrix, products: F64, query: QueryVector, metric: Metric) -> F64:
     """Return the scores; ``products``: each vector's length times the query's.
 
     A score is the rounded sum in the fixed order. A matrix product differs from this sum by at most

@@ -41,24 +41,19 @@ class Duplicates:
         """Return the entry whose text is equal, or None."""
         return self._equal.get(_folded(text))
 
-    def close_to(self, text: str) -> int | None:
-        """Return the first entry whose text is close, or None.
+    def add(self, entry: int, text: str) -> int | None:
+        """Add the text of an entry, or return the first entry whose text is close.
 
         Cost: for a long text its shingles, and a comparison with each long text.
         """
         shingles_of_text = self._shingles(text)
-        close = (
-            entry
-            for entry, shingles_of_entry in self._close
-            if resemblance(shingles_of_text, shingles_of_entry) >= self._share
-        )
-        return next(close, None) if shingles_of_text else None
-
-    def add(self, entry: int, text: str) -> None:
-        """Add the text of an entry in the context."""
+        if shingles_of_text:
+            for close, shingles_of_entry in self._close:
+                if resemblance(shingles_of_text, shingles_of_entry) >= self._share:
+                    return close
+            self._close.append((entry, shingles_of_text))
         self._equal.setdefault(_folded(text), entry)
-        if added := self._shingles(text):
-            self._close.append((entry, added))
+        return None
 
     def _shingles(self, text: str) -> Shingles:
         """Return the shingles of a text that may be close to an unequal one, else none."""

@@ -238,14 +238,12 @@ class _ContextPacker:
             return False
         # Near-duplicate detection is expensive; run it only on entries that fit.
         if duplicates is not None and same is None:
-            same = duplicates.close_to(entry.text)
+            same = duplicates.add(entry.id, entry.text)
         if same is not None:
             self._repeated[entry.id] = same
             return self._lengthens(same, rank, step)
         self._placed = placed
         self.misses = 0
-        if duplicates is not None:
-            duplicates.add(entry.id, entry.text)
         return True
 
     def _lengthens(self, same: int, rank: int, step: _Step) -> bool:

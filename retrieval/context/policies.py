@@ -156,8 +156,7 @@ def policy_of(value: str | ContextPolicy | None) -> ContextPolicy:
             raise InvalidInput(fault, remedy="Pass another name or version.")
         return value
     if not isinstance(value, str) or value not in POLICIES:
-        fault, remedy = unknown("context policy", value, POLICIES)
-        raise InvalidInput(fault, remedy=f"{remedy} Or pass a cerata.ContextPolicy.")
+        raise unknown("context policy", value, POLICIES, remedy="Or pass a cerata.ContextPolicy.")
     return POLICIES[value]
 
 

@@ -16,7 +16,8 @@ of M. Montague and J. Aslam (*Relevance Score Normalization for Metasearch*, CIK
 that the last item of a lane counts 0, like an item outside the lane. If all scores of a lane are
 equal, as a single score is, each counts 1.
 
-Leaves out the lanes and their weights (`profiles`).
+Owns the reorderings of fused items, too: by boosts of their scores, and by another score that only
+some of the best items have. Leaves out the lanes and their weights (`profiles`).
 """
 
 import math
@@ -31,6 +32,9 @@ from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
 RANK_CONSTANT: Final = 60
 """k of the paper on reciprocal rank fusion: the best value of its measurements."""
 
+RERANK_HITS: Final = 50
+"""Hits that are reranked: more hardly improve recall (docs/search.md)."""
+
 Method: TypeAlias = Literal["rrf", "minmax", "zscore"]
 """How ranks in lanes become one score."""
 
@@ -43,7 +47,7 @@ _GATHERED: Final = 1 << 62
 _EQUAL: Final[Mapping[str, float]] = {}
 
 
-class Lane(NamedTuple):
+class LaneRanking(NamedTuple):
     """A ranked list: distinct ids, best first, and their scores (n,), never ascending."""
 
     name: str
@@ -60,7 +64,11 @@ class Fused(NamedTuple):
 
 
 def fuse(
-    lanes: Sequence[Lane], k: int, *, method: Method = "rrf", weights: Mapping[str, float] = _EQUAL
+    lanes: Sequence[LaneRanking],
+    k: int,
+    *,
+    method: Method = "rrf",
+    weights: Mapping[str, float] = _EQUAL,
 ) -> list[Fused]:
     """Return the best ``k`` items of the lanes; a single lane keeps its order and scores.
 
@@ -68,7 +76,7 @@ def fuse(
     ranks, then to the older item: ids below 0, of an open transaction, are newer than all ids of
     the log, −1 the oldest. ``weights`` are by name of lane, default 1. Cost: a sort of the ids.
 
-    >>> lanes = [Lane("text", [7, 8, 9], [3.0, 2.0, 1.0]), Lane("facts", [9], [1.0])]
+    >>> lanes = [LaneRanking("text", [7, 8, 9], [3.0, 2.0, 1.0]), LaneRanking("facts", [9], [1.0])]
     >>> [item.id for item in fuse(lanes, k=2)]
     [9, 7]
     >>> [item.id for item in fuse(lanes, k=2, weights={"facts": 0.01})]
@@ -114,8 +122,6 @@ def boosted(fused: Sequence[Fused], factors: Mapping[int, float]) -> list[Fused]
     >>> boosted([Fused(7, 2.0, ()), Fused(8, 1.5, ())], {8: 1.4})
     [Fused(id=8, score=2.1, lanes=()), Fused(id=7, score=2.0, lanes=())]
     """
-    if not factors:
-        return list(fused)
     scored = [
         item._replace(score=round(item.score * factors.get(item.id, 1.0), SCORE_DECIMALS))
         for item in fused
@@ -123,7 +129,24 @@ def boosted(fused: Sequence[Fused], factors: Mapping[int, float]) -> list[Fused]
     return sorted(scored, key=lambda item: -item.score)
 
 
-def worth(lane: Lane, method: Method) -> F64:
+def reranked(fused: Sequence[Fused], scores: Mapping[int, float]) -> list[Fused]:
+    """Return items in a new order: among the first 50, those with a score are sorted, best first.
+
+    They take each other's places; an item without a score stays in place. Ties keep their order.
+
+    >>> items = [Fused(number, 1.0, ()) for number in (7, 8, 9, 6)]
+    >>> [item.id for item in reranked(items, {7: 0.5, 9: 2.0, 6: 1.0})]
+    [9, 8, 6, 7]
+    """
+    places = [place for place, item in enumerate(fused[:RERANK_HITS]) if item.id in scores]
+    best = sorted((fused[place] for place in places), key=lambda item: -scores[item.id])
+    order = list(fused)
+    for place, item in zip(places, best, strict=True):
+        order[place] = item
+    return order
+
+
+def worth(lane: LaneRanking, method: Method) -> F64:
     """Return the share of each rank in a lane, before its weight: (n,) float64."""
     if method == "rrf":
         return 1.0 / np.arange(RANK_CONSTANT + 1, RANK_CONSTANT + 1 + len(lane.ids))

@@ -38,7 +38,7 @@ class Profile(PlainValue):
         version: whole number from 1; other weights need another version
         weights: lanes that run, with a weight or weights by kind of question; 0 switches a lane off
         method: "rrf", "minmax" or "zscore"; see `cerata.retrieval.ranking.fusion`
-        rerank: if True, token vectors order the best hits (`cerata.retrieval.ranking.reranking`)
+        rerank: if True, token vectors order the best hits (`reranked` of that module)
         importance: 0 (off) to 1; multiplies the score of used frames by up to 1 + importance
 
     Raises:
@@ -64,7 +64,7 @@ class Profile(PlainValue):
                 "Pass version=1 or more.",
             )
         if self.method not in get_args(Method):
-            raise self._wrong(*unknown("method", self.method, get_args(Method)))
+            raise unknown("method", self.method, get_args(Method), where=self._place)
         if not isinstance(self.rerank, bool):
             raise self._wrong(
                 f"rerank must be True or False, not {self.rerank!r:.60}",
@@ -82,7 +82,7 @@ class Profile(PlainValue):
             )
         for lane, weight in self.weights.items():
             if lane not in LANES:
-                raise self._wrong(*unknown("lane", lane, LANES))
+                raise unknown("lane", lane, LANES, where=self._place)
             self._check_weight(lane, weight)
         for kind in KINDS:
             if not self.weights_for(kind):
@@ -95,7 +95,7 @@ class Profile(PlainValue):
         if isinstance(weight, Mapping):
             for kind in weight:
                 if kind not in KINDS:
-                    raise self._wrong(*unknown("kind of question", kind, KINDS))
+                    raise unknown("kind of question", kind, KINDS, where=self._place)
             for kind in KINDS:
                 if kind not in weight:
                     fault = f"Lane {lane!r} has no weight for {kind} questions"
@@ -107,8 +107,12 @@ class Profile(PlainValue):
                     "Pass 0 to 1,000,000.",
                 )
 
+    @property
+    def _place(self) -> str:
+        return f"profile {self.name!r}"
+
     def _wrong(self, fault: str, remedy: str) -> InvalidInput:
-        return InvalidInput(fault, where=f"profile {self.name!r}", remedy=remedy)
+        return InvalidInput(fault, where=self._place, remedy=remedy)
 
     @property
     def label(self) -> str:
@@ -199,14 +203,15 @@ def profile_of(value: str | Profile | None) -> Profile:
     if isinstance(value, Profile):
         return value
     if not isinstance(value, str) or value not in PROFILES:
-        fault, remedy = unknown("profile", value, PROFILES)
-        raise InvalidInput(fault, remedy=f"{remedy} Or pass a cerata.Profile.")
+        raise unknown("profile", value, PROFILES, remedy="Or pass a cerata.Profile.")
     return PROFILES[value]
 
 
-def unknown(what: str, given: object, known: Iterable[str]) -> tuple[str, str]:
-    """Return the fault and the remedy for an unknown name, with the nearest known name."""
-    names = list(known)
-    near = difflib.get_close_matches(str(given), names, n=1)
+def unknown(
+    noun: str, value: object, names: Iterable[str], *, where: str | None = None, remedy: str = ""
+) -> InvalidInput:
+    """Return the error for an unknown name; its remedy has the nearest name, and ``remedy``."""
+    near = difflib.get_close_matches(str(value), list(names), n=1)
     meant = f"Did you mean {near[0]!r}? " if near else ""
-    return f"There is no {what} {given!r}", f"{meant}Use one of {', '.join(names)}."
+    choice = f"{meant}Use one of {', '.join(names)}. {remedy}"
+    return InvalidInput(f"There is no {noun} {value!r}", where=where, remedy=choice.rstrip())

@@ -10,7 +10,7 @@ import numpy as np
 
 from cerata.engine.errors import NotFound, ProjectionFailed
 from cerata.engine.log import Log
-from cerata.memory.search.space_query import Mode
+from cerata.memory.search.request import Mode
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.facts import Entity
 from cerata.memory.values.frames import Frame, TimelinePage

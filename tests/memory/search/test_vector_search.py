@@ -16,7 +16,7 @@ from cerata.engine.events import PutEmbedding, PutFrame
 from cerata.engine.file import PAGES_SIZE, choose_page, turned
 from cerata.engine.limits import EMBEDDING_DIMENSION_MAX, PAGE_SIZE
 from cerata.engine.log import Log
-from cerata.memory.search.space_query import Mode
+from cerata.memory.search.request import Mode
 from cerata.memory.values.vectors import vectors
 from cerata.projections.columnar.columns import I64, decode_columns, encode_columns
 from cerata.projections.vectors import nearest as nearest_module

@@ -78,9 +78,9 @@ def test_one_word_of_a_long_text_makes_no_other_text(words: int, close: bool) ->
     other = [*text[:40], "changed", *text[41:]]
     seen = Duplicates(0.9)
     seen.add(7, " ".join(text))
-    assert seen.close_to(" ".join(other)) == (7 if close else None)
-    assert seen.close_to(" ".join([*text[:-1], "changed"])) == (7 if close else None)
-    assert Duplicates(1.0).close_to(" ".join(text)) is None
+    assert seen.add(8, " ".join(other)) == (7 if close else None)
+    assert seen.add(8, " ".join([*text[:-1], "changed"])) == (7 if close else None)
+    assert Duplicates(1.0).add(8, " ".join(text)) is None
 
 
 def test_a_word_more_needs_a_text_of_63() -> None:
@@ -88,7 +88,7 @@ def test_a_word_more_needs_a_text_of_63() -> None:
         text = [f"w{number}" for number in range(words)]
         seen = Duplicates(0.9)
         seen.add(7, " ".join(text))
-        assert seen.close_to(" ".join([*text[:30], "not", *text[30:]])) == close
+        assert seen.add(8, " ".join([*text[:30], "not", *text[30:]])) == close
 
 
 def test_a_very_long_text_is_compared_for_equality_alone() -> None:
@@ -97,7 +97,7 @@ def test_a_very_long_text_is_compared_for_equality_alone() -> None:
     seen = Duplicates(0.5)
     seen.add(7, text)
     assert seen.equal_to(text.upper()) == 7
-    assert seen.close_to(f"{text} more") is None
+    assert seen.add(8, f"{text} more") is None
     assert not seen._close
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cerata.retrieval.ranking.fusion import Fused, Lane, Method, fuse
+from cerata.retrieval.ranking.fusion import Fused, LaneRanking, Method, fuse
 
 from ...timing import seconds
 
@@ -18,15 +18,15 @@ METHODS: tuple[Method, ...] = ("rrf", "minmax", "zscore")
 
 
 @st.composite
-def lanes_of(draw: st.DrawFn) -> list[Lane]:
+def lanes_of(draw: st.DrawFn) -> list[LaneRanking]:
     """Two to four lanes of few ids, so that they meet, and of few scores, so that they tie."""
-    lanes: list[Lane] = []
+    lanes: list[LaneRanking] = []
     for name in draw(st.permutations(["text", "facts", "vectors", "time"]))[
         : draw(st.integers(2, 4))
     ]:
         ids = draw(st.lists(st.integers(-5, 25).filter(bool), unique=True, max_size=20))
         scores = draw(st.lists(st.integers(-8, 8), min_size=len(ids), max_size=len(ids)))
-        lanes.append(Lane(name, ids, [score / 4 for score in sorted(scores, reverse=True)]))
+        lanes.append(LaneRanking(name, ids, [score / 4 for score in sorted(scores, reverse=True)]))
     return lanes
 
 
@@ -35,7 +35,7 @@ WEIGHTS = st.dictionaries(
 )
 
 
-def counted(lane: Lane, method: Method) -> list[float]:
+def counted(lane: LaneRanking, method: Method) -> list[float]:
     """What each place of a lane counts, as the module's head says."""
     if method == "rrf":
         return [1 / (60 + rank) for rank in range(1, len(lane.ids) + 1)]
@@ -46,7 +46,9 @@ def counted(lane: Lane, method: Method) -> list[float]:
     return [(score - least) / spread for score in lane.scores]
 
 
-def modelled(lanes: list[Lane], k: int, method: Method, weights: dict[str, float]) -> list[Fused]:
+def modelled(
+    lanes: list[LaneRanking], k: int, method: Method, weights: dict[str, float]
+) -> list[Fused]:
     found: dict[int, list[tuple[str, int, float]]] = {}
     for lane in lanes:
         for rank, (one, worth) in enumerate(
@@ -72,32 +74,36 @@ def modelled(lanes: list[Lane], k: int, method: Method, weights: dict[str, float
 
 @given(lanes=lanes_of(), k=st.integers(1, 30), method=st.sampled_from(METHODS), weights=WEIGHTS)
 def test_fusion_is_that_of_the_model(
-    lanes: list[Lane], k: int, method: Method, weights: dict[str, float]
+    lanes: list[LaneRanking], k: int, method: Method, weights: dict[str, float]
 ) -> None:
     fused = fuse(lanes, k, method=method, weights=weights)
     assert fused == modelled(lanes, k, method, weights)
 
 
 @given(lanes=lanes_of(), method=st.sampled_from(METHODS))
-def test_arrays_are_fused_as_lists_are(lanes: list[Lane], method: Method) -> None:
-    arrays = [Lane(one.name, np.array(one.ids, np.int64), np.array(one.scores)) for one in lanes]
+def test_arrays_are_fused_as_lists_are(lanes: list[LaneRanking], method: Method) -> None:
+    arrays = [
+        LaneRanking(one.name, np.array(one.ids, np.int64), np.array(one.scores)) for one in lanes
+    ]
     assert fuse(arrays, 30, method=method) == fuse(lanes, 30, method=method)
 
 
 @given(lanes=lanes_of(), k=st.integers(1, 10))
-def test_fewer_are_the_first_of_more(lanes: list[Lane], k: int) -> None:
+def test_fewer_are_the_first_of_more(lanes: list[LaneRanking], k: int) -> None:
     """Among equal scores at the cut the same ones are taken as without it."""
     assert fuse(lanes, k) == fuse(lanes, 100)[:k]
 
 
 def test_reciprocal_ranks_are_those_of_the_paper() -> None:
-    [both, text] = fuse([Lane("text", [7, 9], [8.5, 2.0]), Lane("facts", [9], [1.0])], 10)
+    [both, text] = fuse(
+        [LaneRanking("text", [7, 9], [8.5, 2.0]), LaneRanking("facts", [9], [1.0])], 10
+    )
     assert both == Fused(9, float(round(Fraction(1, 62) + Fraction(1, 61), 9)), ("text", "facts"))
     assert text == Fused(7, float(round(Fraction(1, 61), 9)), ("text",))
 
 
 def test_one_lane_keeps_its_order_and_its_scores() -> None:
-    lane = Lane("text", [9, 3, 7], [8.25, 2.5, 2.5])
+    lane = LaneRanking("text", [9, 3, 7], [8.25, 2.5, 2.5])
     for method in METHODS:
         fused = fuse([lane], 2, method=method, weights={"text": 0.5})
         assert fused == [Fused(9, 8.25, ("text",)), Fused(3, 2.5, ("text",))]
@@ -106,8 +112,8 @@ def test_one_lane_keeps_its_order_and_its_scores() -> None:
 
 def test_equal_scores_count_one_each() -> None:
     """A lane that finds one thing says as much of it as one that finds many says of its best."""
-    one, equal = Lane("facts", [4], [0.0]), Lane("vectors", [5, 6], [0.5, 0.5])
-    text = Lane("text", [7, 8], [3.0, 1.0])
+    one, equal = LaneRanking("facts", [4], [0.0]), LaneRanking("vectors", [5, 6], [0.5, 0.5])
+    text = LaneRanking("text", [7, 8], [3.0, 1.0])
     found = fuse([text, one, equal], 10, method="minmax")
     assert [hit.id for hit in found] == [4, 5, 7, 6, 8]
     assert [hit.score for hit in found] == [1.0, 1.0, 1.0, 1.0, 0.0]
@@ -119,7 +125,11 @@ def test_equal_scores_count_one_each() -> None:
 def test_ties_go_to_the_better_rank_then_to_the_older() -> None:
     """−1 and −2 are of an open transaction: newer than the log, and −1 the older of them."""
     for first, second, third in permutations([(-1, -2), (12, 13), (4, 5)]):
-        lanes = [Lane("a", first, [1, 1]), Lane("b", second, [1, 1]), Lane("c", third, [1, 1])]
+        lanes = [
+            LaneRanking("a", first, [1, 1]),
+            LaneRanking("b", second, [1, 1]),
+            LaneRanking("c", third, [1, 1]),
+        ]
         assert [hit.id for hit in fuse(lanes, 6)] == [4, 12, -1, 5, 13, -2]
 
 
@@ -128,13 +138,13 @@ def test_fusion_takes_far_less_than_adding_up_in_python(method: Method) -> None:
     """Thousands of ids a lane: no id costs a step of Python. Measured: 12 to 14 times."""
     draw = random.Random(7)
     lanes = [
-        Lane(
+        LaneRanking(
             name,
             draw.sample(range(1, 20_000), 5_000),
             sorted(map(float, range(5_000)), reverse=True),
         )
         for name in ("text", "facts", "vectors")
     ]
-    arrays = [Lane(one.name, np.array(one.ids), np.array(one.scores)) for one in lanes]
+    arrays = [LaneRanking(one.name, np.array(one.ids), np.array(one.scores)) for one in lanes]
     slow = seconds(lambda: modelled(lanes, 100, method, {}))
     assert seconds(lambda: fuse(arrays, 100, method=method)) * 3 < slow

@@ -1,12 +1,12 @@
-"""Searching one space, as of a view: the parts that vectors and token vectors share.
+"""A lane over one space of a snapshot: the parts that vectors and token vectors share.
 
-Owns the spaces of a view, and the merge of gathered vectors over the vectors of the log. Leaves out
-the comparison of vectors (`vector_lane`, `late_lane`).
+Owns the spaces of a snapshot, and the merge of gathered vectors over the vectors of the log. Leaves
+out the comparison of vectors (`vector_lane`, `late_lane`).
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, Literal, NamedTuple, TypeAlias, get_args
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,28 +18,16 @@ from cerata.projections.vectors.nearest import Nearest
 from cerata.projections.vectors.projection import key_of
 from cerata.projections.vectors.reader import Space
 from cerata.replay.vector_store import StoredSpace
-from cerata.retrieval.ranking.fusion import Lane
+from cerata.retrieval.ranking.fusion import LaneRanking
 
 from ..snapshot.snapshot import Snapshot
 
-Mode: TypeAlias = Literal["hybrid", "text", "vector"]
-"""The lanes that a search uses: all, those of words, or those of vectors."""
 
-
-def check_mode(mode: object) -> None:
-    """Raise `InvalidInput` unless ``mode`` is a mode."""
-    if mode not in get_args(Mode):
-        raise InvalidInput(
-            f"mode must be a search mode, not {mode!r:.60}",
-            remedy=f"Pass one of {', '.join(get_args(Mode))}.",
-        )
-
-
-class SpaceQuery(ABC):
-    """A question to one space of a view."""
+class SpaceLane(ABC):
+    """A question to one space of a snapshot."""
 
     name: ClassVar[str]
-    """The name of the lane."""
+    """The name in profiles and results."""
 
     def __init__(self, snapshot: Snapshot, key: Key) -> None:
         self._snapshot = snapshot
@@ -57,7 +45,7 @@ class SpaceQuery(ABC):
     def _stored_space(self, space: Space) -> StoredSpace:
         """Return the cache of the space that all views share."""
 
-    def lane(self, k: int, among: Mask | None) -> Lane:
+    def rank(self, k: int, among: Mask | None) -> LaneRanking:
         """Return the best ``k`` frames among the rows of a mask, by default the current rows.
 
         The mask is over the rows of the view's layers. Ties go to the older frame.
@@ -77,22 +65,22 @@ class SpaceQuery(ABC):
         hits = [*zip(frames, self._scores([over[frame] for frame in frames]), strict=True)]
         hits += zip(np.asarray(best.ids).tolist(), np.asarray(best.scores).tolist(), strict=True)
         hits.sort(key=lambda item: (-item[1], layers.moment(item[0])))
-        return Lane(self.name, [frame for frame, _ in hits[:k]], [score for _, score in hits[:k]])
+        del hits[k:]
+        return LaneRanking(self.name, [frame for frame, _ in hits], [score for _, score in hits])
 
-    @property
     def candidates(self) -> Mask:
-        """The rows of the view's layers that have a vector in the space, also of closed frames."""
-        layers, base = self._snapshot.layers, self._snapshot.layers.base
+        """Return the rows that have a vector in the space, also of closed frames."""
+        layers = self._snapshot.layers
         mask = layers.rank_mask(gathered(self._snapshot, self.key))
-        mask[: base.rows] |= _rows_with(self._snapshot, self.key)
+        mask[: layers.base.rows] |= _rows_with(self._snapshot, self.key)
         return mask
 
-    def _stored(self, k: int, mask: Mask, replaced: Sequence[int]) -> Lane:
+    def _stored(self, k: int, mask: Mask, replaced: Sequence[int]) -> LaneRanking:
         """Return the best of the log, without frames whose vectors are ``replaced`` by drafts."""
         snapshot = self._snapshot
         space = snapshot.vectors.find(self.key, snapshot.basis)
         if space is None:
-            return Lane(self.name, np.empty(0, np.int64), np.empty(0))
+            return LaneRanking(self.name, np.empty(0, np.int64), np.empty(0))
         base = snapshot.layers.base
         rows = [row for frame in replaced if frame > 0 and (row := base.row_of(frame)) is not None]
         if rows:
@@ -100,7 +88,7 @@ class SpaceQuery(ABC):
             mask[rows] = False
         allowed = self._stored_space(space).of_frames(space, base.frames, mask, snapshot.basis)
         best = self._nearest(space, allowed, k)
-        return Lane(self.name, space.frames[best.rows].astype(np.int64), best.scores)
+        return LaneRanking(self.name, space.frames[best.rows].astype(np.int64), best.scores)
 
 
 def key_for(snapshot: Snapshot, dimension: int, space: str | None, *, tokens: bool) -> Key:
@@ -160,21 +148,10 @@ def key_of_frame(snapshot: Snapshot, frame: int, space: str | None, *, tokens: b
 
 
 def _has_vector(snapshot: Snapshot, key: Key, frame: int) -> bool:
-    return frame in gathered(snapshot, key) or stored_row(snapshot, key, frame) is not None
-
-
-class StoredRow(NamedTuple):
-    """The place of a vector in the log."""
-
-    space: Space
-    row: int
-
-
-def stored_row(snapshot: Snapshot, key: Key, frame: int) -> StoredRow | None:
-    """Return the place of a frame's vector in a space of the log, or None."""
+    if frame in gathered(snapshot, key):
+        return True
     space = snapshot.vectors.find(key, snapshot.basis)
-    row = None if space is None else space.row_of(frame, snapshot.basis)
-    return None if space is None or row is None else StoredRow(space, row)
+    return space is not None and space.row_of(frame, snapshot.basis) is not None
 
 
 def keys_of(snapshot: Snapshot, *, tokens: bool) -> list[Key]:

@@ -1,0 +1,153 @@
+"""Lanes: the ways in which a search ranks the frames of a snapshot for a question.
+
+Owns the protocol, the lanes "text" and "facts", and when a question has vectors or the embedder
+computes them. Leaves out the lanes of vectors (`vector_lane`, `late_lane`), ranking by words
+(`cerata.projections.fulltext.bm25`) and the choice of facts (`facts.search`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from cerata.engine.errors import InvalidInput
+from cerata.projections.columnar.columns import Mask
+from cerata.projections.fulltext.query import Query
+from cerata.retrieval.embedders.embedder import embed_texts, embed_token_texts, token_embedder
+from cerata.retrieval.ranking.fusion import LaneRanking
+
+from ..facts.search import FactHit, scored_frames
+from ..snapshot.snapshot import Snapshot
+from .late_lane import LateLane
+from .request import SearchRequest
+from .space_lane import keys_of
+from .vector_lane import VectorLane
+
+
+class Lane(Protocol):
+    """A question to one index of a snapshot.
+
+    Masks are over the rows of the snapshot's layers, end to end.
+    """
+
+    name: ClassVar[str]
+    """The name in profiles and results."""
+
+    def rank(self, k: int, among: Mask | None) -> LaneRanking:
+        """Return the best ``k`` frames among the rows of a mask, by default the current rows."""
+        ...
+
+    def candidates(self) -> Mask:
+        """Return the rows that the lane chooses from, also of closed frames, without a filter."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TextLane:
+    """The frames that match a query, by their words."""
+
+    name: ClassVar[str] = "text"
+
+    snapshot: Snapshot
+    query: Query
+
+    def rank(self, k: int, among: Mask | None) -> LaneRanking:
+        """Return the best ``k`` frames."""
+        layers = self.snapshot.layers
+        ranked = layers.ranking.search(self.query, k=k, among=among, filters=layers.mask_of)
+        return LaneRanking(self.name, layers.ids_at(ranked.rows), ranked.scores)
+
+    def candidates(self) -> Mask:
+        """Return the rows that match the query."""
+        layers = self.snapshot.layers
+        return layers.ranking.found(self.query, layers.mask_of)
+
+
+@dataclass(frozen=True, slots=True)
+class FactsLane:
+    """The frames in which facts of the entities that a question names were read."""
+
+    name: ClassVar[str] = "facts"
+
+    snapshot: Snapshot
+    facts: Sequence[FactHit]
+
+    def rank(self, k: int, among: Mask | None) -> LaneRanking:
+        """Return all frames; the facts are few."""
+        layers = self.snapshot.layers
+        scores = scored_frames(self.facts)
+        if scores:
+            admitted = layers.among([*scores], layers.sought if among is None else among)
+            scores = {frame: scores[frame] for frame in admitted}
+        return LaneRanking(self.name, [*scores], [*scores.values()])
+
+    def candidates(self) -> Mask:
+        """Return the rows of the frames."""
+        return self.snapshot.layers.rank_mask(scored_frames(self.facts))
+
+
+def vector_lane_of(snapshot: Snapshot, request: SearchRequest) -> VectorLane | None:
+    """Return the lane of a question's vector, if the question has one.
+
+    Without an embedding the store's embedder computes the vector of a plain question, if the
+    snapshot has vectors of this embedder, or the mode needs a vector.
+
+    Raises:
+        InvalidInput: a vector is needed and missing, or is not valid.
+        NotFound: the space does not exist.
+        EmbedderFailed: the embedder could not embed the question.
+    """
+    space = request.space
+    is_text_only = request.mode == "text"
+    if request.embedding is not None:
+        if is_text_only:
+            return None
+        return VectorLane(snapshot, request.embedding, space, approximate=request.approximate)
+    is_needed = request.mode == "vector" and request.token_embedding is None
+    embedder = snapshot.embedder
+    if embedder is not None and request.text and space in (None, embedder.identity.space):
+        name = embedder.identity.space
+        is_there = name in (key[0] for key in keys_of(snapshot, tokens=False))
+        if is_text_only or not (is_needed or is_there):
+            return None
+        vector = embed_texts(embedder, [request.text])[0]
+        return VectorLane(snapshot, vector, name, approximate=request.approximate)
+    if is_needed or space is not None:
+        raise InvalidInput(
+            "There is no vector to search by",
+            remedy="Pass the question's vector as embedding=, or open with its embedder.",
+        )
+    return None
+
+
+def late_lane_of(snapshot: Snapshot, request: SearchRequest) -> LateLane | None:
+    """Return the lane of a question's token vectors, if there are any to search or rerank by.
+
+    Without token vectors the store's embedder computes those of a plain question, if the snapshot
+    has token vectors of this embedder, and the profile or the request needs them.
+
+    Raises:
+        InvalidInput: the token vectors are not valid, or missing although the request names their
+            space or reranks by them.
+        NotFound: the space does not exist.
+        EmbedderFailed: the embedder could not embed the question.
+    """
+    space = request.tokens_space
+    is_text_only = request.mode == "text"
+    if request.token_embedding is not None:
+        if is_text_only and not request.rerank:
+            return None
+        return LateLane(snapshot, request.token_embedding, space)
+    is_needed = bool(request.rerank) or space is not None
+    embedder = None if snapshot.embedder is None else token_embedder(snapshot.embedder)
+    is_used = is_needed or (not is_text_only and request.profile.is_late)
+    if embedder is not None and request.text and is_used:
+        name = embedder.token_identity.space
+        keys = keys_of(snapshot, tokens=True) if space in (None, name) else []
+        if name in (key[0] for key in keys):
+            return LateLane(snapshot, embed_token_texts(embedder, [request.text])[0], name)
+    if is_needed:
+        raise InvalidInput(
+            f"There are no token vectors to {'rerank' if request.rerank else 'search'} by",
+            remedy="Pass token_embedding=, or open the store with the embedder of the frames.",
+        )
+    return None

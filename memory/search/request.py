@@ -1,0 +1,85 @@
+"""The request of a search: the arguments of a question, each checked once.
+
+Owns `SearchRequest`, which `search` and `recall` make from their arguments. Leaves out the checks
+that need a snapshot: of vectors (`vector_lane`, `late_lane`) and of the filter (`search`).
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
+
+from cerata.engine.errors import InvalidInput
+from cerata.projections.frames.filters import Filter
+from cerata.projections.fulltext.query import AnyWord, Query, check_size, plain
+from cerata.retrieval.ranking.profiles import Profile
+
+from ..values.arguments import is_unicode
+from ..values.vectors import Vector, Vectors
+
+Mode: TypeAlias = Literal["hybrid", "text", "vector"]
+"""The lanes that a search uses: all, those of words, or those of vectors."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SearchRequest:
+    """A question to any snapshot, with the arguments of `SearchReads.search`.
+
+    - ``text`` is a question in plain language; empty if it is blank or a query.
+    - ``tree`` is the query, or that of the question in plain language.
+    - ``is_plain`` is true for a question in plain language without words in quotes.
+
+    Raises:
+        InvalidInput: the query is neither text nor a query, or an argument is out of range.
+    """
+
+    query: str | Query
+    k: int
+    mode: Mode
+    profile: Profile
+    where: Filter | None
+    include_superseded: bool = False
+    include_deleted: bool = False
+    embedding: Vector | None
+    space: str | None
+    approximate: bool
+    token_embedding: Vectors | None
+    tokens_space: str | None
+    rerank: bool | None
+    text: str = field(init=False)
+    tree: Query = field(init=False)
+    is_plain: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        check_query(self.query)
+        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k <= 0:
+            raise InvalidInput(
+                f"k must be a positive whole number, not {self.k!r}", remedy="Pass k=1 or more."
+            )
+        if self.mode not in get_args(Mode):
+            raise InvalidInput(
+                f"mode must be a search mode, not {self.mode!r:.60}",
+                remedy=f"Pass one of {', '.join(get_args(Mode))}.",
+            )
+        if not (self.rerank is None or isinstance(self.rerank, bool)):
+            raise InvalidInput(
+                f"rerank must be True, False or None, not {self.rerank!r:.60}",
+                remedy="Pass True, False or None.",
+            )
+        text = self.query.strip() if isinstance(self.query, str) else ""
+        tree = plain(self.query) if isinstance(self.query, str) else self.query
+        object.__setattr__(self, "text", self.query if text else "")
+        object.__setattr__(self, "tree", tree)
+        object.__setattr__(self, "is_plain", tree is not self.query and isinstance(tree, AnyWord))
+
+
+def check_query(query: object) -> None:
+    """Raise `InvalidInput` unless ``query`` is a text or a query, and not too large."""
+    if not isinstance(query, str | Query):
+        raise InvalidInput(
+            f"query must be a string, not {type(query).__name__}",
+            remedy="Pass a question in plain language, or cerata.query('…').",
+        )
+    check_size(query)
+    if isinstance(query, str) and not is_unicode(query):
+        raise InvalidInput(
+            f"query is not valid Unicode: {query!r}", remedy="Decode it with errors='replace'."
+        )

@@ -1,0 +1,148 @@
+"""The result of a search: its hits, and why each has its score.
+
+Owns `SearchResult`, and the numbers of an `Explanation`. Leaves out the steps of a search
+(`search`) and the printed form of an explanation (`values.explanation`).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
+from cerata.retrieval.base_level_activation import Use
+from cerata.retrieval.query_classifier import Classified
+from cerata.retrieval.ranking.fusion import Fused, LaneRanking, worth
+
+from ..facts.search import FactHit, scored_frames
+from ..frames.access import access_of
+from ..snapshot.snapshot import Snapshot
+from ..values.explanation import Boost, Explanation, LaneShare, Reranked
+from ..values.frames import Frame, Hit
+from .lanes import Lane
+from .late_lane import RERANKED, LateLane
+from .request import SearchRequest
+from .vector_lane import APPROXIMATE, VectorLane
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SearchResult:
+    """The result of each step of a search; `cerata.memory.search.search` has the steps.
+
+    - ``weights`` are the lanes that ran, in the order of their sum; ``lanes`` are these lanes.
+    - ``vectors`` and ``late`` have the question's vectors, whether or not their lanes ran.
+    - ``fused`` has boosted scores, before reranking; ``best`` are the hits, best first.
+    """
+
+    snapshot: Snapshot
+    request: SearchRequest
+    kind: Classified
+    weights: Mapping[str, float]
+    facts: list[FactHit]
+    vectors: VectorLane | None
+    late: LateLane | None
+    lanes: Sequence[Lane]
+    rankings: Sequence[LaneRanking]
+    uses: Mapping[int, Use]
+    fused: Sequence[Fused]
+    is_reranked: bool
+    late_scores: Mapping[int, float]
+    best: Sequence[Fused]
+
+    def hits(self) -> list[Hit]:
+        """Return the best frames."""
+        return [Hit(hit.id, hit.score, self._labels(hit.lanes), self) for hit in self.best]
+
+    def ran(self) -> tuple[str, ...]:
+        """Return the names of the lanes that ran, with the reranking if any."""
+        lanes = self._labels(self.weights)
+        return (*lanes, RERANKED) if self.is_reranked else lanes
+
+    def _labels(self, lanes: Iterable[str]) -> tuple[str, ...]:
+        """Return the names of lanes in a result, with the name of an approximate vectors lane."""
+        if self.vectors is None or not self.vectors.approximate:
+            return tuple(lanes)
+        return tuple(APPROXIMATE if lane == self.vectors.name else lane for lane in lanes)
+
+    # --- the reads of a hit ----------------------------------------------------------------------
+
+    @property
+    def log_id(self) -> bytes:
+        """The id of the searched log."""
+        return self.snapshot.log_id
+
+    def frame_at(self, number: int) -> Frame:
+        """Return a frame as the search sees it."""
+        return self.snapshot.frame_at(number)
+
+    def highlights(self, text: str) -> list[tuple[int, int]]:
+        """Return the characters [start, end) of a text that match the question, ascending."""
+        return self.snapshot.layers.highlights(text, self.request.tree)
+
+    def explain(self, hit: Hit) -> Explanation:
+        """Return why a hit of this search has its score.
+
+        Cost: a pass over the postings of the question's words.
+        """
+        layers = self.snapshot.layers
+        row = layers.rank_row(hit.id) if "text" in hit.lanes else None
+        return Explanation(
+            id=hit.id,
+            score=hit.score,
+            question=self.kind,
+            profile=self.request.profile,
+            method=self.request.profile.method if len(self.rankings) > 1 else None,
+            lanes=tuple(self._share(lane, hit.id) for lane in self.lanes),
+            words=() if row is None else tuple(layers.ranking.words(self.request.tree, row)),
+            facts=tuple(named.fact.id for named in self.facts if hit.id in scored_frames([named])),
+            reranked=self._reranked(hit.id),
+            boost=self._boost(hit.id),
+        )
+
+    def _share(self, lane: Lane, frame: int) -> LaneShare:
+        """Return the share of a lane in a frame's score; a single lane adds its whole score."""
+        request = self.request
+        weight = self.weights[lane.name]
+        rankings = {ranking.name: ranking for ranking in self.rankings}
+        ranking = rankings.get(lane.name, LaneRanking(lane.name, (), ()))
+        places = np.flatnonzero(np.asarray(ranking.ids, np.int64) == frame)
+        rank: int | None = None
+        score: float | None = None
+        added = 0.0
+        if len(places):
+            at = int(places[0])
+            rank = at + 1
+            added = float(ranking.scores[at])
+            score = round(added, SCORE_DECIMALS)
+            if len(rankings) > 1:
+                added = float(weight * worth(ranking, request.profile.method)[at])
+        return LaneShare(
+            lane=lane.name,
+            weight=weight,
+            rank=rank,
+            score=score,
+            added=added,
+            found=len(ranking.ids),
+            left_out=self.snapshot.layers.left_out(
+                lane.candidates(),
+                request.where,
+                include_superseded=request.include_superseded,
+                include_deleted=request.include_deleted,
+            ),
+        )
+
+    def _reranked(self, frame: int) -> Reranked | None:
+        """Return how reranking moved a frame; None if the frame was not reranked."""
+        if frame not in self.late_scores:
+            return None
+        before = [hit.id for hit in self.fused].index(frame) + 1
+        after = [hit.id for hit in self.best].index(frame) + 1
+        return Reranked(before, after, self.late_scores[frame])
+
+    def _boost(self, frame: int) -> Boost | None:
+        """Return the factor of a frame's score; None if the frame was never used."""
+        use = self.uses.get(frame)
+        counts = access_of(self.snapshot, frame)
+        if use is None or counts.last_used is None:
+            return None
+        return Boost(use.boost(self.request.profile.importance), counts.used, counts.last_used)
