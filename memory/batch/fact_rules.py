@@ -7,6 +7,7 @@ No check folds under the lock. Leaves out whether the named facts exist (`refere
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from cerata.engine.errors import Conflict
 from cerata.engine.events import (
@@ -14,12 +15,14 @@ from cerata.engine.events import (
     Event,
     MergeEntities,
     RetractFact,
-    Scope,
     UnmergeEntities,
     UnsplitEntity,
 )
+from cerata.engine.log import Validate
 from cerata.projections.columnar.scopes import tenant_in
 from cerata.projections.facts.history import Facts
+
+from .rule import Rule, State
 
 _ENDING = (RetractFact, MergeEntities, UnmergeEntities, UnsplitEntity)
 
@@ -41,37 +44,29 @@ class Ended:
         return Ended(set(self.targets), dict(self.merged), set(self.heads))
 
 
-class FactRules:
-    """The drafts of a batch from place ``first`` on that end a fact, merge or split, or merge.
+class FactRules(Rule):
+    """The drafts of a batch that end a fact, merge or split, or merge.
 
     - An entity has at most one merge in a tenant.
-    - An error names only merges within the scope ``within``.
+    - An error names only merges within the store's scope.
     """
 
-    def __init__(
-        self, drafts: Sequence[Draft], first: int = 1, *, within: Scope | None = None
-    ) -> None:
-        self._drafts = drafts
-        self._within = within
-        self._new = [
-            (place, draft)
-            for place, draft in enumerate(drafts[first - 1 :], start=first)
-            if isinstance(draft.body, _ENDING)
-        ]
+    _ended = Ended()
+    """The effects of earlier calls; replaced, never changed."""
 
-    def __bool__(self) -> bool:
+    def take(self, drafts: Sequence[Draft], first: int) -> bool:
+        self._drafts = drafts
+        self._new_ended = self._ended
+        self._new = [draft for draft in drafts[first - 1 :] if isinstance(draft.body, _ENDING)]
         return bool(self._new)
 
-    def check(self, facts: Facts, n: int, ended: Ended) -> None:
-        """Check each draft against the state at event ``n``, and enter its effect in ``ended``.
-
-        Raises:
-            Conflict: a draft cannot end its target, or cannot merge; the message has the reason.
-        """
-        for _, draft in self._new:
+    def check(self, state: State) -> Validate:
+        facts, n = state.facts(), state.n
+        ended = self._new_ended = self._ended.copy()
+        for draft in self._new:
             body = draft.body
             if isinstance(body, MergeEntities):
-                self._check_merge(facts, n, tenant_in(draft.scope), body, ended)
+                self._check_merge(facts, state, tenant_in(draft.scope), body, ended)
             elif isinstance(body, RetractFact):
                 self._end(facts.fact_named(body.fact), "Fact", ended)
                 if facts.is_closed(body.fact, n):
@@ -91,6 +86,10 @@ class FactRules:
                 self._end(body.split, "Split", ended)
                 if body.split > 0:
                     _check_holds(facts, n, body.split, "Split")
+        return partial(self._check_delta, facts)
+
+    def keep(self) -> None:
+        self._ended = self._new_ended
 
     def _end(self, target: int, kind: str, ended: Ended) -> None:
         if target in ended.targets:
@@ -101,8 +100,10 @@ class FactRules:
         ended.targets.add(target)
 
     def _check_merge(
-        self, facts: Facts, n: int, tenant: str, body: MergeEntities, ended: Ended
+        self, facts: Facts, state: State, tenant: str, body: MergeEntities, ended: Ended
     ) -> None:
+        n = state.n
+
         def into(name: str) -> str:
             gathered = ended.merged.get((tenant, name))
             return (facts.merged_into(tenant, name, n) or "") if gathered is None else gathered
@@ -112,7 +113,7 @@ class FactRules:
         if (
             already
             and here is None
-            and not facts.merged_into(tenant, body.entity, n, within=self._within)
+            and not facts.merged_into(tenant, body.entity, n, within=state.scope)
         ):
             raise Conflict(
                 f"{body.entity!r} is merged already, in another scope of the tenant",
@@ -140,14 +141,14 @@ class FactRules:
         ended.merged[tenant, body.entity] = body.into
         ended.heads.add((tenant, body.into))
 
-    def check_delta(self, facts: Facts, delta: Sequence[Event]) -> None:
+    def _check_delta(self, facts: Facts, delta: Sequence[Event]) -> None:
         """Check that no event in ``delta`` ended a target of the batch, or raced with its merges.
 
         Raises:
             Conflict: another writer's event came between; ``where`` names the event.
         """
-        targets = {facts.fact_named(_target(draft.body)) for _, draft in self._new} - {0}
-        merging = any(isinstance(draft.body, MergeEntities) for _, draft in self._new)
+        targets = {facts.fact_named(_target(draft.body)) for draft in self._new} - {0}
+        merging = any(isinstance(draft.body, MergeEntities) for draft in self._new)
         for event in delta:
             body = event.body
             raced = merging and isinstance(body, MergeEntities | UnmergeEntities)

@@ -14,28 +14,23 @@ from cerata.projections.frames.reader import Frames
 from cerata.projections.links.columns import TO_FRAMES
 
 from ..values.links import kind_of
+from .rule import Rule, State
 
 
-class LinkRules:
-    """The links among the drafts of a batch, from place ``first`` on.
+class LinkRules(Rule):
+    """The links among the drafts of a batch.
 
     `references` checks that their ends exist. Nothing is checked under the lock, because no event
     of another writer can make a valid link invalid.
     """
 
-    def __init__(self, drafts: Sequence[Draft], first: int = 1) -> None:
+    def take(self, drafts: Sequence[Draft], first: int) -> bool:
         self._drafts = drafts
         self._new = [draft for draft in drafts[first - 1 :] if isinstance(draft.body, LinkFacts)]
-
-    def __bool__(self) -> bool:
         return bool(self._new)
 
-    def check(self, facts: Facts, frames: Frames) -> None:
-        """Refuse links that are not valid by the folded state; their ends exist.
-
-        Raises:
-            InvalidInput: with the link and the reason.
-        """
+    def check(self, state: State) -> None:
+        facts, frames = state.facts(), state.frames()
         for draft in self._new:
             body = draft.body
             assert isinstance(body, LinkFacts)

@@ -5,7 +5,9 @@ checked before the lock. Under the lock the check is that frames are still open,
 frames and the events that other writers appended since. Nothing folds under the lock.
 """
 
+from collections import ChainMap
 from collections.abc import Mapping, MutableMapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from cerata.engine.errors import Conflict, InvalidInput, NotFound
@@ -15,14 +17,14 @@ from cerata.engine.events import (
     Draft,
     Event,
     PutFrame,
-    Scope,
     SupersedeFrame,
     named_by,
 )
-from cerata.engine.log import Log
+from cerata.engine.log import Validate
 from cerata.projections.columnar.scopes import is_within
-from cerata.projections.facts.history import Facts
 from cerata.projections.frames.reader import Frames
+
+from .rule import Rule, State
 
 _FACT: Final = AssertFact.wire_name
 
@@ -34,14 +36,16 @@ class Closing(NamedTuple):
     new: int | None
 
 
-class References:
-    """The references of a batch to earlier events, and to its drafts by −place.
+class References(Rule):
+    """The references of a batch to earlier events, and to its drafts by −place."""
 
-    Drafts before place ``first`` were checked by an earlier call.
-    """
+    def __init__(self) -> None:
+        self._closing: dict[int, Closing] = {}
+        """The closings of earlier calls."""
 
-    def __init__(self, drafts: Sequence[Draft], first: int = 1) -> None:
+    def take(self, drafts: Sequence[Draft], first: int) -> bool:
         self._drafts = drafts
+        self._new_closing: MutableMapping[int, Closing] = {}
         self._new = list(enumerate(drafts[first - 1 :], start=first))
         self._named: list[tuple[int, str, str, int]] = [
             (place, name, kind, value)
@@ -55,34 +59,32 @@ class References:
                     where=f"event {place} of the batch",
                     remedy="Pass the seq of an event, or −k for the k-th event of the batch.",
                 )
-        self.causes: list[tuple[int, int]] = [
+        self._causes: list[tuple[int, int]] = [
             (place, draft.causation) for place, draft in self._new if draft.causation is not None
         ]
         """Causations: the place of a draft in the batch, and the seq or −place of its cause."""
+        return bool(self._named or self._causes)
 
-    def __bool__(self) -> bool:
-        return bool(self._named)
+    def check(self, state: State) -> Validate | None:
+        self._check_causes(state)
+        self._check_exist(state)
+        if any(kind == PutFrame.wire_name for _, _, kind, _ in self._named):
+            return partial(self._check_open, state.frames(), state.n)
+        return None
 
-    @property
-    def names_facts(self) -> bool:
-        """True if a reference names a fact of the log."""
-        return any(kind == _FACT and value > 0 for _, _, kind, value in self._named)
+    def keep(self) -> None:
+        self._closing.update(self._new_closing)
 
-    @property
-    def names_frames(self) -> bool:
-        """True if a reference names a frame."""
-        return any(kind == PutFrame.wire_name for _, _, kind, _ in self._named)
-
-    def check_exist(
-        self, log: Log, scope: Scope | None, n: int, facts: Facts | None = None
-    ) -> None:
-        """Refuse references to events after ``n``, of another type, or outside the scope.
-
-        ``facts``, folded through ``n``, give the scopes of facts without reading their events.
+    def _check_exist(self, state: State) -> None:
+        """Refuse references to events after the state, of another type, or outside the scope.
 
         Raises:
             NotFound: with the field and the number.
         """
+        log, scope, n = state.log, state.scope, state.n
+        # The fold gives the scopes of facts without reading their events.
+        names_facts = any(kind == _FACT and value > 0 for _, _, kind, value in self._named)
+        facts = state.facts() if names_facts else None
         for place, name, kind, value in self._named:
             if value < 0:
                 target: Draft | None = self._drafts[-value - 1] if -value < place else None
@@ -111,16 +113,16 @@ class References:
                     remedy="Find ids with search, frames or log.",
                 )
 
-    def check_causes(self, log: Log, scope: Scope | None, n: int) -> None:
-        """Refuse causes after event ``n`` or outside the scope.
+    def _check_causes(self, state: State) -> None:
+        """Refuse causes after the state or outside the scope.
 
         Raises:
             NotFound: with the number.
         """
-        for place, cause in self.causes:
-            is_there = -place < cause <= n
-            if is_there and cause > 0 and scope is not None:
-                is_there = is_within(log.event(cause).scope, scope)
+        for place, cause in self._causes:
+            is_there = -place < cause <= state.n
+            if is_there and cause > 0 and state.scope is not None:
+                is_there = is_within(state.log.event(cause).scope, state.scope)
             if not is_there:
                 raise NotFound(
                     f"There is no event {cause:,} before this event",
@@ -128,28 +130,14 @@ class References:
                     remedy="Pass the seq of an event, or -k for the k-th event of the batch.",
                 )
 
-    def check_open(self, frames: Frames, delta: Sequence[Event]) -> None:
-        """Refuse to close a frame that is closed, also by a later event of another writer.
-
-        ``delta`` are the events that ``frames`` has not folded.
+    def _check_open(self, frames: Frames, n: int, delta: Sequence[Event]) -> None:
+        """Refuse to close a frame that is closed at event ``n``, by a draft, or by ``delta``.
 
         Raises:
             Conflict: with the frame, and the event that closed the frame.
         """
-        self.check_still_open(frames, frames.seq, {})
-        if delta:
-            self._check_delta(frames, delta)
-
-    def check_still_open(
-        self, frames: Frames, n: int, closing: MutableMapping[int, Closing]
-    ) -> None:
-        """Refuse to close a frame that is closed at event ``n``, or by an earlier draft.
-
-        ``closing`` has the closings of earlier drafts; those of the checked drafts are added.
-
-        Raises:
-            Conflict: with the frame, and the event that closed the frame.
-        """
+        closing = ChainMap({}, self._closing)
+        self._new_closing = closing.maps[0]
         for place, draft in self._new:
             body = draft.body
             if not isinstance(body, DeleteFrame | SupersedeFrame):
@@ -171,6 +159,8 @@ class References:
                 closing[old] = Closing(place, body.new)
                 # Without this check a frame could, through other frames, supersede itself.
                 self._check_one(body.new, frames, n, closing)
+        if delta:
+            self._check_delta(frames, delta)
 
     def _check_one(
         self, frame: int, frames: Frames, n: int, closing: Mapping[int, Closing]

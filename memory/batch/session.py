@@ -18,7 +18,6 @@ from cerata.engine.errors import Conflict, IdempotencyConflict, InvalidInput, No
 from cerata.engine.events import (
     AssertFact,
     Draft,
-    Event,
     EventBody,
     PutFrame,
     Scope,
@@ -26,10 +25,9 @@ from cerata.engine.events import (
     SupersedeFrame,
 )
 from cerata.engine.head import Appended
-from cerata.engine.log import Log, Sees, Validate
+from cerata.engine.log import Log, Sees
 from cerata.projections.columnar.scopes import is_within
 from cerata.projections.registry import Registry
-from cerata.projections.rows.tags import Tags
 from cerata.replay.fold import Fold
 from cerata.retrieval.embedders.embedder import Embedder
 
@@ -42,11 +40,7 @@ from ..values.arguments import (
     within_scope,
 )
 from ..values.frames import Receipt
-from .fact_rules import Ended, FactRules
-from .link_rules import LinkRules
-from .references import References
-from .space_rules import Shape, SpaceName, Spaces
-from .tag_rules import Tagging
+from .space_rules import LogShapes
 from .transaction import MAKERS, Transaction
 from .validation import Checks
 
@@ -69,9 +63,7 @@ class WriteSession:
         self._block: ContextVar[_Block | None] = ContextVar("block", default=None)
         # The layer of the newest view, reused until an append.
         self._latest: tuple[int, Layer] | None = None
-        # The shapes of spaces with vectors in the log, and `Fold.replaced` when they were read.
-        self._shapes: dict[SpaceName, Shape] = {}
-        self._shapes_of = 0
+        self._shapes: LogShapes = {}
 
     def transaction(
         self, *, expect: int | None = None, key: str | None = None
@@ -90,7 +82,7 @@ class WriteSession:
             check_number("expect", expect)
         if self.in_transaction:
             raise Conflict("A transaction is open already", remedy="Use the open transaction.")
-        checks = Checks(self.log, self.fold, self.scope)
+        checks = Checks(self.log, self.fold, self.scope, self._shapes)
         find = None if key is None else partial(self.log.find_key, key, sees=self.sees)
         transaction = Transaction(checks, find)
         transaction.look_up(tenant_of(full_scope(None, self.scope)))
@@ -264,57 +256,23 @@ class WriteSession:
         arguments: bytes | None = None,
         payloads: Sequence[bytes] | None = None,
     ) -> Receipt:
-        references = References(drafts)
+        checks = Checks(self.log, self.fold, self.scope, self._shapes)
+        checks.gather(drafts)
         if key is not None and arguments is None:
             arguments = arguments_hash(asked(drafts))
-        tagging, rules = Tagging(drafts, self.scope), FactRules(drafts, within=self.scope)
-        spaces = Spaces(drafts, self.scope)
-        checks: list[Validate] = []
-        if self._shapes_of != self.fold.replaced:
-            # An erasure may have left a space without vectors.
-            self._shapes, self._shapes_of = {}, self.fold.replaced
-        if self._shapes.items() >= spaces.shapes.items():
-            # A shape that the log has once, stays: without erasures no check is due.
-            spaces = Spaces((), self.scope)
-        is_checked = references or references.causes or tagging or spaces or rules
-        seq = self.log.refresh().seq if is_checked else 0
-        references.check_causes(self.log, self.scope, seq)
-        if references:
-            named = self.fold.facts(seq) if references.names_facts else None
-            references.check_exist(self.log, self.scope, seq, named)
-        if references.names_frames:
-            checks.append(partial(references.check_open, self.fold.frames(seq)))
-        links = LinkRules(drafts)
-        if links:
-            links.check(self.fold.facts(seq), self.fold.frames(seq))
-        if rules:
-            facts = self.fold.facts(seq)
-            rules.check(facts, facts.seq, Ended())
-            checks.append(partial(rules.check_delta, facts))
-        if tagging:
-            tagging.check(self.log, seq)
-            checks.append(partial(tagging.check_free, self.fold.own(Tags.name, seq).rows))
-        if spaces:
-            frames = self.fold.frames(seq)
-            spaces.check(self.log, frames, frames.seq)
-            checks.append(spaces.check_delta)
-
-        def validate(delta: Sequence[Event]) -> None:
-            for check in checks:
-                check(delta)
-
+        known, validate = checks.check()
         appended = self.log.append(
             drafts,
             expect=expect,
             key=key,
             arguments=arguments,
-            validate=validate if checks else None,
-            known=seq,
+            validate=validate,
+            known=known,
             payloads=payloads,
             sees=self.sees,
         )
         if not appended.replayed:
-            self._shapes.update(spaces.shapes)
+            checks.appended()
         self.fold.save_if_due()
         return self._receipt(drafts, appended)
 

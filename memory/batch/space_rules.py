@@ -4,7 +4,7 @@ Owns the checks of a batch: before the lock against the folded events, and under
 the events that other writers appended since.
 """
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -19,49 +19,55 @@ from cerata.engine.events import (
     PutFrame,
     Scope,
 )
-from cerata.engine.log import Log
-from cerata.projections.frames.reader import Frames
+from cerata.engine.log import Validate
+from cerata.replay.fold import Fold
 
 from ..values.arguments import realm
+from .rule import Rule, State
 
 Shape: TypeAlias = tuple[str, int]
 """The dtype and dimension of all vectors of a space."""
 SpaceName: TypeAlias = tuple[str, str]
 """A space: the realm of its frames, and its name; two tenants may use the same name."""
+LogShapes: TypeAlias = dict[SpaceName, tuple[int, Shape]]
+"""Shapes that the log has, with `Fold.replaced`: an erasure may leave a space without vectors."""
 
 
-class Spaces:
-    """The embeddings of a batch, put through a store of the scope ``within``.
+class Spaces(Rule):
+    """The embeddings of a batch, put through a store of the scope ``within``."""
 
-    ``shapes`` has the spaces of earlier drafts; those of the batch are added.
-    """
-
-    def __init__(
-        self,
-        drafts: Sequence[Draft],
-        within: Scope | None,
-        shapes: MutableMapping[SpaceName, Shape] | None = None,
-    ) -> None:
+    def __init__(self, within: Scope | None, fold: Fold, log_shapes: LogShapes) -> None:
         self._within = within
-        self.shapes: MutableMapping[SpaceName, Shape] = {} if shapes is None else shapes
-        for draft in drafts:
-            self._check(draft.body, realm(draft.scope, within))
+        self._fold = fold
+        self._log_shapes = log_shapes
+        self._kept: dict[SpaceName, Shape] = {}
+        """The shapes of earlier calls."""
 
-    def __bool__(self) -> bool:
-        return bool(self.shapes)
+    def take(self, drafts: Sequence[Draft], first: int) -> bool:
+        self._shapes = self._kept.copy()
+        for draft in drafts[first - 1 :]:
+            self._check(draft.body, realm(draft.scope, self._within))
+        # A shape that the log has once, stays: without erasures no check is due.
+        return bool(self._shapes) and not self._log_shapes.items() >= self._marked().items()
 
-    def check(self, log: Log, frames: Frames, n: int) -> None:
-        """Refuse vectors of another shape than the first vector of their space by event ``n``.
-
-        Raises:
-            InvalidInput: with the space and both shapes.
-        """
-        for place, space in list(self.shapes):
+    def check(self, state: State) -> Validate:
+        frames = state.frames()
+        for place, space in list(self._shapes):
             seq = frames.first_embedding(space, partial(self._is_in, place))
-            if seq is not None and seq <= n:
-                self._check(log.event(seq).body, place)
+            if seq is not None and seq <= state.n:
+                self._check(state.log.event(seq).body, place)
+        return self._check_delta
 
-    def check_delta(self, delta: Sequence[Event]) -> None:
+    def keep(self) -> None:
+        self._kept = self._shapes
+
+    def appended(self) -> None:
+        self._log_shapes.update(self._marked())
+
+    def _marked(self) -> LogShapes:
+        return {space: (self._fold.replaced, shape) for space, shape in self._shapes.items()}
+
+    def _check_delta(self, delta: Sequence[Event]) -> None:
         """Refuse vectors of another shape than those of events after the folded events."""
         for event in delta:
             if event.scope is not None:
@@ -80,7 +86,7 @@ class Spaces:
         if not isinstance(embedding, Embedding):
             return
         shape = embedding.dtype, embedding.dimension
-        of_space = self.shapes.setdefault((place, embedding.space), shape)
+        of_space = self._shapes.setdefault((place, embedding.space), shape)
         if of_space != shape:
             raise InvalidInput(
                 f"The space {embedding.space!r} has vectors of {shape[1]:,} dimensions "

@@ -5,69 +5,63 @@ are checked before the lock; under the lock the check is that the name is still 
 """
 
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from cerata.engine.errors import Conflict, InvalidInput, NotFound
 from cerata.engine.events import Draft, Event, PutTag, Scope
-from cerata.engine.log import Log
+from cerata.engine.log import Log, Validate
 from cerata.projections.columnar.scopes import read_scope
+from cerata.projections.rows.tags import Tags
 from cerata.replay.basis import check_tag_name
 
 from ..values.arguments import realm
+from .rule import Rule, State
 
 TagKey: TypeAlias = tuple[str | None, str]
 """A tag: the realm within which its name is unique, and the name."""
 
 
-class Tagging:
-    """The tags of a batch, put through a store of the scope ``within``."""
+class Tagging(Rule):
+    """The tags of a batch."""
 
-    def __init__(self, drafts: Sequence[Draft], within: Scope | None) -> None:
-        self._within = within
-        self._tags = [(d.scope, d.body) for d in drafts if isinstance(d.body, PutTag)]
+    _keys: frozenset[TagKey] = frozenset()
+    """The tags of earlier calls."""
 
-    def __bool__(self) -> bool:
+    def take(self, drafts: Sequence[Draft], first: int) -> bool:
+        self._new_keys = self._keys
+        self._tags = [(d.scope, d.body) for d in drafts[first - 1 :] if isinstance(d.body, PutTag)]
         return bool(self._tags)
 
-    @property
-    def keys(self) -> set[TagKey]:
-        """The names that these tags take."""
-        return {self._key(scope, body.tag) for scope, body in self._tags}
-
-    def _key(self, scope: Scope, name: str) -> TagKey:
-        return realm(scope, self._within), name
-
-    def check(self, log: Log, n: int) -> None:
-        """Refuse names that are not valid, and events that are not the end of a batch up to ``n``.
-
-        Raises:
-            InvalidInput, NotFound: with the name or the event.
-        """
+    def check(self, state: State) -> Validate:
         for _, body in self._tags:
             check_tag_name(body.tag)
-            _check_batch_end(log, body, n)
+            _check_batch_end(state.log, body, state.n)
+        keys = {(realm(scope, state.scope), body.tag) for scope, body in self._tags}
+        self._new_keys = self._keys | keys
+        rows = state.fold.own(Tags.name, state.n).rows
+        return partial(self._check_free, state.scope, rows)
 
-    def check_free(
-        self,
-        rows: Collection[tuple[str, str]],
-        delta: Sequence[Event],
-        *,
-        before: Collection[TagKey] = (),
+    def keep(self) -> None:
+        self._keys = self._new_keys
+
+    def _check_free(
+        self, within: Scope | None, rows: Collection[tuple[str, str]], delta: Sequence[Event]
     ) -> None:
-        """Refuse names that ``rows`` of `Tags`, the later events ``delta`` or ``before`` have.
+        """Refuse names that ``rows`` of `Tags`, later events or earlier calls have.
 
         Raises:
             Conflict: with the name.
         """
-        taken = {self._key(read_scope(text), name) for text, name in rows}
-        taken |= set(before)
+        taken = {(realm(read_scope(text), within), name) for text, name in rows}
+        taken |= self._keys
         taken |= {
-            self._key(event.scope, event.body.tag)
+            (realm(event.scope, within), event.body.tag)
             for event in delta
             if isinstance(event.body, PutTag) and event.scope is not None
         }
         for scope, body in self._tags:
-            key = self._key(scope, body.tag)
+            key = realm(scope, within), body.tag
             if key in taken:
                 raise Conflict(
                     f"The tag {body.tag!r} exists already",

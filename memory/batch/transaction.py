@@ -27,7 +27,7 @@ from ..snapshot.pending import Gathering
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import arguments_hash, within_scope
 from ..values.frames import Receipt
-from .validation import Checked, Checks
+from .validation import Checks
 
 MAKERS: Final = frozenset(
     kind.wire_name for kind in (PutFrame, AssertFact, MergeEntities, SplitEntity, LinkFacts)
@@ -80,13 +80,13 @@ class Transaction(Handle):
         first = len(self.drafts) + 1
         try:
             self.drafts += drafts
-            checked = self._checked(first)
+            payloads = self._checked(first)
         except BaseException:
             del self.drafts[first - 1 :]
             raise
-        self._checks.keep(checked)
+        self._checks.keep()
         # Keep this last: more drafts than payloads shows an interrupt, see `check_whole`.
-        self.payloads += checked.payloads
+        self.payloads += payloads
         places = tuple(-place for place in range(first, len(self.drafts) + 1))
         new_ids = tuple(
             place
@@ -116,7 +116,7 @@ class Transaction(Handle):
                 remedy="Run the block again; it has written nothing.",
             )
 
-    def _checked(self, first: int) -> Checked:
+    def _checked(self, first: int) -> list[bytes]:
         """Check the drafts from a place on, as the end of the block will check the whole batch."""
         first_use = self.first
         try:

@@ -1,55 +1,44 @@
-"""Checks: a transaction checks each call when it is gathered, before the batch is appended.
+"""Validation: the rules that each batch must pass, in one list.
 
-Owns the state that the checks of later calls need. Leaves out the rules (`references`, `tag_rules`,
-`spaces`, `fact_rules`), which check the whole batch again at the append, since other writers may
-have appended events by then.
+A transaction checks each call when it is gathered. Every append checks its whole batch, since other
+writers may have appended events by then. Owns both runs. Leaves out the rules (`references`,
+`link_rules`, `fact_rules`, `tag_rules`, `space_rules`).
 """
 
-from collections import ChainMap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from cerata.engine.codec import encode_payloads, salts_of
-from cerata.engine.events import Draft, Scope
-from cerata.engine.log import Log
-from cerata.projections.rows.tags import Tags
+from cerata.engine.events import Draft, Event, Scope
+from cerata.engine.log import Log, Validate
 from cerata.replay.fold import Fold
 
-from .fact_rules import Ended, FactRules
+from .fact_rules import FactRules
 from .link_rules import LinkRules
-from .references import Closing, References
-from .space_rules import Shape, SpaceName, Spaces
-from .tag_rules import Tagging, TagKey
+from .references import References
+from .rule import Rule, State
+from .space_rules import LogShapes, Spaces
+from .tag_rules import Tagging
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """Drafts that passed the checks: their payloads, and the state for later checks."""
-
-    payloads: list[bytes]
-    closing: Mapping[int, Closing]
-    tags: frozenset[TagKey]
-    shapes: Mapping[SpaceName, Shape]
-    ended: Ended | None
+def all_rules(scope: Scope | None, fold: Fold, shapes: LogShapes) -> tuple[Rule, ...]:
+    """Return all rules, in the order of their checks."""
+    return References(), LinkRules(), FactRules(), Tagging(), Spaces(scope, fold, shapes)
 
 
 class Checks:
-    """The checks of one transaction.
+    """The checks of one transaction, or of one append.
 
-    - ``_closing``, ``_tags``, ``_shapes`` and ``_ended`` cover the drafts given to `keep`.
-    - Only `keep` changes them.
+    The rules cover the drafts that passed; only `keep` adds to these.
     """
 
-    def __init__(self, log: Log, fold: Fold, scope: Scope | None) -> None:
+    def __init__(self, log: Log, fold: Fold, scope: Scope | None, shapes: LogShapes) -> None:
         self._log = log
         self._fold = fold
         self.scope = scope
-        self._closing: dict[int, Closing] = {}
-        self._tags = set[TagKey]()
-        self._shapes: dict[SpaceName, Shape] = {}
-        self._ended = Ended()
+        self._rules = all_rules(scope, fold, shapes)
+        self._due: list[Rule] = []
 
     def salted(self, drafts: Sequence[Draft]) -> list[Draft]:
         """Return drafts with the salts that their events will have."""
@@ -59,48 +48,56 @@ class Checks:
             for draft, salt in zip(drafts, salts, strict=True)
         ]
 
-    def take(self, drafts: Sequence[Draft], first: int, n: int | None) -> Checked:
+    def take(self, drafts: Sequence[Draft], first: int, n: int | None) -> list[bytes]:
         """Check the drafts from place ``first`` on, as if the log ended at event ``n``.
 
-        By default ``n`` is the log's end. Cost: encodes the drafts and looks up each frame that
-        they name.
+        By default ``n`` is the log's end. Returns the payloads. Cost: encodes the drafts and looks
+        up each frame that they name.
 
         Raises:
             InvalidInput, NotFound, Conflict: as `Store.append` does.
         """
-        new = drafts[first - 1 :]
-        payloads = encode_payloads(new, first=first)
-        references, tagging = References(drafts, first), Tagging(new, self.scope)
-        closing, shapes = ChainMap({}, self._closing), ChainMap({}, self._shapes)
-        spaces, rules = Spaces(new, self.scope, shapes), FactRules(drafts, first, within=self.scope)
-        links = LinkRules(drafts, first)
-        if not (references or references.causes or tagging or spaces or rules):
-            return Checked(payloads, {}, frozenset(), {}, None)
-        head = self._log.refresh().seq if n is None else n
-        references.check_causes(self._log, self.scope, head)
-        if references:
-            named = self._fold.facts(head) if references.names_facts else None
-            references.check_exist(self._log, self.scope, head, named)
-        if references.names_frames:
-            references.check_still_open(self._fold.frames(head), head, closing)
-        if links:
-            links.check(self._fold.facts(head), self._fold.frames(head))
-        if tagging:
-            tagging.check(self._log, head)
-            tagging.check_free(self._fold.own(Tags.name, head).rows, (), before=self._tags)
-        if spaces:
-            spaces.check(self._log, self._fold.frames(head), head)
-        ended = None
-        if rules:
-            ended = self._ended.copy()
-            rules.check(self._fold.facts(head), head, ended)
-        keys = frozenset(tagging.keys)
-        return Checked(payloads, closing.maps[0], keys, shapes.maps[0], ended)
+        payloads = encode_payloads(drafts[first - 1 :], first=first)
+        self.gather(drafts, first)
+        if self._due:
+            for check in self._checked(self._log.refresh().seq if n is None else n):
+                check(())
+        return payloads
 
-    def keep(self, checked: Checked) -> None:
+    def gather(self, drafts: Sequence[Draft], first: int = 1) -> None:
+        """Give the drafts from place ``first`` on to the rules. Raises `InvalidInput`."""
+        self._due = [rule for rule in self._rules if rule.take(drafts, first)]
+
+    def check(self) -> tuple[int, Validate | None]:
+        """Check the gathered batch; return the log's end, and the check of later events.
+
+        The end is 0 if there is nothing to check.
+        """
+        if not self._due:
+            return 0, None
+        end = self._log.refresh().seq
+        checks = list(self._checked(end))
+
+        def validate(delta: Sequence[Event]) -> None:
+            for check in checks:
+                check(delta)
+
+        return end, validate if checks else None
+
+    def _checked(self, n: int) -> Iterator[Validate]:
+        """Run the checks of each rule at event ``n``; yield those of events after ``n``."""
+        state = State(self._log, self._fold, self.scope, n)
+        for rule in self._due:
+            check = rule.check(state)
+            if check is not None:
+                yield check
+
+    def keep(self) -> None:
         """Add drafts that were gathered to the state for later checks."""
-        if checked.ended is not None:
-            self._ended = checked.ended
-        self._closing.update(checked.closing)
-        self._tags |= checked.tags
-        self._shapes.update(checked.shapes)
+        for rule in self._rules:
+            rule.keep()
+
+    def appended(self) -> None:
+        """Note that the gathered batch is in the log."""
+        for rule in self._rules:
+            rule.appended()

@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 
 import cerata
 from cerata.engine import codec
-from cerata.engine.events import Draft, JsonValue, PutEmbedding, PutFrame, Scope
-from cerata.engine.log import Log
+from cerata.engine.events import Draft, JsonValue, PutEmbedding, PutFrame
 from cerata.memory.batch.references import References
+from cerata.memory.batch.rule import State
 from cerata.memory.batch.validation import Checks
 from cerata.memory.batch.writer import session_of
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.vectors import vectors
 from cerata.projections.core.projection import FoldedEvent
-from cerata.projections.facts.history import Facts
 
 from ..acts import ACTS, Act, everything, perform, renamed
 
@@ -365,15 +364,13 @@ def test_a_memory_that_is_only_read_gathers_nothing(tmp_path: Path) -> None:
 def test_a_call_is_checked_without_those_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a block of n calls would cost n² looks; at the end the batch is checked once."""
     looked: list[int] = []
-    check = References.check_exist
+    check = References.check
 
-    def counted(
-        one: References, log: Log, scope: Scope | None, n: int, facts: Facts | None
-    ) -> None:
+    def counted(one: References, state: State) -> object:
         looked.append(len(one._named))
-        check(one, log, scope, n, facts)
+        return check(one, state)
 
-    monkeypatch.setattr(References, "check_exist", counted)
+    monkeypatch.setattr(References, "check", counted)
     with cerata.open(":memory:") as store:
         store.put_frames([f"frame {number}" for number in range(50)])
         with store.transaction():

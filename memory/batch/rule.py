@@ -1,0 +1,58 @@
+"""The base of the rules that a batch must pass, and the state that they check it against.
+
+Leaves out the rules, and the list of them (`validation`).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cerata.engine.events import Draft, Scope
+from cerata.engine.log import Log, Validate
+from cerata.projections.facts.history import Facts
+from cerata.projections.frames.reader import Frames
+from cerata.replay.fold import Fold
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The log as if it ended at event ``n``, for a store of a scope; folded when a rule reads."""
+
+    log: Log
+    fold: Fold
+    scope: Scope | None
+    n: int
+
+    def facts(self) -> Facts:
+        return self.fold.facts(self.n)
+
+    def frames(self) -> Frames:
+        return self.fold.frames(self.n)
+
+
+class Rule(ABC):
+    """A rule for the drafts of a batch, which remembers the earlier calls of a transaction."""
+
+    @abstractmethod
+    def take(self, drafts: Sequence[Draft], first: int) -> bool:
+        """Take the drafts from place ``first`` on; return whether `check` is due.
+
+        Raises:
+            InvalidInput: no state makes the drafts valid.
+        """
+
+    @abstractmethod
+    def check(self, state: State) -> Validate | None:
+        """Check the drafts before any lock, and return the check of later events under the lock.
+
+        In a transaction the second check runs at the call, without events. None if no later event
+        makes the drafts invalid.
+        """
+
+    def keep(self) -> None:
+        """Count the drafts, which passed, among the earlier calls of the transaction."""
+        return
+
+    def appended(self) -> None:
+        """Note that the drafts are in the log."""
+        return
