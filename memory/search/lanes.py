@@ -139,8 +139,9 @@ def late_lane_of(snapshot: Snapshot, request: SearchRequest) -> LateLane | None:
         return LateLane(snapshot, request.token_embedding, space)
     is_needed = bool(request.rerank) or space is not None
     embedder = None if snapshot.embedder is None else token_embedder(snapshot.embedder)
-    is_used = is_needed or (not is_text_only and request.profile.is_late)
-    if embedder is not None and request.text and is_used:
+    if not is_needed and (embedder is None or is_text_only or not request.profile.is_late):
+        return None
+    if embedder is not None and request.text:
         name = embedder.token_identity.space
         keys = keys_of(snapshot, tokens=True) if space in (None, name) else []
         if name in (key[0] for key in keys):
