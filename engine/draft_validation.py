@@ -14,6 +14,7 @@ import msgspec
 import msgspec.inspect
 import numpy as np
 
+from .arguments import expect_integer, expect_string, expect_type
 from .errors import InvalidInput, value_text
 from .events import (
     DEFAULT_SCOPE,
@@ -273,10 +274,7 @@ def check_attachments(draft: Draft) -> None:
             remedy="Split it into several events.",
         )
     for data in attachments:
-        if not isinstance(data, bytes):
-            raise InvalidInput(
-                f"An attachment must be bytes, not {type(data).__name__}", remedy="Pass bytes."
-            )
+        expect_type("An attachment", data, bytes, "bytes", "Pass bytes.")
         if len(data) > BLOB_SIZE_MAX:
             raise InvalidInput(
                 f"An attachment of {len(data):,} bytes is over the limit of {BLOB_SIZE_MAX:,}",
@@ -364,11 +362,7 @@ def check_envelope(draft: Draft) -> None:
 
 def check_integer(value: object, name: str, lowest: int) -> None:
     """Refuse a value unless it is an integer from ``lowest`` on: `InvalidInput`."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise InvalidInput(
-            f"{name} must be a number, not {type(value).__name__}", remedy="Pass a whole number."
-        )
-    _check_within(value, name, lowest)
+    _check_within(expect_integer(name, value), name, lowest)
 
 
 def _check_within(value: int | None, name: str, lowest: int, highest: int = _INTEGER_MAX) -> None:
@@ -418,12 +412,8 @@ def check_scope(scope: Scope) -> None:
 
 def check_string(value: object, name: str, limit: int) -> None:
     """Refuse a value unless it is a string of at most ``limit`` bytes: `InvalidInput`."""
-    if not isinstance(value, str):
-        raise InvalidInput(
-            f"{name} must be a string, not {type(value).__name__}", remedy="Pass a str."
-        )
     try:
-        size = len(value.encode())
+        size = len(expect_string(name, value).encode())
     except UnicodeEncodeError as error:
         raise InvalidInput(
             f"{name} is not valid Unicode: {error.reason}",

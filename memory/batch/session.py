@@ -11,6 +11,7 @@ from functools import partial
 
 import msgspec
 
+from cerata.engine.arguments import expect_integer
 from cerata.engine.codec import tenant_of
 from cerata.engine.errors import Conflict, IdempotencyConflict, InvalidInput, NotFound, ReadOnly
 from cerata.engine.events import (
@@ -33,7 +34,6 @@ from ..snapshot.layer import Layer
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import (
     arguments_hash,
-    check_number,
     full_scope,
     within_scope,
 )
@@ -69,7 +69,7 @@ class WriteSession:
     ) -> Generator[Transaction]:
         """Gather the writes of this thread or task; see `Store.transaction`."""
         if expect is not None:
-            check_number("expect", expect)
+            expect_integer("expect", expect)
         if self._transaction.get() is not None:
             raise Conflict("A transaction is open already", remedy="Use the open transaction.")
         checks = Checks(self.log, self.fold, self.scope, self._shapes)

@@ -4,13 +4,13 @@ Owns the decoding, and the documents of transcripts. Leaves out the shapes of tu
 """
 
 import re
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final, cast
 
 import msgspec
 
+from cerata.engine.arguments import located
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.engine.limits import STRING_SIZE_MAX
@@ -37,7 +37,7 @@ def extract_json(data: bytes, where: str) -> Document:
         InvalidInput: see `decode_text` and `read_turns`.
     """
     text = decode_text(data, where)
-    with _named(where):
+    with located(where):
         turns = read_turns(_value(text), where)
     if not turns:
         return Document(text, (Section(0, len(text)),), "application/json")
@@ -54,7 +54,7 @@ def extract_json_lines(data: bytes, where: str) -> Document:
     tried = [_value(line) for _, line in islice(_lines(text), _LINES_TRIED)]
     if any(map(is_turn, tried)) or any(map(is_conversation_line, tried)):
         turns: list[Turn] = []
-        with _named(where):
+        with located(where):
             for turn in _turns_of_lines(_lines(text), where):
                 if len(turns) == PARTS_MAX:
                     raise too_many_parts()
@@ -62,17 +62,6 @@ def extract_json_lines(data: bytes, where: str) -> Document:
         if turns:
             return transcript(turns, "application/jsonl", where)
     return Document(text, (Section(0, len(text)),), "application/jsonl")
-
-
-@contextmanager
-def _named(where: str) -> Generator[None]:
-    """Add the file's name to errors without a place."""
-    try:
-        yield
-    except InvalidInput as error:
-        if error.where is not None:
-            raise
-        raise InvalidInput(error.what, where=where, remedy=error.remedy) from error
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
