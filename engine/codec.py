@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from .arguments import expect_type
 from .draft_validation import (
     check_attachments,
     check_body,
@@ -84,11 +85,9 @@ def prepare(
             f"A batch of {len(drafts):,} events is over the limit of {BATCH_EVENTS_MAX:,}",
             remedy="Append it in several batches.",
         )
-    if arguments is not None and not isinstance(arguments, bytes):
-        raise InvalidInput(
-            f"arguments must be a hash in bytes, not {type(arguments).__name__}",
-            remedy="Pass 16 bytes or more of a hash, or None.",
-        )
+    if arguments is not None:
+        remedy = "Pass 16 bytes or more of a hash, or None."
+        expect_type("arguments", arguments, bytes, "a hash in bytes", remedy)
     if key is not None:
         check_key(key)
     salts = salts_of(drafts, random_bytes)

@@ -14,7 +14,8 @@ import msgspec
 import msgspec.inspect
 import numpy as np
 
-from .errors import InvalidInput, value_text, wrong_type
+from .arguments import expect_integer, expect_string, expect_type
+from .errors import InvalidInput, value_text
 from .events import (
     DEFAULT_SCOPE,
     TOKENS_SUFFIX,
@@ -273,8 +274,7 @@ def check_attachments(draft: Draft) -> None:
             remedy="Split it into several events.",
         )
     for data in attachments:
-        if not isinstance(data, bytes):
-            raise wrong_type("An attachment", "bytes", data, "Pass bytes.")
+        expect_type("An attachment", data, bytes, "bytes", "Pass bytes.")
         if len(data) > BLOB_SIZE_MAX:
             raise InvalidInput(
                 f"An attachment of {len(data):,} bytes is over the limit of {BLOB_SIZE_MAX:,}",
@@ -359,9 +359,7 @@ def check_envelope(draft: Draft) -> None:
 
 def check_integer(value: object, name: str, lowest: int) -> None:
     """Refuse a value unless it is an integer from ``lowest`` on: `InvalidInput`."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise wrong_type(name, "a number", value, "Pass a whole number.")
-    _check_within(value, name, lowest)
+    _check_within(expect_integer(name, value), name, lowest)
 
 
 def _check_within(value: int | None, name: str, lowest: int, highest: int = _INTEGER_MAX) -> None:
@@ -411,10 +409,8 @@ def check_scope(scope: Scope) -> None:
 
 def check_string(value: object, name: str, limit: int) -> None:
     """Refuse a value unless it is a string of at most ``limit`` bytes: `InvalidInput`."""
-    if not isinstance(value, str):
-        raise wrong_type(name, "a string", value, "Pass a str.")
     try:
-        size = len(value.encode())
+        size = len(expect_string(name, value).encode())
     except UnicodeEncodeError as error:
         raise InvalidInput(
             f"{name} is not valid Unicode: {error.reason}",

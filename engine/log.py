@@ -16,6 +16,7 @@ from typing import Literal, Self, TypeAlias
 
 import msgspec
 
+from .arguments import expect_integer
 from .codec import Batch, Prepared, SpillRef, key_hash, prepare, tenant_of
 from .draft_validation import check_key, check_scope
 from .environment import Environment
@@ -24,7 +25,6 @@ from .errors import (
     Conflict,
     Corrupt,
     IdempotencyConflict,
-    InvalidInput,
     NotFound,
     OutcomeUnknown,
     StorageFailed,
@@ -363,11 +363,8 @@ class Log(Handle):
 
     def _expect(self, expect: int) -> None:
         head = self._state.head_seq
-        if isinstance(expect, bool) or not isinstance(expect, int):
-            raise InvalidInput(
-                f"expect must be a number, not {type(expect).__name__}",
-                remedy="Pass the seq of a head, such as store.head.seq.",
-            )
+        remedy = "Pass the seq of a head, such as store.head.seq."
+        expect_integer("expect", expect, "a number", remedy)
         if expect != head:
             raise Conflict(
                 f"The log is at event {head:,}, not at {expect:,}",

@@ -45,9 +45,9 @@ def resolve_basis(
         NotFound: the log ends earlier, or has no such tag.
         InvalidInput: the basis is not understood.
     """
-    if isinstance(basis, bool):
+    if isinstance(basis, bool) or not isinstance(basis, int | datetime | str):
         raise InvalidInput(
-            "A basis cannot be a bool",
+            f"A basis cannot be a {type(basis).__name__}",
             remedy="Pass a seq, a receipt, a time, a tag, HEAD or HEAD~n.",
         )
     if isinstance(basis, int):
@@ -59,11 +59,6 @@ def resolve_basis(
         return basis
     if isinstance(basis, datetime):
         return _seq_at(log, to_microseconds(basis), head)
-    if not isinstance(basis, str):
-        raise InvalidInput(
-            f"A basis cannot be a {type(basis).__name__}",
-            remedy="Pass a seq, a receipt, a time, a tag, HEAD or HEAD~n.",
-        )
     relative = _RELATIVE.match(basis)
     if relative:
         return _batches_back(log, head, int(relative.group(1) or 0))

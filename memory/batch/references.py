@@ -10,6 +10,7 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
+from cerata.engine.arguments import is_integer
 from cerata.engine.errors import Conflict, InvalidInput, NotFound
 from cerata.engine.events import (
     AssertFact,
@@ -53,7 +54,7 @@ class References(Rule):
             for name, kind, value in named_by(draft.body)
         ]
         for place, name, _, value in self._named:
-            if isinstance(value, bool) or not isinstance(value, int):
+            if not is_integer(value):
                 raise InvalidInput(
                     f"{name} must be a number, not {type(value).__name__}",
                     where=f"event {place} of the batch",

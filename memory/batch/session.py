@@ -13,6 +13,7 @@ from weakref import ref
 
 import msgspec
 
+from cerata.engine.arguments import expect_integer
 from cerata.engine.codec import tenant_of
 from cerata.engine.errors import Conflict, IdempotencyConflict, InvalidInput, NotFound, ReadOnly
 from cerata.engine.events import (
@@ -35,7 +36,6 @@ from ..snapshot.layer import Layer
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import (
     arguments_hash,
-    check_number,
     full_scope,
     within_scope,
 )
@@ -79,7 +79,7 @@ class WriteSession:
         self, block: "_Block", expect: int | None, key: str | None
     ) -> Generator[Transaction]:
         if expect is not None:
-            check_number("expect", expect)
+            expect_integer("expect", expect)
         if self.in_transaction:
             raise Conflict("A transaction is open already", remedy="Use the open transaction.")
         checks = Checks(self.log, self.fold, self.scope, self._shapes)

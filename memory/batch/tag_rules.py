@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import TypeAlias
 
+from cerata.engine.arguments import is_integer
 from cerata.engine.errors import Conflict, InvalidInput, NotFound
 from cerata.engine.events import Draft, Event, PutTag, Scope
 from cerata.engine.log import Log, Validate
@@ -71,7 +72,7 @@ class Tagging(Rule):
 
 
 def _check_batch_end(log: Log, tag: PutTag, n: int) -> None:
-    if isinstance(tag.at, bool) or not isinstance(tag.at, int):
+    if not is_integer(tag.at):
         raise InvalidInput(
             f"A tag names an event by its seq, not by a {type(tag.at).__name__}",
             remedy="Pass a seq, such as store.head.seq.",

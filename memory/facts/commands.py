@@ -7,6 +7,7 @@ from them (`cerata.projections.facts.reader`).
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
+from cerata.engine.arguments import expect_bool, expect_integer
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
     Draft,
@@ -215,11 +216,7 @@ class FactCommands(Writer):
             functional: True if a subject has a single value at a time.
             scope: Names and values that narrow the store's scope.
         """
-        if not isinstance(functional, bool):
-            raise InvalidInput(
-                f"functional must be True or False, not {functional!r}",
-                remedy="Pass functional=True or functional=False.",
-            )
+        expect_bool("functional", functional)
         body = PutPredicate(predicate=checked_name("A predicate", predicate), functional=functional)
         return self._one("declare_predicate", body, scope)
 
@@ -341,9 +338,6 @@ class FactCommands(Writer):
 
 def _event_id(value: int | Receipt) -> int:
     number = value.id if isinstance(value, Receipt) else value
-    if isinstance(number, bool) or not isinstance(number, int):
-        raise InvalidInput(
-            f"An event must be a seq or a receipt, not {type(number).__name__}",
-            remedy="Pass the seq of an event, or a receipt.",
-        )
-    return number
+    return expect_integer(
+        "An event", number, "a seq or a receipt", "Pass the seq of an event, or a receipt."
+    )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
+from cerata.engine.arguments import expect_one_of, located
 from cerata.engine.errors import InvalidInput, wrong_type
 from cerata.engine.events import AssertFact, Draft, Evidence, Scope
 from cerata.projections.columnar.intervals import BEGINNING
@@ -65,11 +66,8 @@ def assertion_draft(assertion: Assertion, scope: Scope, now_us: int) -> Draft:
             where="valid_to",
             remedy="Pass a valid_from before valid_to, or valid_from='open' for no beginning.",
         )
-    if assertion.source not in SOURCES:
-        raise InvalidInput(
-            f"source must be one of {', '.join(SOURCES)}, not {assertion.source!r}",
-            remedy="Pass source='observed', or leave it out.",
-        )
+    remedy = "Pass source='observed', or leave it out."
+    expect_one_of("source", assertion.source, SOURCES, remedy)
     confidence: object = assertion.confidence
     if isinstance(confidence, bool) or not isinstance(confidence, int | float):
         raise wrong_type("confidence", "a number", confidence, "Pass a number from 0 to 1.")
@@ -104,10 +102,8 @@ def _time(name: str, time: datetime | str | None, if_open: int | None) -> int | 
         return None
     if time == OPEN:
         return if_open
-    try:
+    with located(name):
         return to_microseconds(time)
-    except InvalidInput as error:
-        raise InvalidInput(error.what, where=name, remedy=error.remedy) from error
 
 
 def _evidence(place: EvidenceLike) -> Evidence:

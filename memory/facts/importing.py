@@ -16,6 +16,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import UNSET
 
+from cerata.engine.arguments import expect_type
 from cerata.engine.codec import tenant_of
 from cerata.engine.errors import Conflict, InvalidInput, NotFound, Unsupported
 from cerata.engine.events import (
@@ -127,11 +128,8 @@ def _each(lines: Iterable[str | bytes]) -> Iterator[bytes]:
         each = iter(partial(read, LINE_SIZE_MAX + len("\r\n")), type(read(0))())
     for number, line in enumerate(each, start=1):
         with _naming(number):
-            if not isinstance(line, str | bytes):
-                raise InvalidInput(
-                    f"The line must be str or bytes, not {type(line).__name__}",
-                    remedy="Pass the lines of export_facts().",
-                )
+            remedy = "Pass the lines of export_facts()."
+            expect_type("The line", line, str | bytes, "str or bytes", remedy)
             if isinstance(line, str) and not is_unicode(line):
                 raise InvalidInput(
                     "The line is not valid Unicode", remedy="Write the file in UTF-8."

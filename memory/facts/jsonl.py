@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from cerata.engine.arguments import expect_one_of
 from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.engine.events import UNDECODABLE, ScopeValue
 from cerata.projections.columnar.times import to_datetime, to_microseconds
@@ -177,11 +178,7 @@ def decode(data: bytes) -> AnyLine:
             f"The line is of version {head.version}, and this Cerata reads {VERSION}",
             remedy="Import the lines with the Cerata that exported them, or a newer version.",
         )
-    if head.type not in _KINDS:
-        raise InvalidInput(
-            f"type must be one of {', '.join(_KINDS)}, not {head.type!r:.60}",
-            remedy="Pass the lines of export_facts().",
-        )
+    expect_one_of("type", head.type, _KINDS, "Pass the lines of export_facts().")
     try:
         return _decoder.decode(data)
     except UNDECODABLE as error:
@@ -220,12 +217,8 @@ def meant(kind_name: str, value: PlainObject) -> FactObject:
     Raises:
         InvalidInput: the kind is unknown, or the value is not of the kind.
     """
-    kind = KIND_NAMES.get(kind_name)
-    if kind is None:
-        raise InvalidInput(
-            f"object_kind must be one of {', '.join(KIND_NAMES)}, not {kind_name!r:.60}",
-            remedy="Pass the lines of export_facts().",
-        )
+    expect_one_of("object_kind", kind_name, KIND_NAMES, "Pass the lines of export_facts().")
+    kind = KIND_NAMES[kind_name]
     plain_type = _PLAIN_TYPES.get(kind, str)
     if type(value) is not plain_type and not (plain_type is float and type(value) is int):
         raise InvalidInput(

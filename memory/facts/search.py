@@ -12,7 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from cerata.engine.errors import InvalidInput, wrong_type
+from cerata.engine.arguments import expect_type, is_integer
+from cerata.engine.errors import InvalidInput
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.columns import Mask
 from cerata.projections.facts.entities import Entities
@@ -61,10 +62,9 @@ def search_facts(snapshot: Snapshot, query: str, k: int) -> list[FactHit]:
     Raises:
         InvalidInput: query is not a string, or k is not positive.
     """
-    if not isinstance(query, str):
-        raise wrong_type("query", "a string", query, "Pass a question in plain language.")
+    expect_type("query", query, str, "a string", "Pass a question in plain language.")
     check_size(query)
-    if isinstance(k, bool) or not isinstance(k, int) or k <= 0:
+    if not is_integer(k) or k <= 0:
         raise InvalidInput(
             f"k must be a positive whole number, not {k!r}", remedy="Pass k=1 or more."
         )

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from cerata.engine.arguments import expect_type
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
     AccessFrames,
@@ -252,11 +253,8 @@ class FrameCommands(Writer):
             IdempotencyConflict: the key was used with other arguments.
         """
         for event in events:
-            if not isinstance(event, Draft | EventBody):
-                raise InvalidInput(
-                    f"events must be event bodies or drafts, not {type(event).__name__}",
-                    remedy="Pass event bodies or drafts.",
-                )
+            remedy = "Pass event bodies or drafts."
+            expect_type("events", event, Draft | EventBody, "event bodies or drafts", remedy)
         drafts = within_scope(
             [event if isinstance(event, Draft) else Draft(event) for event in events],
             self._session.scope,

@@ -5,7 +5,8 @@ from datetime import datetime
 
 import msgspec
 
-from cerata.engine.errors import InvalidInput, NotFound, value_text, wrong_type
+from cerata.engine.arguments import expect_text, expect_type
+from cerata.engine.errors import InvalidInput, NotFound, value_text
 from cerata.engine.events import Attachment, Draft, Embedding, JsonValue, PutFrame, Scope
 from cerata.engine.integrity import hash_bytes
 from cerata.projections.columnar.times import to_microseconds
@@ -17,7 +18,6 @@ from ..values.arguments import (
     SPAN,
     content_hash,
     copied,
-    is_unicode,
     listed,
 )
 from ..values.frames import Frame
@@ -50,21 +50,15 @@ def frame_fields(
         ("track", track),
         ("search_text", search_text),
     ):
-        if value is not None and not isinstance(value, str):
-            raise wrong_type(name, "a string", value, "Pass a str.")
-        if value is not None and not is_unicode(value):
-            raise InvalidInput(
-                f"{name} is not valid Unicode: {value!r}", remedy="Decode it with errors='replace'."
-            )
+        if value is not None:
+            expect_text(name, value)
     if not isinstance(kind, str) or not kind:
         raise InvalidInput(
             "kind must be a non-empty string", remedy="Pass a name, such as kind='note'."
         )
-    if metadata is not None and not isinstance(metadata, Mapping):
-        raise InvalidInput(
-            f"metadata must be a mapping, not {type(metadata).__name__}",
-            remedy="Pass a dict from names to JSON values.",
-        )
+    if metadata is not None:
+        remedy = "Pass a dict from names to JSON values."
+        expect_type("metadata", metadata, Mapping, "a mapping", remedy)
     return PutFrame(
         kind=kind,
         role=role,

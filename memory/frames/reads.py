@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, TypeVar, overload
 
-from cerata.engine.errors import InvalidInput, wrong_type
+from cerata.engine.arguments import expect_integer, expect_string
+from cerata.engine.errors import InvalidInput
 from cerata.engine.events import DEFAULT_SCOPE, Event
 from cerata.projections.columnar.scopes import is_within
 from cerata.projections.columnar.times import to_datetime, to_microseconds
@@ -17,7 +18,7 @@ from cerata.projections.rows.row_fold import OwnProjection
 from cerata.projections.rows.row_projection import RowProjection
 
 from ..snapshot.reader import Reader
-from ..values.arguments import check_content_hash, check_number
+from ..values.arguments import check_content_hash
 from ..values.frames import Frame, FrameId, Stored, TimelineEntry, TimelinePage
 from .access import Access, access_of, all_access
 from .timeline import Paging, page_of
@@ -224,9 +225,7 @@ class FrameReads(Reader):
         Args:
             uri: The whole URI.
         """
-        if not isinstance(uri, str):
-            raise wrong_type("A URI", "a string", uri, "Pass a str.")
-        return self._snapshot().layers.find_uri(uri)
+        return self._snapshot().layers.find_uri(expect_string("A URI", uri))
 
     def access(self, frame: FrameId) -> Access:
         """Return how often recorded recalls showed a frame, and how often it was used.
@@ -262,9 +261,9 @@ class FrameReads(Reader):
         Raises:
             InvalidInput: ``first`` or ``last`` is not a number.
         """
-        check_number("first", first)
+        expect_integer("first", first)
         if last is not None:
-            check_number("last", last)
+            expect_integer("last", last)
         return self._snapshot().events(first, last)
 
     def tags(self) -> dict[str, int]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from cerata.engine.arguments import is_integer
 from cerata.engine.errors import InvalidInput
 from cerata.projections.columnar.columns import Mask
 from cerata.projections.frames.timeline import Page, Position, TimelineOrder
@@ -42,7 +43,7 @@ def page_of(layers: Layers, masks: Sequence[Mask], paging: Paging) -> Page:
             f"by must be 'content' or 'recorded', not {paging.by!r}",
             remedy="Pass 'content' or 'recorded'.",
         )
-    if isinstance(paging.limit, bool) or not isinstance(paging.limit, int):
+    if not is_integer(paging.limit):
         raise InvalidInput(
             f"limit must be a whole number, not {paging.limit!r}", remedy="Pass 1 or more."
         )
@@ -77,8 +78,7 @@ def page_of(layers: Layers, masks: Sequence[Mask], paging: Paging) -> Page:
 def _check_place(after: object) -> None:
     pair = cast("tuple[object, ...]", after if isinstance(after, tuple) else ())
     if len(pair) != 2 or not all(
-        isinstance(number, int) and not isinstance(number, bool) and abs(number) <= _ABOVE_ALL
-        for number in pair
+        is_integer(number) and abs(number) <= _ABOVE_ALL for number in pair
     ):
         raise InvalidInput(
             f"after is {after!r}, which is not a Position",

@@ -12,13 +12,13 @@ from math import fsum
 from sys import float_info
 from typing import Final, cast
 
+from cerata.engine.arguments import expect_integer, expect_one_of
 from cerata.engine.errors import InvalidInput
 from cerata.projections.facts.graph import DIRECTIONS, Budget, Direction, FactGraph, Node
 
 from ..snapshot.fact_conversion import shown_seq
 from ..snapshot.reader import Reader, SnapshotReader
 from ..snapshot.snapshot import Snapshot
-from ..values.arguments import check_number
 from ..values.facts import Entity, checked_name
 from ..values.graph import Cooccurrence, FactPath, Neighbour, Reached
 
@@ -154,7 +154,7 @@ class GraphReads(Reader):
         """
         snapshot = self._snapshot()
         _check_hops(hops_max)
-        check_number("limit", limit)
+        expect_integer("limit", limit)
         if limit < 1:
             raise InvalidInput(
                 f"limit must be 1 or more, not {limit}", remedy="Pass limit=1 or more."
@@ -229,18 +229,15 @@ def _graph(
 ) -> FactGraph:
     if predicate is not None:
         checked_name("The predicate", predicate)
-    if direction not in DIRECTIONS:
-        raise InvalidInput(
-            f"direction must be one of {', '.join(DIRECTIONS)}, not {direction!r}",
-            remedy="Pass direction='both', or leave it out.",
-        )
-    check_number("facts_max", facts_max)
+    remedy = "Pass direction='both', or leave it out."
+    expect_one_of("direction", direction, DIRECTIONS, remedy)
+    expect_integer("facts_max", facts_max)
     instant = snapshot.valid_instant(valid_at)
     return FactGraph(snapshot.facts_at, instant, predicate, Budget(facts_max))
 
 
 def _check_hops(hops: int) -> None:
-    check_number("hops", hops)
+    expect_integer("hops", hops)
     if not 1 <= hops <= HOPS_MAX:
         raise InvalidInput(
             f"hops must be from 1 to {HOPS_MAX}, not {hops}", remedy="Pass hops=2, for example."

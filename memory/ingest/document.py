@@ -18,6 +18,7 @@ from typing import IO
 
 import msgspec
 
+from cerata.engine.arguments import located
 from cerata.engine.errors import CerataError, Conflict, InvalidInput, NotFound, wrong_type
 from cerata.engine.events import Draft, JsonValue, PutFrame, Scope, SupersedeFrame
 from cerata.engine.storage import refused
@@ -166,10 +167,8 @@ def passages_of(document: Document, where: str | None) -> list[Passage]:
         InvalidInput: the document has too many passages.
     """
     stretches = ((section.start, section.end, section.headings) for section in document.sections)
-    try:
+    with located(where):
         return split_passages(document.text, stretches)
-    except InvalidInput as error:
-        raise InvalidInput(error.what, where=where, remedy=error.remedy) from error
 
 
 class Ingest:

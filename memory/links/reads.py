@@ -6,7 +6,8 @@ for facts (`cerata.projections.links.labelling`).
 
 from typing import NamedTuple
 
-from cerata.engine.errors import InvalidInput, NotFound
+from cerata.engine.arguments import expect_integer
+from cerata.engine.errors import NotFound
 from cerata.projections.columnar.times import to_datetime
 from cerata.projections.links.reader import LinkRow
 
@@ -112,12 +113,8 @@ def links_from(snapshot: Snapshot, fact: int) -> list[Link]:
 def link_id(value: LinkId) -> int:
     """Return the id that a value names. Raises `InvalidInput`."""
     number = value.id if isinstance(value, Receipt | Link) else value
-    if isinstance(number, bool) or not isinstance(number, int):
-        raise InvalidInput(
-            f"A link must be an id, Receipt or Link, not {type(number).__name__}",
-            remedy="Pass the link's id, or a value that has the id.",
-        )
-    return number
+    remedy = "Pass the link's id, or a value that has the id."
+    return expect_integer("A link", number, "an id, Receipt or Link", remedy)
 
 
 def link_named(snapshot: Snapshot, link: LinkId) -> LinkRow:

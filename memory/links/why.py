@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from cerata.engine.arguments import expect_integer
 from cerata.engine.errors import InvalidInput
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.facts.objects import Standing
@@ -16,7 +17,6 @@ from cerata.projections.links.labelling import Joined
 
 from ..snapshot.reader import Reader
 from ..snapshot.snapshot import Snapshot
-from ..values.arguments import check_number
 from ..values.facts import Fact, FactEvidence, FactId, fact_id
 from ..values.links import Link
 from .reads import shown_link
@@ -119,7 +119,7 @@ class WhyReads(Reader):
             NotFound: no such fact exists.
             InvalidInput: depth is not from 1 to 64.
         """
-        check_number("depth", depth)
+        expect_integer("depth", depth)
         if not 1 <= depth <= DEPTH_MAX:
             raise InvalidInput(
                 f"depth must be from 1 to {DEPTH_MAX}, not {depth}", remedy="Pass depth=16."

@@ -9,8 +9,9 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from cerata.engine.arguments import expect_type
 from cerata.engine.draft_validation import check_pairs, check_scope, check_string
-from cerata.engine.errors import InvalidInput, value_text, wrong_type
+from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.events import DEFAULT_SCOPE, Draft, JsonValue, PutFrame, Scope, ScopeValue
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.limits import NAME_SIZE_MAX, NESTING_MAX, STRING_SIZE_MAX
@@ -52,12 +53,6 @@ def is_unicode(text: str) -> bool:
     return True
 
 
-def check_number(name: str, value: object) -> None:
-    """Raise `InvalidInput` with the name unless a value is a whole number."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise wrong_type(name, "a number", value, "Pass a whole number.")
-
-
 def listed(name: str, values: Iterable[ItemType]) -> list[ItemType]:
     """Return the items of an argument that takes several.
 
@@ -68,8 +63,7 @@ def listed(name: str, values: Iterable[ItemType]) -> list[ItemType]:
         raise InvalidInput(
             f"{name} must be a list, not a string", remedy=f"Pass {name}=[{values!r}]."
         )
-    if not isinstance(values, Iterable):
-        raise wrong_type(name, "a list", values, "Pass a list.")
+    expect_type(name, values, Iterable, "a list", "Pass a list.")
     return list(values)
 
 
@@ -87,8 +81,7 @@ def content_hash(content: str | bytes) -> bytes:
     Raises:
         InvalidInput: content is neither text nor bytes, or has a lone surrogate and so no UTF-8.
     """
-    if not isinstance(content, str | bytes):
-        raise wrong_type("content", "str or bytes", content, "Pass the text or the bytes.")
+    expect_type("content", content, str | bytes, "str or bytes", "Pass the text or the bytes.")
     try:
         data = content.encode() if isinstance(content, str) else content
     except UnicodeEncodeError as error:
@@ -138,11 +131,9 @@ def full_scope(narrower: Mapping[str, ScopeValue] | None, within: Scope | None) 
     Raises:
         InvalidInput: the call would widen the store's scope, or a name or value is unusable.
     """
-    if narrower is not None and not isinstance(narrower, Mapping):
-        raise InvalidInput(
-            f"A scope must be a mapping, not {type(narrower).__name__}",
-            remedy="Pass a dict such as {'tenant': 'name'}.",
-        )
+    if narrower is not None:
+        remedy = "Pass a dict such as {'tenant': 'name'}."
+        expect_type("A scope", narrower, Mapping, "a mapping", remedy)
     if not narrower:
         return within or DEFAULT_SCOPE
     return _joined(dict(within or DEFAULT_SCOPE), narrower, within or ())

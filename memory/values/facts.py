@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, TypeAlias
 
-from cerata.engine.errors import InvalidInput, wrong_type
+from cerata.engine.arguments import expect_integer, expect_text
+from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue, ScopeValue
 from cerata.engine.plain_value import PlainValue, plain_fields
 from cerata.projections.columnar.intervals import BEGINNING, ENDLESS, Interval
@@ -195,12 +196,8 @@ def fact_id(value: FactId) -> int:
     """Return the id of a fact. Raises `InvalidInput` for other values."""
     if isinstance(value, Receipt | Fact):
         return value.id
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidInput(
-            f"A fact must be an id, a receipt or a Fact, not {type(value).__name__}",
-            remedy="Pass the fact's id, its receipt, or the fact.",
-        )
-    return value
+    remedy = "Pass the fact's id, its receipt, or the fact."
+    return expect_integer("A fact", value, "an id, a receipt or a Fact", remedy)
 
 
 def stored_object(value: FactObject) -> tuple[ObjectKind, StoredObject]:
@@ -267,12 +264,7 @@ def plain_object(value: FactObject) -> JsonValue:
 
 def checked_name(role: str, value: object) -> str:
     """Return a name that can be stored; ``role`` begins messages. Raises `InvalidInput`."""
-    if not isinstance(value, str):
-        raise wrong_type(role, "a string", value, "Pass a str.")
-    if not value.strip():
+    name = expect_text(role, value)
+    if not name.strip():
         raise InvalidInput(f"{role} is empty", remedy="Pass a name.")
-    if not is_unicode(value):
-        raise InvalidInput(
-            f"{role} is not valid Unicode: {value!r}", remedy="Decode it with errors='replace'."
-        )
-    return str.__str__(value)
+    return str.__str__(name)

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from cerata.engine.arguments import expect_integer
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue, ScopeValue
 from cerata.engine.head import Head
@@ -291,9 +292,5 @@ def frame_id(value: FrameId) -> int:
     """
     if isinstance(value, Receipt | Frame | Hit):
         return value.id
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidInput(
-            f"A frame must be an id, Receipt, Frame or Hit, not {type(value).__name__}",
-            remedy="Pass the frame's id, or a value that has the id.",
-        )
-    return value
+    remedy = "Pass the frame's id, or a value that has the id."
+    return expect_integer("A frame", value, "an id, Receipt, Frame or Hit", remedy)

@@ -27,7 +27,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, TypeAlias, cast
 
-from cerata.engine.errors import InvalidInput, value_text, wrong_type
+from cerata.engine.arguments import expect_text, expect_type
+from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.events import JsonValue, ScopeValue
 
 from ..columnar.times import to_datetime, to_microseconds
@@ -170,7 +171,7 @@ class Filter:
             if span is not None:
                 parts.append(_during(cast("TimeName", time), span))
         if uri_prefix is not None:
-            prefix = _string("uri_prefix", uri_prefix)
+            prefix = expect_text("uri_prefix", uri_prefix)
             parts.append(Compared("uri", "prefix", ValueType.STRING, prefix))
         object.__setattr__(self, "expression", parts[0] if len(parts) == 1 else Every(tuple(parts)))
         object.__setattr__(self, "depth", PLAIN_DEPTH)
@@ -260,31 +261,18 @@ def _either(parts: Sequence[Expression]) -> Expression:
 # --- parsing of parameters ---------------------------------------------------------------------
 
 
-def _string(name: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise wrong_type(name, "a string", value, "Pass a str.")
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidInput(
-            f"{name} is not valid Unicode: {value!r}", remedy="Decode it with errors='replace'."
-        ) from error
-    return value
-
-
 def _strings(name: str, values: Collection[str]) -> list[str]:
     if isinstance(values, str):
         raise InvalidInput(
             f"{name} must be a list of strings, not one string",
             remedy=f"Write {name}=[{values!r}].",
         )
-    if not isinstance(values, Collection):
-        raise wrong_type(name, "a list of strings", values, "Pass a list of strings.")
-    return [_string(f"each item of {name}", value) for value in values]
+    expect_type(name, values, Collection, "a list of strings", "Pass a list of strings.")
+    return [expect_text(f"each item of {name}", value) for value in values]
 
 
 def _names(name: str, values: str | Collection[str]) -> tuple[str, ...]:
-    names = [_string(name, values)] if isinstance(values, str) else _strings(name, values)
+    names = [expect_text(name, values)] if isinstance(values, str) else _strings(name, values)
     if not names:
         raise InvalidInput(
             f"{name} must not be empty, because no frame would match",
@@ -296,9 +284,8 @@ def _names(name: str, values: str | Collection[str]) -> tuple[str, ...]:
 def _mapping(name: str, values: Mapping[str, object] | None) -> list[tuple[str, object]]:
     if values is None:
         return []
-    if not isinstance(values, Mapping):
-        raise wrong_type(name, "a mapping", values, "Pass a dict.")
-    return [(_string(f"each key of {name}", key), value) for key, value in values.items()]
+    expect_type(name, values, Mapping, "a mapping", "Pass a dict.")
+    return [(expect_text(f"each key of {name}", key), value) for key, value in values.items()]
 
 
 def _metadata(name: str, test: object) -> Expression:
@@ -348,7 +335,7 @@ def _compared(field: str, operator: str, value: object) -> Compared:
     if isinstance(value, bool):
         return Compared(field, operator, ValueType.BOOL, value)
     if isinstance(value, str):
-        return Compared(field, operator, ValueType.STRING, _string(field, value))
+        return Compared(field, operator, ValueType.STRING, expect_text(field, value))
     if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
         return Compared(field, operator, ValueType.NUMBER, value)
     raise InvalidInput(

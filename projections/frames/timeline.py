@@ -20,6 +20,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from cerata.engine.arguments import is_integer
 from cerata.engine.errors import InvalidInput
 
 from ..columnar.columns import I64, U32, Mask, concatenate, run_starts
@@ -140,7 +141,7 @@ class Timeline:
         Raises:
             InvalidInput: limit is not positive.
         """
-        if isinstance(limit, bool) or not isinstance(limit, int) or limit <= 0:
+        if not is_integer(limit) or limit <= 0:
             raise InvalidInput(
                 f"limit is {limit!r}, expected a whole number from 1",
                 remedy="Pass limit=1 or more.",

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal, TypeAlias, get_args
 
+from cerata.engine.arguments import is_integer
 from cerata.engine.errors import InvalidInput
 from cerata.engine.plain_value import PlainValue
 
@@ -87,7 +88,7 @@ class PackedContext:
 
 def check_budget(tokens: object) -> None:
     """Raise `InvalidInput` unless a budget is a positive whole number."""
-    if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens <= 0:
+    if not is_integer(tokens) or tokens <= 0:
         raise InvalidInput(
             f"A budget must be a whole number of tokens from 1, not {tokens!r}",
             remedy="Pass 1 or more.",

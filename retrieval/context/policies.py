@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, TypeGuard
 
+from cerata.engine.arguments import expect_bool, expect_positive
 from cerata.engine.errors import InvalidInput
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.fulltext.analyzer import terms
@@ -71,23 +72,15 @@ class ContextPolicy(PlainValue):
             raise InvalidInput(
                 "A context policy needs a name", remedy="Pass a name, such as 'mine'."
             )
-        for field, least in (("version", 1), ("gist_tokens", 1), ("line_tokens", 1)):
-            value: object = getattr(self, field)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise self._wrong(
-                    f"{field} must be a whole number from {least}, not {value!r}",
-                    f"Pass {field}={least} or more.",
-                )
+        where = f"context policy {self.name!r}"
+        for field in ("version", "gist_tokens", "line_tokens"):
+            expect_positive(field, getattr(self, field), where)
         if not _is_number(self.specific_factor) or self.specific_factor < 1:
             raise self._wrong(
                 f"specific_factor must be a number from 1, not {self.specific_factor!r}",
                 "Pass 1 or more.",
             )
-        if not isinstance(self.shorten, bool):
-            raise self._wrong(
-                f"shorten must be True or False, not {self.shorten!r}",
-                "Pass shorten=True or shorten=False.",
-            )
+        expect_bool("shorten", self.shorten, where)
         self._check_days(self.tier_days)
         share = self.duplicate_share
         if share is not None and not (_is_number(share) and 0 < share <= 1):

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
+from cerata.engine.arguments import is_integer
 from cerata.engine.errors import EmbedderFailed, InvalidInput, Unsupported
 from cerata.engine.limits import TOKEN_VECTORS_MAX
 
@@ -137,7 +138,7 @@ class CallableEmbedder:
 
 def check_batch(batch: object) -> None:
     """Raise `InvalidInput` unless a batch is a whole number of texts from 1."""
-    if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
+    if not is_integer(batch) or batch < 1:
         raise InvalidInput(
             f"batch must be a whole number of texts from 1, not {batch!r:.60}",
             remedy="Pass batch=1 or more.",

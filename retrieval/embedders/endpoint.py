@@ -21,6 +21,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from cerata.engine.arguments import expect_positive
 from cerata.engine.errors import EmbedderFailed, InvalidInput
 
 from .embedder import BATCH_DEFAULT, Matrix, check_batch, checked_vectors
@@ -92,11 +93,7 @@ class EndpointEmbedder:
                 f"timeout must be a number of seconds above 0, not {timeout!r:.60}",
                 remedy="Pass a number above 0, such as timeout=30.",
             )
-        if isinstance(tries, bool) or not isinstance(tries, int) or tries < 1:
-            raise InvalidInput(
-                f"tries must be a whole number from 1, not {tries!r:.60}",
-                remedy="Pass tries=1 or more.",
-            )
+        expect_positive("tries", tries)
         if key is not None and key_variable is not None:
             raise InvalidInput(
                 "key and key_variable are both set", remedy="Pass key or key_variable."

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
+from cerata.engine.arguments import is_integer
 from cerata.engine.errors import InvalidInput
 from cerata.engine.limits import EMBEDDING_DIMENSION_MAX, NAME_SIZE_MAX, TOKEN_DIMENSION_MAX
 from cerata.projections.vectors import nearest
@@ -66,11 +67,7 @@ class EmbedderIdentity:
     def __post_init__(self) -> None:
         _check_part("name", self.name, "@")
         _check_part("revision", self.revision, "@/")
-        if (
-            isinstance(self.dimension, bool)
-            or not isinstance(self.dimension, int)
-            or not 0 < self.dimension <= EMBEDDING_DIMENSION_MAX
-        ):
+        if not is_integer(self.dimension) or not 0 < self.dimension <= EMBEDDING_DIMENSION_MAX:
             raise InvalidInput(
                 f"An embedder's dimension must be a whole number from 1 to "
                 f"{EMBEDDING_DIMENSION_MAX:,}, not {self.dimension!r:.60}",

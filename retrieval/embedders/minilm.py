@@ -21,6 +21,7 @@ from typing import Any, Final, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from cerata.engine.arguments import expect_positive
 from cerata.engine.errors import InvalidInput, Unsupported
 
 from .embedder import Matrix
@@ -74,11 +75,7 @@ class MiniLMEmbedder:
         threads: int = 1,
         token_dimension: Literal[128, 384] | None = None,
     ) -> None:
-        if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-            raise InvalidInput(
-                f"threads must be a whole number from 1, not {threads!r:.60}",
-                remedy="Pass threads=1 or more.",
-            )
+        expect_positive("threads", threads)
         if token_dimension not in (None, WIDTH, DIMENSION):
             raise InvalidInput(
                 f"token_dimension must be {WIDTH}, {DIMENSION} or None, "

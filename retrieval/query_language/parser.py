@@ -21,7 +21,8 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Final, Protocol, cast
 
-from cerata.engine.errors import InvalidInput, QuerySyntaxError, wrong_type
+from cerata.engine.arguments import expect_string
+from cerata.engine.errors import InvalidInput, QuerySyntaxError
 from cerata.engine.events import ScopeValue
 from cerata.engine.loading import loading
 from cerata.projections.frames.filters import Filter
@@ -63,8 +64,7 @@ def query(text: str) -> Query:
     Raises:
         QuerySyntaxError: the query cannot be parsed; the message names the place.
     """
-    if not isinstance(text, str):
-        raise wrong_type("A query", "a string", text, "Pass a str.")
+    expect_string("A query", text)
     if len(text) > QUERY_SIZE_MAX:
         raise wrong(
             text, 0, f"The query has {len(text):,} characters", f"Use at most {QUERY_SIZE_MAX:,}."

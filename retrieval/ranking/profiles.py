@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, get_args
 
+from cerata.engine.arguments import expect_bool, expect_positive
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.engine.plain_value import PlainValue, plain_fields
@@ -58,18 +59,11 @@ class Profile(PlainValue):
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
             raise InvalidInput("A profile needs a name", remedy="Pass a name, such as 'notes'.")
-        if isinstance(self.version, bool) or not isinstance(self.version, int) or self.version < 1:
-            raise self._wrong(
-                f"version must be a whole number from 1, not {self.version!r}",
-                "Pass version=1 or more.",
-            )
+        where = f"profile {self.name!r}"
+        expect_positive("version", self.version, where)
         if self.method not in get_args(Method):
             raise unknown("method", self.method, get_args(Method), where=self._place)
-        if not isinstance(self.rerank, bool):
-            raise self._wrong(
-                f"rerank must be True or False, not {self.rerank!r:.60}",
-                "Pass rerank=True or rerank=False.",
-            )
+        expect_bool("rerank", self.rerank, where)
         if not (_is_weight(self.importance) and self.importance <= 1):
             raise self._wrong(
                 f"importance must be a number from 0 to 1, not {self.importance!r:.60}",

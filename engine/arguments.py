@@ -1,0 +1,90 @@
+"""Checks of a caller's arguments, shared by all rooms.
+
+Each raises `InvalidInput`, and formats a message only then. Leaves out the limits of stored values
+(`draft_validation`).
+"""
+
+from collections.abc import Collection, Generator
+from contextlib import contextmanager
+from types import UnionType
+from typing import TypeGuard
+
+from .errors import InvalidInput, wrong_type
+
+
+def is_integer(value: object) -> TypeGuard[int]:
+    """Return whether a value is an integer; a bool is not."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def expect_type(name: str, value: object, kind: type | UnionType, noun: str, remedy: str) -> None:
+    """Refuse a value of another type; ``noun`` names the type, as in "a string"."""
+    if not isinstance(value, kind):
+        raise wrong_type(name, noun, value, remedy)
+
+
+def expect_integer(
+    name: str, value: object, noun: str = "a number", remedy: str = "Pass a whole number."
+) -> int:
+    """Return an integer, or refuse the value."""
+    if not is_integer(value):
+        raise wrong_type(name, noun, value, remedy)
+    return value
+
+
+def expect_positive(name: str, value: object, where: str | None = None) -> None:
+    """Refuse a value that is not an integer from 1."""
+    if not is_integer(value) or value < 1:
+        raise InvalidInput(
+            f"{name} must be a whole number from 1, not {value!r:.60}",
+            where=where,
+            remedy=f"Pass {name}=1 or more.",
+        )
+
+
+def expect_bool(name: str, value: object, where: str | None = None) -> None:
+    """Refuse a value that is not a bool."""
+    if not isinstance(value, bool):
+        raise InvalidInput(
+            f"{name} must be True or False, not {value!r:.60}",
+            where=where,
+            remedy=f"Pass {name}=True or {name}=False.",
+        )
+
+
+def expect_string(name: str, value: object) -> str:
+    """Return a string, or refuse the value."""
+    if not isinstance(value, str):
+        raise wrong_type(name, "a string", value, "Pass a str.")
+    return value
+
+
+def expect_text(name: str, value: object) -> str:
+    """Return a string that can be encoded as UTF-8, or refuse the value."""
+    text = expect_string(name, value)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            f"{name} is not valid Unicode: {text!r}", remedy="Decode it with errors='replace'."
+        ) from error
+    return text
+
+
+def expect_one_of(name: str, value: object, allowed: Collection[str], remedy: str) -> None:
+    """Refuse a value that is none of the allowed."""
+    if value not in allowed:
+        raise InvalidInput(
+            f"{name} must be one of {', '.join(allowed)}, not {value!r:.60}", remedy=remedy
+        )
+
+
+@contextmanager
+def located(where: str | None) -> Generator[None]:
+    """Add a place to the bad input that is raised inside without a place."""
+    try:
+        yield
+    except InvalidInput as error:
+        if error.where is not None:
+            raise
+        raise InvalidInput(error.what, where=where, remedy=error.remedy) from error
