@@ -12,8 +12,6 @@ lost independently (`Naming`). Leaves out which combinations are tried (`states`
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import xor
 from typing import TypeAlias
 
 from blake3 import blake3
@@ -246,7 +244,9 @@ def epochs(
     """
     live = bytearray(base)
     digests = dict(enumerate(sector_digests(base)))
-    digest = reduce(xor, digests.values(), 0)
+    digest = 0
+    for sector in digests.values():
+        digest ^= sector
     folder = _Folder(dict(names or {}))
     lost: dict[int, bytes] = {}
     recorder = _Recorder(live, digests, digest, 0, lost)

@@ -5,7 +5,7 @@ of crash states (`campaign`).
 """
 
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from typing import Any, Self, cast
 
 _SHOWN = 20
 """Problems that are printed."""
@@ -26,7 +26,7 @@ class Counts:
             if isinstance(mine, Counts):
                 mine.add(theirs)
             elif isinstance(mine, dict):
-                mine.update(theirs)
+                cast("dict[Any, Any]", mine).update(theirs)
             elif column.name.endswith("_max"):
                 setattr(self, column.name, max(mine, theirs))
             elif not isinstance(mine, str):

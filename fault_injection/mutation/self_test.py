@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from ..crash_states.states import Plan
 from ..judging.campaign import Campaign, Memory, Story
+from ..judging.oracle import Finding
 from ..simulation.file_layout import FileGeometry
 from ..simulation.write_order_monitor import OrderingMonitor
 from ..stories.damage import DAMAGE, Damage
@@ -134,10 +135,14 @@ def _damaged(images: Callable[[], Iterator[Damage]], _: Memory) -> Iterator[obje
             yield finding
 
 
+def _promised(check: Callable[[], Iterator[Finding]], _: Memory) -> Iterator[object]:
+    return check()
+
+
 PARTS: Final[dict[str, Callable[[], Iterable[Part]]]] = {
     "stories": _stories,
     "damage": lambda: [partial(_damaged, images) for images in DAMAGE],
     "schedules": lambda: [partial(_explored, meeting) for meeting in LIVES.values()],
-    "promises": lambda: [partial(lambda check, _: check(), check) for check in PROMISES],
+    "promises": lambda: [partial(_promised, check) for check in PROMISES],
 }
 """The checks to run, by the name of the detector."""

@@ -200,7 +200,10 @@ def _try(
         failures = campaign.check(story).failures
         result.problems += [f"{task.start}: {failure}" for failure in failures]
         if failures:
-            again = partial(lambda sync, acts: recorded(acts, sync), sync)
+
+            def again(acts: Sequence[str], sync: str | int = sync) -> Story:
+                return recorded(acts, sync)
+
             task.save(
                 partial(_shortest, task.start, engine, acts, failures[0], again, make),
                 task.start,

@@ -6,7 +6,6 @@ and tries the crash states of the trace. So a case passes once the engine is rig
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -48,12 +47,6 @@ class MeetingCase(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", tag_
 
 def _acts(role: Role) -> Sequence[str]:
     return role[1:] if role and role[0] in WRITERS else role
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    meeting: Meeting
-    violation: Violation
 
 
 def replay_meeting(case: MeetingCase) -> Violation | None:
@@ -105,22 +98,20 @@ def shrunk_case(
     meeting: Meeting, violation: Violation, plan: Plan, *, preemptions: int
 ) -> MeetingCase:
     """Return the shortest meeting with the fewest switches that breaks the same rule."""
-    best = _Found(meeting, violation)
-    shorter = _shorter(best.meeting)
+    shorter = _shorter(meeting)
     while (candidate := next(shorter, None)) is not None:
         broken = _first(candidate, violation.rule, plan, preemptions)
         if broken is not None:
-            best = _Found(candidate, broken)
-            shorter = _shorter(candidate)
-    best = _Found(best.meeting, _plainest(best, plan))
+            meeting = candidate
+            violation = broken
+            shorter = _shorter(meeting)
+    violation = _plainest(meeting, violation, plan)
     return MeetingCase(
-        rule=best.violation.rule,
-        what=best.violation.what,
-        meeting=best.meeting,
-        switches=[
-            (point, choice) for point, choice in enumerate(best.violation.schedule) if choice
-        ],
-        choices=best.violation.choices,
+        rule=violation.rule,
+        what=violation.what,
+        meeting=meeting,
+        switches=[(point, choice) for point, choice in enumerate(violation.schedule) if choice],
+        choices=violation.choices,
         plan=plan,
     )
 
@@ -157,12 +148,11 @@ def _first(meeting: Meeting, rule: str, plan: Plan, preemptions: int) -> Violati
     return next((violation for violation in violations if violation is not None), None)
 
 
-def _plainest(shortest: _Found, plan: Plan) -> Violation:
+def _plainest(meeting: Meeting, best: Violation, plan: Plan) -> Violation:
     """Return the violation with the fewest switches; the last are left out first."""
-    best = shortest.violation
     for point in reversed(range(len(best.schedule))):
         if point < len(best.schedule) and best.schedule[point]:
             fewer = (*best.schedule[:point], 0, *best.schedule[point + 1 :])
-            again = _broken(shortest.meeting, fewer, Judge(plan), best.rule, only=True)
+            again = _broken(meeting, fewer, Judge(plan), best.rule, only=True)
             best = again or best
     return best

@@ -6,7 +6,6 @@ that are open already, so that they are few enough to run every schedule with tw
 ``LIVES`` are whole lives of processes, from opening to closing; in some of them a process may die.
 """
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations_with_replacement
@@ -137,8 +136,6 @@ class ScheduleTally(Counts):
 
     runs: int = 0
     traces: int = 0
-    seconds: float = 0.0
-    """Processor time."""
     crash: Tally = field(default_factory=Tally)
     problems: dict[str, Violation] = field(default_factory=dict[str, Violation])
 
@@ -156,7 +153,6 @@ def explore_meeting(
     fresh_image()
     tally = ScheduleTally()
     judge = Judge(plan)
-    started = time.process_time()
     for run in explore(
         meeting.begin,
         meeting.programs(),
@@ -171,7 +167,6 @@ def explore_meeting(
             break
     tally.traces = len(judge.stories)
     tally.crash = judge.campaign.tally
-    tally.seconds = time.process_time() - started
     return tally
 
 

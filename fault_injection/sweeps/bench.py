@@ -1,4 +1,4 @@
-"""What all sweeps run on: a scratch folder, forked processes, a time limit, a share for each job.
+"""The bench of all sweeps: a scratch folder, forked processes, a time limit, jobs that share work.
 
 Leaves out the faults, and the judgement.
 """

@@ -10,7 +10,7 @@ reopens without repair.
 import gc
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, product
 from pathlib import Path
 from random import Random
@@ -112,6 +112,7 @@ def _nothing(*_: object) -> None:
 
 
 _PAIR = [draft("c"), draft("c")]
+_OPEN = Operation(lambda subject, _: subject.open_once(), lambda _: None)
 
 OPERATIONS: dict[str, Operation] = {
     "append": Operation(lambda subject, _: subject.append(_PAIR), _one_batch),
@@ -127,14 +128,10 @@ OPERATIONS: dict[str, Operation] = {
     "seal": Operation(lambda subject, _: subject.act("seal", Log.seal), _one_batch),
     "checkpoint": Operation(lambda subject, _: subject.act("checkpoint", publish), _one_batch),
     "close": Operation(lambda subject, _: subject.close(), _one_batch),
-    "open": Operation(lambda subject, _: subject.open_once(), lambda _: None),
-    "open after a kill": Operation(
-        lambda subject, _: subject.open_once(), lambda _: None, before=killed
-    ),
-    "open with a torn tail": Operation(
-        lambda subject, _: subject.open_once(), lambda _: None, before=torn
-    ),
-    "creation": Operation(lambda subject, _: subject.open_once(), lambda _: None, fresh=True),
+    "open": _OPEN,
+    "open after a kill": replace(_OPEN, before=killed),
+    "open with a torn tail": replace(_OPEN, before=torn),
+    "creation": replace(_OPEN, fresh=True),
     "transaction": Operation(_transaction, _store),
     "store's checkpoint": Operation(
         lambda subject, store: subject.attempt("checkpoint", store.checkpoint), _store

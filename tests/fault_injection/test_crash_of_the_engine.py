@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from cerata.engine.events import Draft, PutFrame
 from cerata.fault_injection.cases import case_of, decode_case, encode_case, replay_case
@@ -71,7 +72,7 @@ def test_what_was_recovered_before_is_judged_by_the_story_at_hand() -> None:
     assert (again.failures, again.states, again.repeated) == ([], 0, first.epochs)
     last = story.model.events[-1]
     other = model_from(
-        story.model.log_id, [*story.model.events[:-1], replace(last, salt=bytes(16))]
+        story.model.log_id, [*story.model.events[:-1], structs.replace(last, salt=bytes(16))]
     )
     assert campaign.check(replace(story, model=other)).failures[0].finding.rule == "O2"
     assert campaign.check(replace(story, acked=2)).failures[0].finding.rule == "O1"
