@@ -27,7 +27,7 @@ class StringTable:
     """Strings by place, from 0. A single thread appends; any thread may read.
 
     - String i has ``sizes[i]`` bytes from ``ends[i - 1]`` on, then zeros up to ``ends[i]``, a
-      multiple of ``unit``.
+      multiple of ``unit``, which is a power of two.
     - ``firsts`` never descends.
     """
 
@@ -65,7 +65,7 @@ class StringTable:
 
     def _room(self, sizes: U32) -> I64:
         """Return the bytes that strings take with their padding."""
-        return -(-sizes.astype(np.int64) // self._unit) * self._unit
+        return sizes.astype(np.int64) + (self._unit - 1) & -self._unit
 
     def _end_of(self, count: int) -> int:
         return self._ends.item(count - 1) if count else 0
@@ -91,13 +91,13 @@ class StringTable:
         """Return the places of strings with a prefix, ascending; 0.2 ms per 100,000 strings."""
         utf8 = self._utf8.view()
         sizes = self.sizes.view()[:count]
-        starts = self.starts(np.arange(count))
+        starts = self.starts(slice(count))
         places = np.flatnonzero(sizes >= len(prefix))
         for offset, byte in enumerate(prefix):
             places = places[utf8[starts[places] + offset] == byte]
         return places
 
-    def starts(self, places: I64) -> I64:
+    def starts(self, places: I64 | slice) -> I64:
         """Return the offset of the first byte of each string."""
         return self._ends.view()[places] - self._room(self.sizes.view()[places])
 
@@ -110,7 +110,7 @@ class StringTable:
         """Return the strings at places [start, end)."""
         base = self._end_of(start)
         data = self._utf8.view()[base : self._end_of(end)].tobytes()
-        starts = self.starts(np.arange(start, end)) - base
+        starts = self.starts(slice(start, end)) - base
         ends = starts + self.sizes.view()[start:end]
         return [data[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
 

@@ -5,7 +5,7 @@ out the columns themselves and the effects of an event, which each projection de
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from cerata.engine.events import Scope
@@ -68,10 +68,11 @@ class BlockFold(ABC):
     name: ClassVar[str]
     version: ClassVar[int]
 
-    def __init__(self) -> None:
+    def __init__(self, effect_columns: Callable[[], Sequence[AppendOnly]]) -> None:
+        """Create a fold; see `FoldedColumns.effect_columns`."""
         self._seq = 0
         self._digests = BlockDigests(salt_of(self.name, self.version, self.parameters))
-        self._seal = Seal(self._effect_columns)
+        self._seal = Seal(effect_columns)
 
     @property
     def parameters(self) -> Parameters:
@@ -111,10 +112,6 @@ class BlockFold(ABC):
         """Return the columns of these events in a chunk."""
 
     @abstractmethod
-    def _effect_columns(self) -> Sequence[AppendOnly]:
-        """Return the collections that the fold appends to, in a stable order, none derived."""
-
-    @abstractmethod
     def load(self, *chunks: bytes) -> None: ...
 
     def check(self) -> None:
@@ -151,8 +148,8 @@ class ColumnFold(BlockFold, Generic[ColumnsType]):
     """A fold whose state is columns in order of seq."""
 
     def __init__(self, columns: ColumnsType) -> None:
+        super().__init__(columns.effect_columns)
         self._columns = columns
-        super().__init__()
 
     def _effects(self, after: int, through: int) -> dict[str, AnyColumn]:
         return self._columns.effects(after, through)
@@ -160,9 +157,6 @@ class ColumnFold(BlockFold, Generic[ColumnsType]):
     def _stored(self, after: int, through: int) -> dict[str, AnyColumn]:
         columns = self._columns
         return {**columns.effects(after, through), **columns.derived(after, through)}
-
-    def _effect_columns(self) -> Sequence[AppendOnly]:
-        return self._columns.effect_columns()
 
     def load(self, *chunks: bytes) -> None:
         self._seal.check_counts()

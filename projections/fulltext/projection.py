@@ -65,7 +65,7 @@ class FulltextProjection(BlockFold):
     """The type of the events that have a row."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(self._effect_columns)
         self._seqs = Column(np.int64)
         # Token counts of a row: of all fields, of the title, of the tags.
         self._lengths = Column(np.uint32)
@@ -111,8 +111,9 @@ class FulltextProjection(BlockFold):
     # --- folding ---------------------------------------------------------------------------------
 
     def apply(self, events: Sequence[FoldedEvent]) -> None:
-        # Raise before any change if the stemmer is missing: no text can be folded without it.
-        english()
+        if events:
+            # Raise before any change if the stemmer is missing: no text folds without it.
+            english()
         super().apply(events)
 
     def _fold(self, events: Sequence[FoldedEvent]) -> None:

@@ -283,8 +283,12 @@ class Vocabulary:
 
 
 def _rows(columns: Columns, name: str, firsts: I64) -> StringRows:
-    sizes, utf8 = columns.u32(f"{name}.sizes"), columns.u8(f"{name}.utf8")
-    return StringRows(firsts, sizes, utf8, columns.u64(f"{name}.hashes"))
+    return StringRows(
+        firsts,
+        columns.u32(f"{name}.sizes"),
+        columns.u8(f"{name}.utf8"),
+        columns.u64(f"{name}.hashes"),
+    )
 
 
 class _New:

@@ -96,7 +96,7 @@ def stream_of(batches: Sequence[Sequence[str]]) -> list[list[str]]:
 def test_the_postings_are_the_terms_whatever_is_remembered(
     memory: str, batches: list[list[str]]
 ) -> None:
-    # Forgotten words are found in the lexicon; a word without a place in the table, in a dict.
+    # Forgotten words are found among all strings; a word without a place in the table, in a dict.
     with pytest.MonkeyPatch.context() as patch:
         if memory == "three words":
             patch.setattr(vocabulary, "_WORDS_KEPT_MAX", 3)
