@@ -259,10 +259,6 @@ def imported_modules(path: Path, modules: dict[str, Path]) -> set[str]:
     return names & set(modules)
 
 
-CIRCLES_LEFT = {"memory", "projections"}
-"""Rooms whose modules still import each other in a circle."""
-
-
 @pytest.mark.parametrize("room", sorted(rooms()))
 def test_no_import_circle(room: str) -> None:
     """Modules of a circle can only be read, tested and moved together."""
@@ -274,7 +270,7 @@ def test_no_import_circle(room: str) -> None:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         circle = error.args[1]
-    assert bool(circle) == (room in CIRCLES_LEFT), circle
+    assert not circle
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ class FactSpans(FactRows):
             by = None
             value = self.value_key(row)
             # The successor is the first later start of another value.
-            for place in range(bisect_right(real, start, key=_start_of), len(real)):
+            for place in range(bisect_right(real, start, key=lambda begun: begun[0]), len(real)):
                 began, rival, rival_value = real[place]
                 if began >= end:
                     break
@@ -138,7 +138,3 @@ class FactSpans(FactRows):
             beside = columns.by_subject.find(facts.subject_codes, subject)
             related.update(row for row in beside if facts.predicates[row] == predicate)
         return sorted(related)
-
-
-def _start_of(begun: tuple[int, int, tuple[int, int]]) -> int:
-    return begun[0]
