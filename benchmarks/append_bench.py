@@ -21,7 +21,8 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
-from cerata.engine import Draft, Environment, PutFrame
+from cerata.engine.environment import Environment
+from cerata.engine.events import Draft, PutFrame
 from cerata.engine.open import open_log
 
 SMALL = "We chose HNSW: recall under 5 ms on a million vectors, and it takes updates."

@@ -28,9 +28,9 @@ import numpy as np
 import zstandard
 from blake3 import blake3
 
-from cerata.engine import Log
 from cerata.engine.format.extent import EXTENT_HEADER_SIZE
 from cerata.engine.limits import RING_SIZE_DEFAULT, SECTOR_SIZE
+from cerata.engine.log import Log
 from cerata.engine.open import open_log
 from cerata.engine.reader import Snapshot
 from cerata.engine.verify import verify_log

@@ -79,7 +79,8 @@ def _embedder(options: Namespace) -> Embedder:
     named = [name for name in (*_NEEDED, "key_variable") if getattr(options, name) is not None]
     if options.url is None:
         if named:
-            raise InvalidInput(f"--{_dashed(named[0])} needs --url", remedy="Add --url.")
+            name = named[0].replace("_", "-")
+            raise InvalidInput(f"--{name} needs --url", remedy="Add --url.")
         return cerata.MiniLMEmbedder(dtype=dtype, token_dimension=128 if options.tokens else None)
     if options.tokens:
         raise InvalidInput("--tokens does not go with --url", remedy="Remove --tokens or --url.")
@@ -94,7 +95,3 @@ def _embedder(options: Namespace) -> Embedder:
         dtype=dtype,
         key_variable=options.key_variable,
     )
-
-
-def _dashed(name: str) -> str:
-    return name.replace("_", "-")

@@ -695,11 +695,12 @@ def _copied_event(parts: "tuple[Any, ...]", attachments: Sequence[bytes]) -> Eve
     """Rebuild an event from the state of its copy."""
     copied = Event(*parts)
     if attachments:
-        vars(copied)["held"] = partial(_of_size, attachments)
+        vars(copied)["held"] = partial(attachments_of_size, attachments)
     return copied
 
 
-def _of_size(attachments: Sequence[bytes], size: int) -> Sequence[bytes]:
+def attachments_of_size(attachments: Sequence[bytes], size: int) -> Sequence[bytes]:
+    """Return the attachments of ``size`` bytes."""
     return [data for data in attachments if len(data) == size]
 
 

@@ -38,7 +38,7 @@ def plain(value: object) -> JsonValue:
     if isinstance(value, PlainValue):
         return value.to_dict()
     if isinstance(value, tuple):
-        return [plain(item) for item in value]
+        return [plain(item) for item in cast("tuple[object, ...]", value)]
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Enum):
@@ -46,5 +46,6 @@ def plain(value: object) -> JsonValue:
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, Mapping):
-        return {name: plain(item) for name, item in value.items()}
+        mapping = cast("Mapping[str, object]", value)
+        return {name: plain(item) for name, item in mapping.items()}
     return cast("JsonValue", value)

@@ -18,7 +18,7 @@ import numpy as np
 from .codec import Batch, WireEvent
 from .draft_validation import DTYPE_SIZES
 from .errors import Corrupt, NotFound
-from .events import Event, EventHeader, Held
+from .events import Event, EventHeader, Held, attachments_of_size
 from .file import LogFile
 from .format.page import HeaderPage
 from .format.toc import Ref, Toc
@@ -360,10 +360,6 @@ def _vector_of(event: WireEvent, key: ColumnKey) -> U8:
     raise Corrupt(f"An event has no vector of {key[0]!r}", remedy="Run 'cerata verify'.")
 
 
-def _of_size(attachments: Sequence[bytes], size: int) -> list[bytes]:
-    return [data for data in attachments if len(data) == size]
-
-
 def wire_event(batch: Batch, index: int, wire: WireEvent, held: Held | None = None) -> Event:
     """Return the event at ``index`` of a batch; ``held`` returns its attachments."""
     header = EventHeader(
@@ -382,5 +378,5 @@ def wire_event(batch: Batch, index: int, wire: WireEvent, held: Held | None = No
     if held is not None:
         vars(event)["held"] = held
     elif wire.attachments:
-        vars(event)["held"] = partial(_of_size, wire.attachments)
+        vars(event)["held"] = partial(attachments_of_size, wire.attachments)
     return event

@@ -7,15 +7,13 @@ Leaves out reading the events (`verify`), and signatures.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from .errors import Diverged, InvalidInput
+from .events import JsonValue
 from .head import Head
 from .integrity import Tree
 from .plain_value import PlainValue
-
-if TYPE_CHECKING:
-    from .events import JsonValue
 
 _TEXT: Final = re.compile(r"(0|[1-9][0-9]{0,18}):([0-9a-f]{64})(?::([0-9a-f]{32}))?")
 _REMEDY: Final = (
@@ -87,7 +85,7 @@ class HeadCheck(PlainValue):
     diverged: Diverged | None = None
     """The finding, which a caller can raise."""
 
-    def to_dict(self) -> "dict[str, JsonValue]":
+    def to_dict(self) -> dict[str, JsonValue]:
         """Return the comparison as plain values."""
         texts = {name: getattr(self.diverged, name, None) for name in ("what", "where", "remedy")}
         return {"head": str(self.head), "outcome": self.outcome, **texts}

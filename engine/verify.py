@@ -9,14 +9,13 @@ does not grow with the log, except by 12 bytes per idempotency key. Leaves out p
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
 from .codec import Batch, SpillRef, key_hash, tenant_of
 from .errors import CerataError, Corrupt
-from .events import UNDECODABLE, Payload
+from .events import UNDECODABLE, JsonValue, Payload
 from .file import LogFile, choose_page
 from .format.extent import ExtentKind, extent_is_whole
 from .format.page import HeaderPage
@@ -24,14 +23,11 @@ from .format.toc import Ref, SavedProjection, Toc
 from .idempotency import KeyIndex
 from .integrity import Tree, chain_start, chain_through
 from .limits import PAGE_SIZE
+from .log import Log
 from .plain_value import PlainValue, plain_fields
 from .reader import Reader, leaves_of, wire_event
 from .recovery import RecoveredState, examine, spill_end
 from .remembered import HeadCheck, HeadComparison, RememberedHead
-
-if TYPE_CHECKING:
-    from .events import JsonValue
-    from .log import Log
 
 Progress = Callable[[str, int, int], None]
 """Called with the current step, the number of finished events, and their total."""
@@ -85,7 +81,7 @@ class LogVerification(PlainValue):
         check = self.against
         return not self.problems and (check is None or check.outcome == "agrees")
 
-    def to_dict(self) -> "dict[str, JsonValue]":
+    def to_dict(self) -> dict[str, JsonValue]:
         """Return the result as plain values."""
         return {
             "ok": self.ok,
@@ -96,7 +92,7 @@ class LogVerification(PlainValue):
 
 
 def verify_log(
-    log: "Log", progress: Progress | None = None, against: RememberedHead | None = None
+    log: Log, progress: Progress | None = None, against: RememberedHead | None = None
 ) -> LogVerification:
     """Verify the file behind a handle in its current state; other processes may write to it.
 
@@ -110,7 +106,7 @@ def _silent(doing: str, finished: int, total: int) -> None:
 
 
 class _Verifier:
-    def __init__(self, log: "Log", progress: Progress, against: RememberedHead | None) -> None:
+    def __init__(self, log: Log, progress: Progress, against: RememberedHead | None) -> None:
         self._log = log
         self._progress = progress
         self._against = against

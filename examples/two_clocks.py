@@ -13,7 +13,7 @@ from pathlib import Path
 
 import cerata
 from cerata import Entity, Environment
-from cerata.engine import MemoryStorage
+from cerata.engine.memory_storage import MemoryStorage
 from cerata.memory.plots.canvas import FORMS
 
 

@@ -8,9 +8,9 @@ then the event by bisection. Writes nothing.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from cerata.engine.errors import Corrupt, ProjectionFailed
+from cerata.engine.events import Event, JsonValue
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import LedgerEntry, SavedProjection
 from cerata.engine.log import Log
@@ -25,9 +25,6 @@ from cerata.projections.rows.row_fold import RowFold, differing_rows
 from .checkpoint import chunk_refs, decode_chunk, is_named_rightly, ledger_of
 from .feed import batches
 from .fold import Fold, Progress, silent
-
-if TYPE_CHECKING:
-    from cerata.engine.events import Event, JsonValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +77,7 @@ class Verification(PlainValue):
         """The comparison of the file with the given head; None without a head."""
         return self.log.against
 
-    def to_dict(self) -> "dict[str, JsonValue]":
+    def to_dict(self) -> dict[str, JsonValue]:
         return {
             "ok": self.ok,
             "log": self.log.to_dict(),

@@ -16,8 +16,10 @@ import pytest
 
 from benchmarks import append_bench, recovery_bench
 from benchmarks.append_bench import frame
-from cerata.engine import Draft, Environment, Log
 from cerata.engine.codec import WireEvent
+from cerata.engine.environment import Environment
+from cerata.engine.events import Draft
+from cerata.engine.log import Log
 from cerata.engine.open import open_log
 from cerata.engine.segment_reader import Segment
 from cerata.engine.storage import Buffer, StorageFile

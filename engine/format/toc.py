@@ -244,7 +244,7 @@ class Toc(msgspec.Struct, frozen=True):
             "ring": [self.ring_offset, self.ring_size, self.ring_start, self.incarnation],
             "sealed": [self.sealed_seq, self.recorded, self.chain, self.link],
             "peaks": list(self.tree.peaks),
-            "segments": _encode_levels(self.segments),
+            "segments": [[list(ref) for ref in level] for level in self.segments.levels],
             "keys": [list(ref) for ref in self.keys],
             "projections": self.projections,
             "quarantine": [list(ref) for ref in self.quarantine],
@@ -341,10 +341,6 @@ def decode_toc(data: bytes, offset: int) -> Toc:
         erased=fields.erased,
         unknown={name: names[name] for name in names.keys() - _Fields.__struct_fields__},
     )
-
-
-def _encode_levels(refs: RefList) -> list[list[list[int]]]:
-    return [[list(ref) for ref in level] for level in refs.levels]
 
 
 _Value = TypeVar("_Value")

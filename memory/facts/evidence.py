@@ -23,7 +23,7 @@ def evidence_text(snapshot: Snapshot, place: FactEvidence) -> EvidenceText:
     except NotFound:
         # The frame is out of scope, or another writer named a frame that does not exist.
         return EvidenceText(place, None, f"#{place.frame}", None, is_current=False)
-    if _is_erased(snapshot, frame.id):
+    if not isinstance(snapshot.layers.event(frame.id).body, PutFrame):  # it was erased
         return EvidenceText(place, None, f"#{place.frame}", None, is_current=frame.active)
     data = frame.text.encode()[place.start : place.end]
     salt = _salt_of(snapshot, frame.id)
@@ -50,10 +50,6 @@ def quoted(snapshot: Callable[[], Snapshot], draft: Draft) -> Draft:
         return draft
     places = tuple(_hashed(snapshot(), place) for place in body.evidence)
     return msgspec.structs.replace(draft, body=msgspec.structs.replace(body, evidence=places))
-
-
-def _is_erased(snapshot: Snapshot, frame: int) -> bool:
-    return not isinstance(snapshot.layers.event(frame).body, PutFrame)
 
 
 def _salt_of(snapshot: Snapshot, frame: int) -> bytes | None:

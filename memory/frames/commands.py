@@ -6,7 +6,6 @@ documents (`ingest.commands`).
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from cerata.engine.arguments import expect_type
 from cerata.engine.errors import InvalidInput
@@ -27,9 +26,6 @@ from ..values.frames import FrameId, Receipt, frame_id
 from ..values.token_vectors import stored_matrices
 from ..values.vectors import Vector, Vectors, vectors
 from .drafts import frame_draft, frame_fields, inherited_fields
-
-if TYPE_CHECKING:
-    pass
 
 
 class FrameCommands(Writer):

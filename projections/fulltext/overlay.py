@@ -99,17 +99,17 @@ def layered(lower: Fulltext, rows: int, upper: Fulltext, terms: JointTerms) -> F
     count = len(upper.lengths.total)
     piece = postings.gather(upper.pieces, 0, count)
     stream = terms.ids.view()[postings.stream_of(piece, upper.lengths.total)]
-    below = [_cut(part, rows) for part in lower.pieces if part.first_row < rows]
+    below = [
+        postings.cut(part, part.first_row, min(part.end_row, rows))
+        for part in lower.pieces
+        if part.first_row < rows
+    ]
     return Fulltext(
         (*below, postings.invert(stream, upper.lengths, rows)),
         LayeredVocabulary(terms, upper.vocabulary, count),
         _end_to_end([lower.lengths.part(0, rows), upper.lengths]),
         upper.seq,
     )
-
-
-def _cut(piece: postings.Piece, rows: int) -> postings.Piece:
-    return postings.cut(piece, piece.first_row, min(piece.end_row, rows))
 
 
 def _end_to_end(parts: Sequence[FieldLengths]) -> FieldLengths:

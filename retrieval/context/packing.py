@@ -281,7 +281,7 @@ class _ContextPacker:
             # The best entry ignores the budget.
             return [added]
         placed = [*self._placed]
-        insort(placed, added, key=_place_of)
+        insort(placed, added, key=lambda item: item.place)
         return self._fitting(placed)
 
     def _fitting(self, placed: list[_PackedEntry]) -> list[_PackedEntry] | None:
@@ -368,10 +368,6 @@ class _ContextPacker:
             tokenizer=counter.name,
             has_lead=bool(self._lead),
         )
-
-
-def _place_of(entry: _PackedEntry) -> tuple[int, ...]:
-    return entry.place
 
 
 def _age(number: int) -> int:

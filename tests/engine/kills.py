@@ -15,8 +15,7 @@ from pathlib import Path
 from random import Random
 
 import cerata
-from cerata.engine import PutFrame
-from cerata.engine.events import SupersedeFrame
+from cerata.engine.events import PutFrame, SupersedeFrame
 from cerata.engine.verify import verify_log
 from cerata.fault_injection.sweeps.kills import Victim
 

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from unittest import mock
 
-from cerata.engine import Embedding
-from cerata.engine.events import Attachment, Draft, PutFrame
+from cerata.engine.events import Attachment, Draft, Embedding, PutFrame
 from cerata.engine.format import toc as toc_module
 from cerata.engine.format.extent import extent_size
 from cerata.engine.format.record import decode_record_header, sectors

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from cerata.engine import Attachment, Draft, Embedding, Environment, Log, PutFrame
+from cerata.engine.environment import Environment
 from cerata.engine.errors import Corrupt, NotFound
+from cerata.engine.events import Attachment, Draft, Embedding, PutFrame
 from cerata.engine.integrity import hash_bytes
+from cerata.engine.log import Log
 from cerata.engine.open import open_log
 from cerata.engine.segment_reader import Segment
 

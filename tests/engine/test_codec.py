@@ -13,7 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cerata.engine import (
+from cerata.engine.codec import WireBatch, decode_content, encode_content, prepare
+from cerata.engine.errors import Corrupt, InvalidInput
+from cerata.engine.events import (
     AssertFact,
     Attachment,
     Draft,
@@ -26,8 +28,6 @@ from cerata.engine import (
     UnknownBody,
     event,
 )
-from cerata.engine.codec import WireBatch, decode_content, encode_content, prepare
-from cerata.engine.errors import Corrupt, InvalidInput
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.limits import (
     BATCH_EVENTS_MAX,

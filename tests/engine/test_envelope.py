@@ -12,22 +12,22 @@ import msgspec
 import numpy as np
 import pytest
 
-from cerata.engine import (
+from cerata.engine.backup import back_up
+from cerata.engine.codec import Prepared, WireEvent
+from cerata.engine.events import (
     AssertFact,
     Attachment,
     Draft,
     Embedding,
+    Erased,
     EventBody,
-    Log,
     PutFrame,
     RetractFact,
     UnknownBody,
     event,
 )
-from cerata.engine.backup import back_up
-from cerata.engine.codec import Prepared, WireEvent
-from cerata.engine.events import Erased
 from cerata.engine.integrity import hash_bytes, inclusion_proof, verify_inclusion
+from cerata.engine.log import Log
 from cerata.engine.open import open_log
 from cerata.engine.verify import verify_log
 

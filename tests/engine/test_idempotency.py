@@ -6,10 +6,11 @@ from unittest import mock
 import pytest
 from blake3 import blake3
 
-from cerata.engine import Draft, PutFrame, idempotency
+from cerata.engine import idempotency
 from cerata.engine import log as log_module
 from cerata.engine.codec import Batch, WireEvent, key_hash, prepare
 from cerata.engine.errors import Corrupt, IdempotencyConflict, InvalidInput, ReadOnly
+from cerata.engine.events import Draft, PutFrame
 from cerata.engine.file import Flip, LogFile
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import Ref

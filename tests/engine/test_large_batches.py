@@ -6,10 +6,9 @@ from unittest import mock
 
 import pytest
 
-from cerata.engine import Draft
 from cerata.engine.codec import prepare
 from cerata.engine.errors import Conflict, Corrupt, NotFound, OutcomeUnknown, StorageFailed
-from cerata.engine.events import Attachment, PutFrame
+from cerata.engine.events import Attachment, Draft, PutFrame
 from cerata.engine.format.extent import EXTENT_HEADER_SIZE, decode_extent_header
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.memory_storage import MemoryFile

@@ -7,9 +7,9 @@ from unittest import mock
 
 import pytest
 
-from cerata.engine import Draft, PutFrame
 from cerata.engine.codec import Prepared, WireEvent
 from cerata.engine.errors import Closed, Conflict, InvalidInput, NotFound, ReadOnly
+from cerata.engine.events import Draft, PutFrame
 from cerata.engine.format.record import EMPTY_SECTOR
 from cerata.engine.integrity import chain_next, chain_start, root_of
 from cerata.engine.reader import Reader

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from cerata.engine import Environment, LockName, Log
 from cerata.engine import open as opening
 from cerata.engine.create import TEMPORARY_SUFFIX
+from cerata.engine.environment import Environment
 from cerata.engine.errors import (
     CerataError,
     Closed,
@@ -29,11 +29,12 @@ from cerata.engine.errors import (
 from cerata.engine.file import PAGES_SIZE
 from cerata.engine.format.page import MAGIC, RING_OFFSET
 from cerata.engine.limits import PAGE_SIZE, RING_SIZE_DEFAULT, RING_SIZE_MAX, RING_SIZE_MIN
+from cerata.engine.log import Log
 from cerata.engine.memory_storage import MemoryFile, MemoryStorage
 from cerata.engine.open import open_log
 from cerata.engine.recovery import RecoveredState, examine
 from cerata.engine.salvage import salvaged_events
-from cerata.engine.storage import OsStorage, StorageFile
+from cerata.engine.storage import LockName, OsStorage, StorageFile
 
 from .test_layouts import forged_page
 from .words import PATH, RING, Disk, put, texts
@@ -528,7 +529,8 @@ def test_a_handle_inherited_by_fork_is_given_up() -> None:
 def test_creators_at_once_make_one_log(tmp_path: Path) -> None:
     """Eight processes; the losers open the winner's file."""
     program = (
-        "import sys; from cerata.engine import Draft, PutFrame, open_log\n"
+        "import sys; from cerata.engine.events import Draft, PutFrame\n"
+        "from cerata.engine.open import open_log\n"
         "sys.stdin.read()\n"
         "with open_log(sys.argv[1]) as log:\n"
         "    log.append([Draft(PutFrame(text=sys.argv[2]))]); print(log.log_id.hex())\n"
@@ -628,7 +630,8 @@ def test_without_a_time_limit_one_waits_until_it_is_free() -> None:
 def limited(size: int, *commands: str) -> subprocess.CompletedProcess[str]:
     """Run commands in a process whose files may not pass ``size`` bytes."""
     program = "\n".join(
-        ["from cerata.engine import *", "from cerata.engine.errors import *",
+        ["from cerata.engine.errors import *", "from cerata.engine.events import *",
+         "from cerata.engine.open import *",
          "put = lambda text: Draft(PutFrame(text=text))", *commands]
     )  # fmt: skip
 

@@ -17,30 +17,32 @@ import msgspec
 import zstandard
 from blake3 import blake3
 
-from cerata.engine import (
+from cerata.engine.environment import Environment
+from cerata.engine.events import (
     AssertFact,
     Attachment,
     DeleteFrame,
     Draft,
     Embedding,
-    Environment,
-    Log,
-    MemoryStorage,
+    Evidence,
+    ImportBatch,
     PutEmbedding,
     PutFrame,
     PutTag,
+    RecallContext,
     RetractFact,
     Scope,
     SupersedeFrame,
     UnknownBody,
 )
-from cerata.engine.events import Evidence, ImportBatch, RecallContext
 from cerata.engine.file import Flip
 from cerata.engine.format.checksums import file_key
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.page import RING_OFFSET
 from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc, encode_ledger
 from cerata.engine.integrity import hash_bytes
+from cerata.engine.log import Log
+from cerata.engine.memory_storage import MemoryStorage
 from cerata.engine.open import open_log
 
 from ..clocks import StandingClock

@@ -10,7 +10,8 @@ from blake3 import blake3
 from msgspec import msgpack
 from msgspec.structs import replace
 
-from cerata.engine import Draft, Log, PutTag
+from cerata.engine.events import Draft, PutTag
+from cerata.engine.log import Log
 from cerata.engine.open import open_log
 
 from . import specimen

@@ -10,8 +10,10 @@ import pytest
 from blake3 import blake3
 from msgspec import msgpack, structs
 
-from cerata.engine import Attachment, Draft, Environment, Event, Log, PutFrame, PutTag, UnknownBody
+from cerata.engine.environment import Environment
+from cerata.engine.events import Attachment, Draft, Event, PutFrame, PutTag, UnknownBody
 from cerata.engine.integrity import hash_bytes
+from cerata.engine.log import Log
 from cerata.engine.open import open_log
 
 from ..engine.words import erasing

@@ -12,9 +12,9 @@ import zstandard
 
 import cerata
 from cerata import Entity, Store
-from cerata.engine import Log
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import Ref, SavedProjection
+from cerata.engine.log import Log
 from cerata.replay import fold as fold_module
 from cerata.replay import rebuild as rebuild_module
 from cerata.replay.checkpoint import Plan, chunk_refs, plan_checkpoint, publish
