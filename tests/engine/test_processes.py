@@ -21,7 +21,8 @@ from .words import RING, put, texts
 
 WRITER = """
 import sys
-from cerata.engine import Draft, PutFrame, open_log
+from cerata.engine.events import Draft, PutFrame
+from cerata.engine.open import open_log
 path, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 sys.stdin.read()
 with open_log(path, ring_bytes=65536) as log:

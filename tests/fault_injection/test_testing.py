@@ -157,7 +157,7 @@ class TestGiven:
 
     def test_no_event_is_refused(self) -> None:
         """With what it is instead."""
-        with pytest.raises(InvalidInput, match="not str"):
+        with pytest.raises(InvalidInput, match="must be event bodies or drafts, not str"):
             given("tea")  # type: ignore[arg-type]
         with pytest.raises(InvalidInput, match=r"must be a RowProjection .* not int"):
             given(*EVENTS).then(int, 3)  # type: ignore[arg-type]
