@@ -210,6 +210,18 @@ class Strings:
             raise damaged(f"a string is not UTF-8 ({error.reason})") from error
         return LoadedStrings(words, sizes, seqs, hashes)
 
+    def share(self, strings: "Strings", through: int) -> None:
+        """Become the strings of another dictionary up to event ``through``."""
+        count = rows_up_to(strings._seqs.view(), through)
+        words = strings._ends.item(count - 1) if count else 0
+        self._words.share(strings._words, words)
+        self._hashes.share(strings._hashes, count)
+        self._ends.share(strings._ends, count)
+        self._seqs.share(strings._seqs, count)
+        self._sizes.share(strings._sizes, count)
+        self._index.share(strings._index, count)
+        self._clear_cache()
+
     def load(self, loaded: "LoadedStrings") -> None:
         """Append strings that `read` checked."""
         self._append(loaded)

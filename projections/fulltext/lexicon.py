@@ -142,6 +142,15 @@ class Lexicon:
         utf8, hashes = columns.u8(f"{self._name}.utf8"), columns.u64(f"{self._name}.hashes")
         self._append(utf8, sizes, hashes, first_rows)
 
+    def share(self, lexicon: "Lexicon", rows: int) -> None:
+        """Become the words of another lexicon that occur in its first ``rows`` rows."""
+        _, count = lexicon.ids_within(0, rows)
+        self._utf8.share(lexicon._utf8, lexicon._ends.item(count - 1) if count else 0)
+        self._ends.share(lexicon._ends, count)
+        self._hashes.share(lexicon._hashes, count)
+        self._first_row.share(lexicon._first_row, count)
+        self._index.share(lexicon._index, count)
+
     def effect_columns(self) -> list[AppendOnly]:
         """Return the columns that the fold appends to."""
         return [self._utf8, self._ends, self._hashes, self._first_row]
