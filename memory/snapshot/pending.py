@@ -3,9 +3,7 @@
 Owns the folds that have the drafts. Full text, facts and links are forks of the log's projections:
 the first read of each copies its columns, about 1 ms for 50,000 rows. Frames are folded alone, as a
 layer over the log's, since a block that puts a frame and reads it should not copy all columns; the
-closings of the log's frames are a list. A later read folds the drafts since the read before.
-
-The rules of closing are those of `cerata.projections.frames.projection`; a test compares the two.
+drafts close frames by the rule of the fold. A later read folds the drafts since the read before.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -33,7 +31,8 @@ from cerata.projections.core.projection import Forkable
 from cerata.projections.facts.history import Facts
 from cerata.projections.facts.projection import FactsProjection
 from cerata.projections.facts.text_projection import FactText, FactTextProjection
-from cerata.projections.frames.columns import ClosingKind
+from cerata.projections.frames.closing_rule import StatedKind, frames_closed
+from cerata.projections.frames.columns import ClosingKind, FrameAnomaly
 from cerata.projections.frames.projection import FramesProjection
 from cerata.projections.frames.reader import Closing, Frames
 from cerata.projections.fulltext.bm25 import Fulltext
@@ -201,7 +200,6 @@ class PendingBuilder:
         self._recorded = recorded
         self._count = 0
         self._folds = PendingFolds(fold, base.n)
-        self._born = set[int]()
         self._closings: dict[int, Closing] = {}
         self._replaced: dict[int, tuple[int, ...]] = {}
         self._children: dict[int, list[int]] = {}
@@ -258,59 +256,40 @@ class PendingBuilder:
 
     def _take(self, place: int, body: EventBody) -> None:
         if isinstance(body, PutFrame):
-            self._born.add(-place)
             if body.parent is not None:
                 self._children.setdefault(body.parent, []).append(-place)
         elif isinstance(body, DeleteFrame):
-            self._close(place, body.frame, None)
+            self._close(place, body.frame, ClosingKind.DELETE, None)
         elif isinstance(body, SupersedeFrame):
-            self._close(place, body.old, body.new)
+            self._close(place, body.old, ClosingKind.SUPERSEDE, body.new)
         elif isinstance(body, PutEmbedding) and body.frame > 0:
             spaces = self._spaces.get(body.frame, ())
             self._spaces[body.frame] = (*spaces, body.embedding.space)
 
-    def _close(self, place: int, target: int, by: int | None) -> None:
-        """Close a frame and the frames below it, unless the frame is closed already."""
-        replacements = self._replacements(by)
-        if not self._is_open(target) or target in replacements:
+    def _close(self, place: int, target: int, kind: StatedKind, by: int | None) -> None:
+        """Close a frame and the frames below it, as the fold of the log will."""
+        closed = frames_closed(self, target, kind, by)
+        if isinstance(closed, FrameAnomaly):
             return
-        kind = ClosingKind.DELETE if by is None else ClosingKind.SUPERSEDE
-        along = ClosingKind.WITH_DELETED if by is None else ClosingKind.WITH_SUPERSEDED
-        moment = self._base.n + place
         if by is not None:
             self._replaced[by] = (*self._replaced.get(by, ()), target)
-        self._closings[target] = Closing(moment, kind, by)
-        pending = [target]
-        while pending:
-            for child in self._below(pending.pop()):
-                # A replacement, and the frames below it, stay open.
-                if child not in replacements:
-                    pending.append(child)
-                    if self._is_open(child):
-                        self._closings[child] = Closing(moment, along, by)
+        for frame, closing_kind in closed:
+            self._closings[frame] = Closing(self._base.n + place, closing_kind, by)
 
-    def _replacements(self, frame: int | None) -> set[int]:
-        """Return a frame, its replacement, the replacement of that frame, and so on."""
-        chain = set[int]()
-        while frame is not None and frame not in chain:
-            chain.add(frame)
-            closing = self._closing(frame)
-            frame = None if closing is None else closing.by
-        return chain
+    # --- the frames before a draft, for the rule of closings -------------------------------------
+
+    def is_closed(self, frame: int) -> bool:
+        return self._closing(frame) is not None
+
+    def replacement_of(self, frame: int) -> int | None:
+        closing = self._closing(frame)
+        return None if closing is None else closing.by
+
+    def children_of(self, frame: int) -> list[int]:
+        stored = self._base.frames.children(frame, self._base.n) if frame > 0 else []
+        return [*stored, *self._children.get(frame, ())]
 
     def _closing(self, frame: int) -> Closing | None:
         if frame in self._closings or frame < 0:
             return self._closings.get(frame)
         return self._base.frames.closing_of(frame, self._base.n)
-
-    def _is_open(self, frame: int) -> bool:
-        """Return whether a frame exists and is current."""
-        if frame > 0:
-            exists = frame <= self._base.n and self._base.frames.row_of(frame) is not None
-        else:
-            exists = frame in self._born
-        return exists and self._closing(frame) is None
-
-    def _below(self, frame: int) -> list[int]:
-        stored = self._base.frames.children(frame, self._base.n) if frame > 0 else []
-        return [*stored, *self._children.get(frame, ())]
