@@ -30,7 +30,7 @@ from cerata.engine.errors import (
 from cerata.engine.events import Event
 from cerata.engine.format.toc import Ref, SavedProjection, Toc
 from cerata.engine.log import Log
-from cerata.projections.core.projection import FoldedEvent, Projection
+from cerata.projections.core.projection import FoldedEvent, Forkable, Projection
 from cerata.projections.core.ranges import RANGE_SEQS, RANGE_SEQS_MAX
 from cerata.projections.core.seal import StateDamaged
 from cerata.projections.facts.history import Facts
@@ -69,6 +69,7 @@ _TRIES: Final = 3
 """Times that a state is folded again after damage in memory."""
 
 ProjectionType = TypeVar("ProjectionType", bound=Projection)
+ForkableType = TypeVar("ForkableType", bound=Forkable)
 Result = TypeVar("Result")
 
 Progress = Callable[[str, int, int], None]
@@ -172,13 +173,6 @@ class Fold:
         """Return the text of facts folded through at least an event, by default the log's head."""
         return self._using_kind(FactTextProjection, through, FactTextProjection.fact_text)
 
-    def fact_text_over(self, seq: int, events: Sequence[FoldedEvent]) -> FactText:
-        """Return the text of facts at event ``seq``, with pending events folded over it.
-
-        Cost, here and below: a copy of the folded state, and the fold of these events.
-        """
-        return self._over(FactTextProjection, seq, events).fact_text()
-
     def facts(self, through: int | None = None) -> Facts:
         """Return facts folded through at least an event, by default the log's head."""
         self._drop_all_if_erased()
@@ -189,10 +183,6 @@ class Fold:
                 self._last_facts = facts
         return facts
 
-    def facts_over(self, seq: int, events: Sequence[FoldedEvent]) -> Facts:
-        """Return the facts at event ``seq``, with pending events folded over them."""
-        return self._over(FactsProjection, seq, events).snapshot()
-
     def links(self, through: int | None = None) -> Links:
         """Return links folded through at least an event, by default the log's head."""
         self._drop_all_if_erased()
@@ -202,10 +192,6 @@ class Fold:
                 links = self._using_kind(LinksProjection, through, LinksProjection.snapshot)
                 self._last_links = links
         return links
-
-    def links_over(self, seq: int, events: Sequence[FoldedEvent]) -> Links:
-        """Return the links at event ``seq``, with pending events folded over them."""
-        return self._over(LinksProjection, seq, events).snapshot()
 
     def vectors(self, through: int | None = None) -> Vectors:
         """Return vectors folded through at least an event, by default the log's head."""
@@ -223,16 +209,9 @@ class Fold:
 
         return self.using(kind.name, through, read_kind)
 
-    def _over(
-        self, kind: type[ProjectionType], seq: int, events: Sequence[FoldedEvent]
-    ) -> ProjectionType:
-        """Return a copy of a built-in projection at event ``seq``, with events folded over it."""
-        upper = kind()
-        base = self._using_kind(kind, seq, lambda projection: projection.chunk(0, seq))
-        if seq:
-            upper.load(base)
-        upper.apply(events)
-        return upper
+    def fork(self, kind: type[ForkableType], seq: int) -> ForkableType:
+        """Return a fork of a built-in projection at event ``seq``, for the caller to fold on."""
+        return self._using_kind(kind, seq, lambda projection: projection.fork(seq))
 
     def stored_vectors(self, space: Space) -> StoredVectors:
         """Return the vectors of a space, cached for all views."""

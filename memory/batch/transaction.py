@@ -1,4 +1,4 @@
-"""Transactions: drafts gathered by a block, to be appended as one batch when the block ends.
+"""Transactions: the drafts of a block, to be appended as one batch when the block ends.
 
 Owns the drafts, the log of calls that an idempotency key covers, and the view that reads in the
 block use. Leaves out the checks (`checks`) and the append (`session`).
@@ -23,7 +23,7 @@ from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.engine.log import KeyUse
 from cerata.projections.columnar.scopes import tenant_key
 
-from ..snapshot.pending import Gathering
+from ..snapshot.pending import PendingBuilder
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import arguments_hash, within_scope
 from ..values.frames import Receipt
@@ -55,16 +55,16 @@ class Transaction(Handle):
         self._calls: list[bytes] = []
         self._base: Snapshot | None = None
         # None while drafts are folded: after an interrupt a new one folds all of them.
-        self._gathering: Gathering | None = None
+        self._builder: PendingBuilder | None = None
 
     def add(self, drafts: Sequence[Draft]) -> Receipt:
-        """Gather events; their receipt names them by −place in the batch, from 1.
+        """Add events; their receipt names them by −place in the batch, from 1.
 
         Args:
             drafts: The events; a draft without a scope gets the store's scope.
 
         Raises:
-            InvalidInput, NotFound, Conflict: a draft cannot be stored; no draft was gathered.
+            InvalidInput, NotFound, Conflict: a draft cannot be stored; no draft was pending.
         """
         if not drafts:
             raise InvalidInput("A batch needs at least one event", remedy="Pass one draft or more.")
@@ -152,7 +152,7 @@ class Transaction(Handle):
     def look_up(self, tenant: ScopeValue) -> None:
         """Find the key's first use in a tenant; the block then reads the log before that use.
 
-        So a repeated block gathers the same drafts, and its first run causes no conflict.
+        So a repeated block has the same drafts, and its first run causes no conflict.
         """
         name = tenant_key(tenant)
         if self._find is None or self.first is not None or name in self._tenants:
@@ -172,7 +172,7 @@ class Transaction(Handle):
     def _take(self, use: KeyUse | None) -> None:
         self.first = use
         if use is not None:
-            self._base = self._gathering = None
+            self._base = self._builder = None
 
     # --- reads -----------------------------------------------------------------------------------
 
@@ -181,12 +181,12 @@ class Transaction(Handle):
         base = self._base
         if base is None:
             base = self._base = newest()
-        gathering, self._gathering = self._gathering, None
-        if gathering is None:
+        builder, self._builder = self._builder, None
+        if builder is None:
             # In a repeated block, frames have the recorded time of the first run.
             first = self.first
             recorded = (base.now_us or 0) if first is None else first.appended.head.recorded
-            gathering = Gathering(base.base, recorded)
-        gathered = gathering.through(self.drafts)
-        self._gathering = gathering
-        return base.with_pending(gathered)
+            builder = base.pending_builder(recorded)
+        pending = builder.through(self.drafts)
+        self._builder = builder
+        return base.with_pending(pending)

@@ -46,7 +46,7 @@ def to_fact(facts: FactsAt, span: FactSpan, basis: int) -> Fact:
 
 
 def shown_seq(seq: int, basis: int) -> int:
-    """Return the id of a seq: gathered events, after the log's end, are −1, −2, …."""
+    """Return the id of a seq: pending events, after the log's end, are −1, −2, …."""
     return seq if seq <= basis else basis - seq
 
 

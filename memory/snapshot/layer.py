@@ -1,7 +1,7 @@
 """Layers: the frames of one fold, as a view reads them.
 
 A view has one layer, the log's; inside a transaction a second layer over it has the frames that the
-block has gathered. Owns masks over the rows of a layer within a scope, and their cache. Leaves out
+block has pending. Owns masks over the rows of a layer within a scope, and their cache. Leaves out
 frames that a transaction closes (`layers`).
 """
 
@@ -22,7 +22,7 @@ DOCUMENT_KIND = "document"
 
 
 class Folds(Protocol):
-    """The projections of a log, or of drafts."""
+    """The projections of a log, or of drafts; only the log's layer reads the full text."""
 
     def frames(self, through: int | None = None) -> Frames: ...
 

@@ -1,4 +1,4 @@
-"""The layers of a view: the log's and, inside a transaction, that of the gathered drafts.
+"""The layers of a view: the log's and, inside a transaction, that of the pending drafts.
 
 Owns the relations of frames over both layers: existence, closings, parents, chunks and
 replacements, and the rows that a read admits. The rows of the joint full text are the rows of both
@@ -26,26 +26,26 @@ from ..values.arguments import is_unicode
 from ..values.explanation import LeftOut
 from ..values.frames import Stored
 from .layer import Layer
-from .pending import Gathered, GatheredEvent
+from .pending import PendingEvent, PendingEvents
 
 _DELETED = (ClosingKind.DELETE, ClosingKind.WITH_DELETED)
 
 
 @dataclass(frozen=True)
 class Layers:
-    """The layers of one view, immutable; the id of a gathered frame is negative."""
+    """The layers of one view, immutable; the id of a pending frame is negative."""
 
     log: Log
     base: Layer
-    gathered: Gathered | None = None
+    pending: PendingEvents | None = None
 
     @cached_property
     def all(self) -> tuple[Layer, ...]:
         """The layers, the log's first."""
-        gathered = self.gathered
-        if gathered is None:
+        pending = self.pending
+        if pending is None:
             return (self.base,)
-        return self.base, Layer(gathered.folds, gathered.count, self.base.scope, sign=-1)
+        return self.base, Layer(pending.folds, pending.count, self.base.scope, sign=-1)
 
     # --- frames ----------------------------------------------------------------------------------
 
@@ -53,12 +53,12 @@ class Layers:
         """Return the layer that has frames with such ids, or None."""
         if frame > 0:
             return self.base
-        return None if self.gathered is None else self.all[1]
+        return None if self.pending is None else self.all[1]
 
     @property
     def drafts(self) -> Sequence[Draft]:
         """The drafts of an open transaction, as they will be appended."""
-        return () if self.gathered is None else self.gathered.drafts[: self.gathered.count]
+        return () if self.pending is None else self.pending.drafts[: self.pending.count]
 
     def has(self, frame: int) -> bool:
         """Return whether a frame, current or closed, exists within the scope."""
@@ -76,21 +76,21 @@ class Layers:
             f"There is no frame {frame:,}", where=f"basis {self.base.n:,}", remedy=remedy
         )
 
-    def event(self, frame: int) -> Event | GatheredEvent:
+    def event(self, frame: int) -> Event | PendingEvent:
         """Return the event that put a frame, or its draft.
 
         Raises:
             NotFound: no frame with this id exists within the scope.
         """
         self.check_has(frame)
-        if frame < 0 and self.gathered is not None:
-            return self.gathered.event(frame)
+        if frame < 0 and self.pending is not None:
+            return self.pending.event(frame)
         return self.log.event(frame)
 
     def salt(self, number: int) -> bytes | None:
         """Return the salt of the event, or of the draft, that created a frame or fact."""
-        if number < 0 and self.gathered is not None:
-            return self.gathered.drafts[-number - 1].salt
+        if number < 0 and self.pending is not None:
+            return self.pending.drafts[-number - 1].salt
         return self.log.event(number).salt
 
     def moment(self, frame: int) -> int:
@@ -99,7 +99,7 @@ class Layers:
 
     def closing_of(self, frame: int) -> Closing | None:
         """Return how a frame stopped being current, or None while it is."""
-        closed = None if self.gathered is None else self.gathered.closings.get(frame)
+        closed = None if self.pending is None else self.pending.closings.get(frame)
         if closed is None and frame > 0:
             closed = self.base.frames.closing_of(frame, self.base.n)
         return closed
@@ -107,14 +107,14 @@ class Layers:
     def supersedes_of(self, frame: int) -> tuple[int, ...]:
         """Return the frames that a frame superseded, in the order of their seqs."""
         frames = self.base.frames.supersedes_of(frame, self.base.n) if frame > 0 else []
-        if self.gathered is not None:
-            frames = sorted([*frames, *self.gathered.replaced.get(frame, ())], key=self.moment)
+        if self.pending is not None:
+            frames = sorted([*frames, *self.pending.replaced.get(frame, ())], key=self.moment)
         return tuple(frames)
 
     def children(self, frame: int) -> list[int]:
         """Return the frames put directly below a frame, in order."""
         stored = self.base.frames.children(frame, self.base.n) if frame > 0 else []
-        return stored if self.gathered is None else [*stored, *self.gathered.below(frame)]
+        return stored if self.pending is None else [*stored, *self.pending.below(frame)]
 
     def chunks(self, document: int) -> dict[int, int]:
         """Return the current chunks by index, or those of a closed document at its closing."""
@@ -198,7 +198,7 @@ class Layers:
         return stored
 
     def _is_embedded(self, frame: int, space: str, masks: Mapping[int, Mask]) -> bool:
-        if self.gathered is not None and space in self.gathered.spaces.get(frame, ()):
+        if self.pending is not None and space in self.pending.spaces.get(frame, ()):
             return True
         layer = self.layer_of(frame)
         row = None if layer is None else layer.row_of(frame)
@@ -229,14 +229,14 @@ class Layers:
     @cached_property
     def active(self) -> tuple[Mask, ...]:
         """Rows within the scope that are current, by layer."""
-        if self.gathered is None:
+        if self.pending is None:
             return (self.base.current,)
         return self._open(include_superseded=False, include_deleted=False)
 
     @cached_property
     def sought(self) -> Mask:
         """Rows of the ranking that a search returns by default."""
-        if self.gathered is None:
+        if self.pending is None:
             return self.base.sought
         return end_to_end(both(self.active, self.searched))
 
@@ -274,11 +274,11 @@ class Layers:
             layer.open(include_superseded=include_superseded, include_deleted=include_deleted)
             for layer in self.all
         )
-        if self.gathered is not None:
+        if self.pending is not None:
             closed = np.array(
                 [
                     frame
-                    for frame, closing in self.gathered.closings.items()
+                    for frame, closing in self.pending.closings.items()
                     if not (include_deleted if closing.kind in _DELETED else include_superseded)
                 ],
                 np.int64,
@@ -336,10 +336,9 @@ class Layers:
     @cached_property
     def ranking(self) -> FulltextView:
         """The ranking over the rows of all layers, with the statistics of the current frames."""
-        if self.gathered is None:
+        if self.pending is None:
             return self.base.ranking
-        over = self.gathered.folds.fulltext_over(self.base.fulltext, self.base.rows)
-        return over.view(self.sought)
+        return self.pending.folds.fulltext().view(self.sought)
 
     def highlights(self, text: str, query: str | Query) -> list[tuple[int, int]]:
         """Return the characters [start, end) of a text that match a query, ascending."""

@@ -18,10 +18,11 @@ from cerata.engine.head import Head
 from cerata.engine.log import Log
 from cerata.projections.columnar.scopes import is_within, read_scope
 from cerata.projections.columnar.times import to_datetime, to_microseconds
-from cerata.projections.core.projection import FoldedEvent
+from cerata.projections.facts.projection import FACT_EVENTS
 from cerata.projections.facts.reader import FactsAt
 from cerata.projections.facts.text_projection import FactText
 from cerata.projections.links.labelling import Labelling
+from cerata.projections.links.projection import LINK_EVENTS
 from cerata.projections.links.reader import LinksAt
 from cerata.projections.rows.access_counts import Accesses, Counts
 from cerata.projections.rows.row_fold import OwnProjection
@@ -38,7 +39,7 @@ from ..values.frames import Frame, FrameId, frame_id
 from .fact_conversion import shown_row, shown_seq
 from .layer import Layer
 from .layers import Layers
-from .pending import Gathered, Gathering, lifted_after
+from .pending import PendingBuilder, PendingEvents
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Snapshot:
     """The instant at which facts must be true, in microseconds since 1970 UTC; None is any."""
     embedder: Embedder | None = None
     """The store's embedder, which computes the vectors of questions."""
-    _gathered: Gathered | None = None
+    _pending: PendingEvents | None = None
     _base: Layer | None = None
 
     # --- the state -------------------------------------------------------------------------------
@@ -87,10 +88,14 @@ class Snapshot:
         recorded = self.head.recorded
         return to_datetime(recorded if self.now_us is None else max(self.now_us, recorded))
 
-    def with_pending(self, gathered: Gathered) -> "Snapshot":
+    def pending_builder(self, recorded: int) -> PendingBuilder:
+        """Return a builder of pending events over this snapshot; ``recorded``: their time."""
+        return PendingBuilder(self.base, self._fold, recorded)
+
+    def with_pending(self, pending: PendingEvents) -> "Snapshot":
         """Return this snapshot with the drafts of a transaction over the log."""
         # All snapshots of one transaction share the masks that the log's layer has computed.
-        return replace(self, _gathered=gathered, _base=self.base)
+        return replace(self, _pending=pending, _base=self.base)
 
     def within(self, scope: Scope | Mapping[str, ScopeValue] | None) -> "Snapshot":
         """Return this snapshot narrowed to a scope; its scope stays in force.
@@ -116,17 +121,17 @@ class Snapshot:
         """Return this snapshot on another handle or fold of its log; drafts are folded again."""
         if log is self._log and fold is self._fold:
             return self
-        snapshot = replace(self, _log=log, _fold=fold, _gathered=None, _base=None)
-        gathered = self._gathered
-        if gathered is None:
+        snapshot = replace(self, _log=log, _fold=fold, _pending=None, _base=None)
+        pending = self._pending
+        if pending is None:
             return snapshot
-        gathering = Gathering(snapshot.base, gathered.recorded)
-        return snapshot.with_pending(gathering.through(gathered.drafts[: gathered.count]))
+        builder = snapshot.pending_builder(pending.recorded)
+        return snapshot.with_pending(builder.through(pending.drafts[: pending.count]))
 
     @property
     def log_only(self) -> "Snapshot":
         """This snapshot of the log alone, without the drafts of a transaction."""
-        return self if self._gathered is None else replace(self, _gathered=None)
+        return self if self._pending is None else replace(self, _pending=None)
 
     @property
     def pending(self) -> tuple[Draft, ...]:
@@ -134,8 +139,8 @@ class Snapshot:
 
         Their salts are removed, because salts differ each time that the block runs.
         """
-        gathered = self._gathered
-        drafts = () if gathered is None else gathered.drafts[: gathered.count]
+        pending = self._pending
+        drafts = () if pending is None else pending.drafts[: pending.count]
         return tuple(msgspec.structs.replace(draft, salt=None) for draft in drafts)
 
     @cached_property
@@ -145,8 +150,8 @@ class Snapshot:
 
     @cached_property
     def layers(self) -> Layers:
-        """The frames and words of the log, and over them the frames that a transaction gathered."""
-        return Layers(self._log, self.base, self._gathered)
+        """The frames and words of the log, and over them the frames that a transaction pending."""
+        return Layers(self._log, self.base, self._pending)
 
     # --- facts -----------------------------------------------------------------------------------
 
@@ -164,7 +169,7 @@ class Snapshot:
             self.now_us,
             self._instant(valid_at),
             self.embedder,
-            self._gathered,
+            self._pending,
             self._base,
         )
 
@@ -189,11 +194,10 @@ class Snapshot:
 
     @cached_property
     def _links(self) -> LinksAt:
-        gathered = self._gathered
-        if gathered is None or not gathered.has_links:
+        pending = self._pending
+        if pending is None or not pending.has_any(LINK_EVENTS):
             return LinksAt(self._fold.links(self.basis), self.basis, self.scope)
-        links = self._fold.links_over(self.basis, self._lifted(gathered))
-        return LinksAt(links, self.basis + gathered.count, self.scope)
+        return LinksAt(pending.folds.links(), self.basis + pending.count, self.scope)
 
     def is_current(self, frame: int) -> bool | None:
         """Return whether a frame, by its seq in `facts_at`, is current; None if out of scope."""
@@ -202,23 +206,22 @@ class Snapshot:
 
     @cached_property
     def _all_facts(self) -> FactsAt:
-        gathered = self._gathered
-        if gathered is None or not gathered.has_facts:
+        pending = self._pending
+        if pending is None or not pending.has_any(FACT_EVENTS):
             return FactsAt(self._fold.facts(self.basis), self.basis, self.scope)
-        facts = self._fold.facts_over(self.basis, self._lifted(gathered))
-        return FactsAt(facts, self.basis + gathered.count, self.scope)
+        return FactsAt(pending.folds.facts(), self.basis + pending.count, self.scope)
 
     @cached_property
     def fact_text(self) -> FactText:
         """The words of `facts_at`."""
-        gathered = self._gathered
-        if gathered is None or not gathered.has_facts:
+        pending = self._pending
+        if pending is None or not pending.has_any(FACT_EVENTS):
             return self._fold.fact_text(self.basis)
-        return self._fold.fact_text_over(self.basis, self._lifted(gathered))
+        return pending.folds.fact_text()
 
     @cached_property
     def vectors(self) -> Vectors:
-        """The vectors of the log; the vectors that a transaction gathered are in its drafts."""
+        """The vectors of the log; the vectors of a transaction are in its drafts."""
         return self._fold.vectors(self.basis)
 
     def stored_vectors(self, space: Space) -> StoredVectors:
@@ -228,9 +231,6 @@ class Snapshot:
     def stored_tokens(self, space: Space) -> StoredTokens:
         """Return the token vectors of a space; all snapshots share this cache."""
         return self._fold.stored_tokens(space)
-
-    def _lifted(self, gathered: Gathered) -> list[FoldedEvent]:
-        return [lifted_after(self.basis, event) for event in gathered.all_events()]
 
     def fact_of_row(self, row: int) -> Fact:
         """Return the fact of a row of `facts_at`, known or not.
@@ -291,8 +291,8 @@ class Snapshot:
         body = self.layers.event(number).body
         if not isinstance(body, PutFrame) or body.blob is None:
             return None
-        if self._gathered is not None and number < 0:
-            return self._gathered.drafts[-number - 1].attachments[0]
+        if self._pending is not None and number < 0:
+            return self._pending.drafts[-number - 1].attachments[0]
         return self._log.attachment(number, body.blob)
 
     def content_of(self, number: int) -> bytes:
@@ -355,15 +355,15 @@ class Snapshot:
         return joined_text(body for body in bodies if isinstance(body, PutFrame))
 
     def events(self, first: int, last: int | None) -> Iterator[Event]:
-        """Yield the events ``first`` to ``last`` within the scope, then the gathered drafts."""
+        """Yield the events ``first`` to ``last`` within the scope, then the pending drafts."""
         stop = self.basis if last is None else min(last, self.basis)
-        gathered = () if last is not None or self._gathered is None else self._gathered.events()
-        for event in chain(self._log.read(first, stop), gathered):
+        pending = () if last is not None or self._pending is None else self._pending.events()
+        for event in chain(self._log.read(first, stop), pending):
             if self._sees(event.scope):
                 yield event
 
     def user_projection(self, name: str) -> OwnProjection:
-        """Return a projection of rows by its name, as of the basis and the gathered drafts.
+        """Return a projection of rows by its name, as of the basis and the pending drafts.
 
         Raises:
             Unsupported: the snapshot has a scope, and a projection's rows are of all scopes.
@@ -376,9 +376,9 @@ class Snapshot:
         return self._rows(name)
 
     def _rows(self, name: str) -> OwnProjection:
-        if self._gathered is None or not self._gathered.count:
+        if self._pending is None or not self._pending.count:
             return self._fold.own(name, self.basis)
-        return self._fold.own_over(name, self.basis, list(self._gathered.events()))
+        return self._fold.own_over(name, self.basis, list(self._pending.events()))
 
     def accessed_frames(self) -> list[int]:
         """Return the frames within the scope that any recall showed or any call used."""

@@ -128,6 +128,16 @@ class Column(Generic[Item]):
             self._buffer = np.asarray(items, self._buffer.dtype)
             self._size = len(self._buffer)
 
+    def share(self, column: "Column[Any]", count: int) -> None:
+        """Become the first ``count`` items of another column, whose buffer is shared.
+
+        The buffer has no room here, so an append moves to a buffer of this column's. `set_once`
+        would reach the other column, and raises `ValueError`.
+        """
+        self._buffer = column._buffer[:count]
+        self._buffer.flags.writeable = False
+        self._size = count
+
     def reserve(self, count: int) -> None:
         """Make room for ``count`` more items, so that an `extend` by them copies no old items."""
         if self._size + count > len(self._buffer):

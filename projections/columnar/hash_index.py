@@ -120,6 +120,10 @@ class HashIndex:
             matches += (np.flatnonzero(np.isin(keys[covered:], ordered)) + covered).tolist()
         return matches
 
+    def share(self, index: "HashIndex", count: int) -> None:
+        """Take over the pieces, which are immutable, within the first ``count`` rows."""
+        self._pieces = tuple(piece for piece in index._pieces if piece.end <= count)
+
     @property
     def _covered(self) -> int:
         return self._pieces[-1].end if self._pieces else 0

@@ -80,6 +80,13 @@ class Names:
             f"{prefix}.utf8": utf8,
         }
 
+    def share(self, names: "Names", through: int) -> None:
+        """Become the names of another dictionary up to event ``through``."""
+        count = rows_up_to(names._seqs.view(), through)
+        self._texts = names._texts[:count]
+        self._codes = {text: code for code, text in enumerate(self._texts, start=1)}
+        self._seqs.share(names._seqs, count)
+
     def load(self, loaded: "LoadedNames") -> None:
         """Append names that `read` checked."""
         for text in loaded.texts:

@@ -126,6 +126,11 @@ class ScopeNames(Names):
             tenants.append(numbers.setdefault(tenant, len(numbers) + 1))
         return tenants
 
+    def share(self, names: Names, through: int) -> None:
+        super().share(names, through)
+        for text in self._texts:
+            self._add(tenant_in(read_scope(text)))
+
     def read(self, columns: Columns, after: int, through: int) -> LoadedNames:
         loaded = super().read(columns, after, through)
         for text in loaded.texts:

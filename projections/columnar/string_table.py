@@ -55,6 +55,16 @@ class StringTable:
         # Last, since readers rely on this column.
         self.sizes.extend(rows.sizes)
 
+    def share(self, table: "StringTable", end: int) -> None:
+        """Become the strings of another table, of the same unit, that first occur before ``end``."""
+        _, count = table.within(0, end)
+        self._utf8.share(table._utf8, table._end_of(count))
+        self._hashes.share(table._hashes, count)
+        self._ends.share(table._ends, count)
+        self.firsts.share(table.firsts, count)
+        self.sizes.share(table.sizes, count)
+        self._index.share(table._index, count)
+
     def rows_of(self, pieces: Sequence[bytes], firsts: Sequence[int] | I64) -> StringRows:
         """Return new strings in the form in which `extend` takes them."""
         unit = self._unit

@@ -156,6 +156,11 @@ class Strings:
         require(not rest.any(), "a string is not padded with zeros")
         return rows
 
+    def share(self, strings: "Strings", through: int) -> None:
+        """Become the strings of another dictionary up to event ``through``."""
+        self._table.share(strings._table, through + 1)
+        self._clear_cache()
+
     def load(self, rows: StringRows) -> None:
         """Append strings that `read` checked."""
         self._table.extend(rows)

@@ -100,6 +100,12 @@ class Table:
         require(same, f"the columns of {self._name} differ in length")
         return rows
 
+    def share(self, table: "Table", through: int) -> None:
+        """Become the rows of another table of the same columns up to event ``through``."""
+        count = rows_up_to(table.seq.view(), through)
+        for own, shared in zip(self._columns.values(), table._columns.values(), strict=True):
+            own.share(shared, count)
+
     def load(self, rows: LoadedRows) -> None:
         """Append rows that `read` returned."""
         for name, growing in self._columns.items():

@@ -6,7 +6,7 @@ out the columns themselves and the effects of an event, which each projection de
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, Self, TypeVar, cast
 
 from cerata.engine.events import Scope
 
@@ -58,8 +58,21 @@ class ScopedColumns(FoldedColumns, Protocol):
         ...
 
 
+class ForkableColumns(ScopedColumns, Protocol):
+    """The columns of a projection that an open transaction forks."""
+
+    def share(self, columns: Self, through: int) -> None:
+        """Become the columns at event ``through`` of a fold, and leave that fold as it is.
+
+        Only for new columns. Buffers are shared until an append; derived columns, in which the
+        fold overwrites items, are computed again.
+        """
+        ...
+
+
 ColumnsType = TypeVar("ColumnsType", bound=FoldedColumns)
 ScopedType = TypeVar("ScopedType", bound=ScopedColumns)
+ForkableType = TypeVar("ForkableType", bound=ForkableColumns)
 
 
 class BlockFold(ABC):
@@ -196,3 +209,21 @@ class ScopedFold(ColumnFold[ScopedType], ABC):
             if all(isinstance(value, str) for _, value in scope):
                 self._last_scope = (scope, code)
         return code
+
+
+class ForkableFold(ScopedFold[ForkableType], ABC):
+    """A fold of which an open transaction takes a fork, to fold its drafts over the log."""
+
+    def fork(self, seq: int) -> Self:
+        """Return an independent fold at ``seq``, up to this fold's, that shares the state so far.
+
+        Folding either of the two changes nothing in the other.
+        """
+        check_range(0, seq, self._seq)
+        # Subclasses create their columns, so they take no argument.
+        fork = cast("Callable[[], Self]", type(self))()
+        fork._columns.share(self._columns, seq)
+        fork._digests.share(self._digests, seq)
+        fork._seq = seq
+        fork._seal.restart()
+        return fork

@@ -15,7 +15,7 @@ enters a digest.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import ClassVar, Final, Protocol, TypeAlias
+from typing import ClassVar, Final, Protocol, Self, TypeAlias
 
 import msgspec
 import numpy as np
@@ -134,6 +134,14 @@ class Projection(Protocol):
         ...
 
 
+class Forkable(Projection, Protocol):
+    """A projection that an open transaction forks, to fold its drafts over the log's events."""
+
+    def fork(self, seq: int) -> Self:
+        """Return an independent projection at ``seq`` that shares the state so far."""
+        ...
+
+
 def salt_of(name: str, version: int, parameters: Parameters) -> bytes:
     """Return a 32-byte hash of a name, version and parameters."""
     identity = [name, version, sorted(parameters.items())]
@@ -214,6 +222,12 @@ class BlockDigests:
             start = block * BLOCK_SEQS
             if self.leaf(block, effects(start, start + BLOCK_SEQS)) != leaf:
                 raise StateDamaged(f"the effects of block {block} in memory differ from its digest")
+
+    def share(self, digests: "BlockDigests", seq: int) -> None:
+        """Become the digests of another fold's blocks up to ``seq``."""
+        count = min(digests.count, seq // BLOCK_SEQS)
+        self._leaves.share(digests._leaves, count * HASH_SIZE)
+        self._tree = Tree().extend(self._leaf_list(0, count))
 
     def leaves(self, after: int, through: int) -> U8:
         """Return the concatenated leaves of the blocks that end in (after, through]."""

@@ -4,7 +4,7 @@ Owns the effect columns in order of seq, their place in digests and chunks, and 
 and indexes for lookups. Leaves out the choice of effects (`fold`) and queries (`reader`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from enum import IntEnum
 from typing import Final, NamedTuple, cast
 
@@ -170,6 +170,25 @@ class FactColumns:
         closed = np.array([row for _, _, row in rows], np.int64)
         self.closed_at.close(closed, len(self.closings) - len(closed))
 
+    def share(self, columns: "FactColumns", through: int) -> None:
+        """Become the facts of other columns up to event ``through``, which stay as they are.
+
+        Cost: 4 bytes a row and the acts; an append then copies the column that it extends.
+        """
+        for table, shared_table in zip(self._tables, columns._tables, strict=True):
+            table.share(shared_table, through)
+        for names, shared_names in zip(self._names, columns._names, strict=True):
+            names.share(shared_names, through)
+        self.strings.share(columns.strings, through)
+        rows = len(self.births)
+        self.closed_at.open(rows)
+        self.closed_at.close(self.closing_row.view(), 0)
+        self._identity.share(columns._identity, min(rows, len(columns._identity)))
+        self.folded_names.share(columns.folded_names)
+        for (own, keys), (shared, _) in zip(self._indexes, columns._indexes, strict=True):
+            own.share(shared, len(keys))
+        self.roles = self.acts.roles()
+
     # --- lookups ---------------------------------------------------------------------------------
 
     def row_of(self, seq: int) -> int | None:
@@ -239,6 +258,19 @@ class FactColumns:
     def _parts(self) -> tuple[Table | Names | Strings, ...]:
         return (*self._tables, *self._names, self.strings)
 
+    @property
+    def _indexes(self) -> tuple[tuple[HashIndex, Sized], ...]:
+        """The indexes, each with a column of its keys."""
+        return (
+            (self.identities, self._identity),
+            (self.by_subject, self.births),
+            (self.by_object, self.births),
+            (self.by_repeat, self.repeats),
+            (self.by_evidence, self.evidence),
+            (self.by_assumption, self.assumptions),
+            (self.by_frame, self.evidence),
+        )
+
     def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the canonical columns of events ``after + 1`` … ``through``."""
         effects: dict[str, AnyColumn] = {}
@@ -299,13 +331,10 @@ class FactColumns:
     @property
     def size_bytes(self) -> int:
         """Memory used by columns, strings and indexes, without names."""
-        indexes = (
-            *(self.identities, self.by_subject, self.by_object, self.by_repeat),
-            *(self.by_evidence, self.by_assumption, self.by_frame),
-        )
-        derived = (self.closed_at, self._identity, self.strings, self.folded_names, *indexes)
-        tables = sum(table.size_bytes for table in self._tables)
-        return tables + sum(part.size_bytes for part in derived)
+        derived = (self.closed_at, self._identity, self.strings, self.folded_names)
+        size = sum(table.size_bytes for table in self._tables)
+        size += sum(index.size_bytes for index, _ in self._indexes)
+        return size + sum(part.size_bytes for part in derived)
 
 
 def _identity_keys(births: Sequence[AnyColumn]) -> U64:

@@ -37,6 +37,13 @@ class FoldedNames:
         codes = (row + 1 for row in rows)
         return [code for code in codes if folded_name(self._strings.text(code)) == folded]
 
+    def share(self, names: "FoldedNames") -> None:
+        """Take over the index of another's strings, which begin with these strings."""
+        with names._lock:
+            count = min(len(names._hashes), len(self._strings))
+            self._hashes.share(names._hashes, count)
+            self._index.share(names._index, count)
+
     def _add(self, first: int, last: int) -> None:
         hashes = hashes64(
             [

@@ -22,7 +22,7 @@ from cerata.engine.events import (
     UnsplitEntity,
 )
 
-from ..core.column_fold import ScopedFold
+from ..core.column_fold import ForkableFold
 from ..core.projection import FoldedEvent
 from .columns import FactColumns
 from .fold import FactFold
@@ -42,7 +42,7 @@ FACT_EVENTS: Final = frozenset(kind.wire_name for kind in _KINDS)
 """The wire names of the handled events."""
 
 
-class FactsProjection(ScopedFold[FactColumns]):
+class FactsProjection(ForkableFold[FactColumns]):
     """Folds assertions, retractions, and acts on predicates and entities into columns."""
 
     name: ClassVar[str] = "facts"

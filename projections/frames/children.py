@@ -4,7 +4,7 @@ Owns three columns that link the children of each frame into a list, in order of
 chunk rebuilds the columns; no digest contains them.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -56,21 +56,12 @@ class ChildLinks:
         self.next_sibling.set_once(last[~fresh], children[heads][~fresh])
         self._last_child.set_once(parents[tails], children[tails])
 
-    def below(self, row: int, limit: int, *, but: Collection[int]) -> Iterator[int]:
-        """Yield the descendants of a row, before row ``limit``, parents first.
-
-        Skips the rows ``but`` and their descendants.
-        """
-        first = self.first_child.view()
-        following = self.next_sibling.view()
-        pending = [row]
-        while pending:
-            child = int(first[pending.pop()])
-            while child < limit:
-                if child not in but:
-                    yield child
-                    pending.append(child)
-                child = int(following[child])
+    def children(self, row: int, row_count: int) -> Iterator[int]:
+        """Yield the children of a row among the first ``row_count`` rows, in order."""
+        child = self.first_child.item(row)
+        while child < row_count:
+            yield child
+            child = self.next_sibling.item(child)
 
     @property
     def size_bytes(self) -> int:

@@ -193,17 +193,10 @@ class FrameColumns:
     def is_closed(self, row: int) -> bool:
         return self.closed_at.is_closed(row)
 
-    def replacements(self, row: int, before: int) -> dict[int, None]:
-        """Return a row and its successive replacements, in order, as keys."""
-        chain: dict[int, None] = {}
-        closing_by = self.closing_by.view()
-        following: int | None = row
-        while following is not None and following not in chain:
-            chain[following] = None
-            closing = int(self.closed_at.view()[following])
-            open_ = closing == NO_ROW
-            following = None if open_ else self.row_of(int(closing_by[closing]), before)
-        return chain
+    def closed_by(self, row: int) -> int | None:
+        """Return the frame that replaced a closed row, 0 for none; None for an open row."""
+        closing = self.closed_at.item(row)
+        return None if closing == NO_ROW else self.closing_by.item(closing)
 
     # --- effects ---------------------------------------------------------------------------------
 

@@ -8,17 +8,14 @@ reading (`reader`).
 
 Rules of the fold, which never fails:
 
-- The first closing of a frame wins; later closings are skipped, and so is a supersede that would
-  form a cycle of replacements.
-- The replacement of a frame, and its replacements in turn, are never closed along with the frame,
-  even as descendants.
+- `closing_rule` has the rule of closings.
 - A reference to an id that is no earlier putFrame, a payload that was erased or has a later
   version, and a number beyond the range of its column (which counts as absent) are anomalies.
 - Event types that are not handled leave no trace, so that a process with more types has the same
   state.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
 import msgspec
@@ -30,6 +27,7 @@ from cerata.engine.events import DeleteFrame, PutEmbedding, PutFrame, SupersedeF
 from ..columnar.hash_index import hash_halves
 from ..core.column_fold import ScopedFold
 from ..core.projection import FoldedEvent
+from .closing_rule import StatedKind, frames_closed
 from .columns import (
     FLAG_BLOB,
     FLAG_CONTENT_HASH,
@@ -172,11 +170,11 @@ class FramesProjection(ScopedFold[FrameColumns]):
         columns = self._columns
         body = event.body
         seq = event.seq
-        # The new frame and its replacements, as rows.
-        successors: dict[int, None] = {}
+        by = 0
+        new_row: int | None = None
+        kind: StatedKind
         if isinstance(body, DeleteFrame):
             target = body.frame
-            by = 0
             kind = ClosingKind.DELETE
         elif isinstance(body, SupersedeFrame):
             target = body.old
@@ -185,26 +183,36 @@ class FramesProjection(ScopedFold[FrameColumns]):
             new_row = columns.row_of(by, before=seq)
             if new_row is None:
                 columns.note(seq, FrameAnomaly.UNKNOWN_REFERENCE)
-            else:
-                successors = columns.replacements(new_row, before=seq)
         else:
             columns.note(seq, _missing(event))
             return
         row = columns.row_of(target, before=seq)
         if row is None:
             columns.note(seq, FrameAnomaly.UNKNOWN_REFERENCE)
-        elif columns.is_closed(row):
-            columns.note(seq, FrameAnomaly.ALREADY_CLOSED)
-        elif row in successors:
-            columns.note(seq, FrameAnomaly.CYCLE)
+            return
+        closed = frames_closed(_FramesBefore(columns, seq), row, kind, new_row)
+        if isinstance(closed, FrameAnomaly):
+            columns.note(seq, closed)
         else:
-            columns.close(row, seq, kind, by)
-            deleted = kind is ClosingKind.DELETE
-            along = ClosingKind.WITH_DELETED if deleted else ClosingKind.WITH_SUPERSEDED
-            limit = columns.rows_before(seq)
-            for child in columns.links.below(row, limit, but=successors):
-                if not columns.is_closed(child):
-                    columns.close(child, seq, along, by)
+            for closed_row, closed_kind in closed:
+                columns.close(closed_row, seq, closed_kind, by)
+
+
+class _FramesBefore:
+    """The frames before an event, by row, for the rule of closings."""
+
+    def __init__(self, columns: FrameColumns, seq: int) -> None:
+        self._columns = columns
+        self._seq = seq
+        self._row_count = columns.rows_before(seq)
+        self.is_closed = columns.is_closed
+
+    def replacement_of(self, row: int) -> int | None:
+        by = self._columns.closed_by(row)
+        return None if by is None else self._columns.row_of(by, before=self._seq)
+
+    def children_of(self, row: int) -> Iterator[int]:
+        return self._columns.links.children(row, self._row_count)
 
 
 def _missing(event: FoldedEvent) -> FrameAnomaly:

@@ -10,7 +10,7 @@ A mask over the rows at n selects the frames that a read admits. Masks combine w
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -221,13 +221,7 @@ class Frames:
         limit = self.rows_at(n)
         if row is None or row >= limit:
             return []
-        return [int(self.ids[child]) for child in self._child_rows(row, limit)]
-
-    def _child_rows(self, row: int, limit: int) -> Iterator[int]:
-        child = self._columns.links.first_child.item(row)
-        while child < limit:
-            yield child
-            child = self._columns.links.next_sibling.item(child)
+        return [int(self.ids[child]) for child in self._columns.links.children(row, limit)]
 
     # --- lookups ---------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ row, without tokens if erased. Every assertFact has a row, also if it repeats a 
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,7 @@ from ..columnar.columns import (
 )
 from ..columnar.names import check_seqs
 from ..core.column_fold import BlockFold
-from ..core.projection import BLOCK_SEQS, FoldedEvent, Parameters, check_head
+from ..core.projection import BLOCK_SEQS, FoldedEvent, Parameters, check_head, check_range
 from ..core.seal import StateDamaged
 from . import analyzer as text
 from . import postings
@@ -201,6 +201,31 @@ class FulltextProjection(BlockFold):
         return (
             np.concatenate([tokens, self._tokens(middle, end_row)]) if middle < end_row else tokens
         )
+
+    def fork(self, seq: int) -> Self:
+        """Return an independent fold at ``seq``, up to this fold's, that shares the state so far.
+
+        Folding either of the two changes nothing in the other.
+        """
+        check_range(0, seq, self._seq)
+        self._settle()
+        _, rows = self._rows(0, seq)
+        _, block_rows = self._rows(0, seq - seq % BLOCK_SEQS)
+        fork = type(self)()
+        for column, shared in zip(fork._by_row(), self._by_row(), strict=True):
+            column.share(shared, rows)
+        fork._vocabulary.share(self._vocabulary, rows)
+        for piece in self._pieces:
+            if piece.end_row <= block_rows:
+                fork._blocks += (piece,)
+            elif piece.first_row < rows:
+                cut_piece = postings.cut(piece, piece.first_row, min(piece.end_row, rows))
+                fork._recent += (cut_piece,)
+        fork._stream_row = rows
+        fork._digests.share(self._digests, seq)
+        fork._seq = seq
+        fork._seal.restart()
+        return fork
 
     def check(self) -> None:
         super().check()

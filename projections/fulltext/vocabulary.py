@@ -271,6 +271,13 @@ class Vocabulary:
         self._form_terms.extend(columns.u32("forms.terms"))
         self._hide()
 
+    def share(self, vocabulary: "Vocabulary", rows: int) -> None:
+        """Become the words of another vocabulary that occur in its first ``rows`` rows."""
+        self._terms.share(vocabulary._terms, rows)
+        self._forms.share(vocabulary._forms, rows)
+        self._form_terms.share(vocabulary._form_terms, len(self._forms))
+        self._hide()
+
     def effect_columns(self) -> list[AppendOnly]:
         """Return the columns that the fold appends to, without dictionaries."""
         return [*self._terms.effect_columns(), *self._forms.effect_columns(), self._form_terms]

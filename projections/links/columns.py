@@ -127,6 +127,17 @@ class LinkColumns:
         closed = np.array([row for _, _, row in rows], np.int64)
         self.closed_at.close(closed, len(self.closings) - len(closed))
 
+    def share(self, columns: "LinkColumns", through: int) -> None:
+        """Become the links of other columns up to event ``through``, which stay as they are."""
+        for table, shared in zip(self._tables, columns._tables, strict=True):
+            table.share(shared, through)
+        self.scopes.share(columns.scopes, through)
+        rows = len(self.births)
+        self.closed_at.open(rows)
+        self.closed_at.close(self.closing_row.view(), 0)
+        self.by_fact.share(columns.by_fact, rows)
+        self.by_target.share(columns.by_target, rows)
+
     # --- reading ---------------------------------------------------------------------------------
 
     def row_of(self, seq: int) -> int | None:

@@ -18,7 +18,7 @@ from typing import ClassVar, Final
 
 from cerata.engine.events import Erased, EventBody, LinkFacts, UnlinkFacts
 
-from ..core.column_fold import ScopedFold
+from ..core.column_fold import ForkableFold
 from ..core.projection import FoldedEvent
 from .columns import LINK_KINDS, LinkAnomaly, LinkBirth, LinkColumns
 from .reader import Links
@@ -28,7 +28,7 @@ LINK_EVENTS: Final = frozenset(kind.wire_name for kind in _KINDS)
 """The wire names of the handled events."""
 
 
-class LinksProjection(ScopedFold[LinkColumns]):
+class LinksProjection(ForkableFold[LinkColumns]):
     """Folds links and their closings into columns."""
 
     name: ClassVar[str] = "links"

@@ -39,7 +39,7 @@ def test_merges_of_one_transaction_fold_nothing_anew(monkeypatch: pytest.MonkeyP
 
     with cerata.open(":memory:") as store:
         named(store, 50)
-        monkeypatch.delattr(Fold, "facts_over")
+        monkeypatch.delattr(Fold, "fork")
         with store.transaction():
             for number in range(50):
                 store.merge_entities(f"e{number}", "hub")
