@@ -245,8 +245,8 @@ def epochs(
     live = bytearray(base)
     digests = dict(enumerate(sector_digests(base)))
     digest = 0
-    for sector in digests.values():
-        digest ^= sector
+    for sector_hash in digests.values():
+        digest ^= sector_hash
     folder = _Folder(dict(names or {}))
     lost: dict[int, bytes] = {}
     recorder = _Recorder(live, digests, digest, 0, lost)

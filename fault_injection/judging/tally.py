@@ -5,7 +5,7 @@ of crash states (`campaign`).
 """
 
 from dataclasses import dataclass, field, fields
-from typing import Any, Self, cast
+from typing import Any, Self
 
 _SHOWN = 20
 """Problems that are printed."""
@@ -25,8 +25,8 @@ class Counts:
             theirs: Any = getattr(other, column.name)
             if isinstance(mine, Counts):
                 mine.add(theirs)
-            elif isinstance(mine, dict):
-                cast("dict[Any, Any]", mine).update(theirs)
+            elif hasattr(mine, "update"):
+                mine.update(theirs)
             elif column.name.endswith("_max"):
                 setattr(self, column.name, max(mine, theirs))
             elif not isinstance(mine, str):
