@@ -56,7 +56,7 @@ class StringTable:
         self.sizes.extend(rows.sizes)
 
     def share(self, table: "StringTable", end: int) -> None:
-        """Become the strings of another table, of the same unit, that first occur before ``end``."""
+        """Become the strings of another table, of this unit, that first occur before ``end``."""
         _, count = table.within(0, end)
         self._utf8.share(table._utf8, table._end_of(count))
         self._hashes.share(table._hashes, count)
