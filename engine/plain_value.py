@@ -4,14 +4,15 @@ Owns `PlainValue`, the base of the values that callers get, and the plain form o
 out the objects of facts, which have a form of their own (`memory.values.facts.plain_object`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 from .events import JsonValue
 
-_SCALARS = frozenset((str, int, float, bool))
+_PLAIN_TYPES = frozenset((str, int, float, bool, type(None)))
+_LISTS = (tuple, list)
 
 
 class PlainValue:
@@ -28,17 +29,21 @@ class PlainValue:
 
 def plain_fields(value: object, names: Iterable[str]) -> dict[str, JsonValue]:
     """Return attributes of ``value`` by their names, each as a plain value."""
-    return {name: plain(getattr(value, name)) for name in names}
+    return {
+        name: field if type(field := getattr(value, name)) in _PLAIN_TYPES else plain(field)
+        for name in names
+    }
 
 
-def plain(value: object) -> JsonValue:
+def plain(value: Any) -> JsonValue:
     """Return a value as JSON's: bytes in hexadecimal, a time as ISO, a tuple as a list."""
-    if value is None or type(value) in _SCALARS:  # most values; `isinstance` takes longer
-        return cast("JsonValue", value)
+    if type(value) in _PLAIN_TYPES:
+        plain_value: JsonValue = value
+        return plain_value
     if isinstance(value, PlainValue):
         return value.to_dict()
-    if isinstance(value, tuple):
-        return [plain(item) for item in cast("tuple[object, ...]", value)]
+    if isinstance(value, _LISTS):
+        return [plain(item) for item in cast("Sequence[object]", value)]
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Enum):
@@ -48,4 +53,5 @@ def plain(value: object) -> JsonValue:
     if isinstance(value, Mapping):
         mapping = cast("Mapping[str, object]", value)
         return {name: plain(item) for name, item in mapping.items()}
-    return cast("JsonValue", value)
+    other: JsonValue = value
+    return other
