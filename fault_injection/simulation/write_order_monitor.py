@@ -22,7 +22,7 @@ import threading
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
-from cerata.engine.storage import Buffer, Identity, Storage, StorageFile
+from cerata.engine.storage import Buffer, Identity, LockName, Storage, StorageFile
 
 from ..crash_states.operations import SECTOR
 from .disk import ProcessKilled
@@ -316,12 +316,6 @@ class MonitoredFile:
         # Stored, so that no later process can get its id while this file is open.
         self._process = process
         self._watched = monitor.watch(inner, fresh=fresh)
-        self.read_at = inner.read_at
-        self.search = inner.search
-        self.size = inner.size
-        self.identity = inner.identity
-        self.try_lock = inner.try_lock
-        self.unlock = inner.unlock
         self._closed = False
 
     @property
@@ -332,6 +326,24 @@ class MonitoredFile:
     def acknowledge(self, seq: int) -> None:
         """Assert that everything up to ``seq`` is synced, since it was acknowledged."""
         self._monitor.acknowledge(self.identity(), seq)
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        return self._inner.read_at(offset, size)
+
+    def search(self, offset: int, stop: int, low: int, high: int) -> list[int]:
+        return self._inner.search(offset, stop, low, high)
+
+    def size(self) -> int:
+        return self._inner.size()
+
+    def identity(self) -> Identity:
+        return self._inner.identity()
+
+    def try_lock(self, name: LockName, *, exclusive: bool) -> bool:
+        return self._inner.try_lock(name, exclusive=exclusive)
+
+    def unlock(self, name: LockName) -> None:
+        self._inner.unlock(name)
 
     def close(self) -> None:
         self._inner.close()
@@ -377,12 +389,24 @@ class MonitoredStorage:
     def __init__(self, inner: Storage, monitor: OrderingMonitor) -> None:
         self._inner = inner
         self._monitor = monitor
-        self.link = inner.link
-        self.rename = inner.rename
-        self.unlink = inner.unlink
-        self.sync_dir = inner.sync_dir
-        self.identity = inner.identity
-        self.siblings = inner.siblings
+
+    def link(self, source: str, target: str) -> bool:
+        return self._inner.link(source, target)
+
+    def rename(self, source: str, target: str) -> None:
+        self._inner.rename(source, target)
+
+    def unlink(self, path: str) -> None:
+        self._inner.unlink(path)
+
+    def sync_dir(self, path: str) -> None:
+        self._inner.sync_dir(path)
+
+    def identity(self, path: str) -> Identity | None:
+        return self._inner.identity(path)
+
+    def siblings(self, path: str) -> list[str]:
+        return self._inner.siblings(path)
 
     def open(self, path: str, *, mode: Literal["r", "rw"]) -> MonitoredFile:
         inner = self._inner.open(path, mode=mode)
