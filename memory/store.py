@@ -176,14 +176,14 @@ class Store(
     def transaction(
         self, *, expect: int | None = None, key: str | None = None
     ) -> AbstractContextManager[Transaction]:
-        """Gather the writes of this thread or task into one batch: all of them or none.
+        """Collect the writes of this thread or task into one batch: all of them or none.
 
         Receipts inside the block carry ids −1, −2, …, which later calls inside may name; after the
-        block ``tx.receipt`` has the final ids. Reads of frames (`search`, `recall`, `frame`,
-        `content`, `frames`, `timeline`, `len`) see the gathered events over the state at the first
-        such read. The store's `at` reads only the log; the `at` of a view from inside the block
-        (``store.view()``) sees the same as that view. A call that cannot be appended raises at
-        once and gathers nothing. The block holds no lock, and an exception in it writes nothing.
+        block ``tx.receipt`` has the final ids. Reads inside see the pending events of the block
+        over the state at the first such read. The store's `at` reads only the log; the `at` of a
+        view from inside the block (``store.view()``) sees the same as that view. A call that cannot
+        be appended raises at once and adds nothing. The block holds no lock, and an exception in it
+        writes nothing.
 
         With ``key`` a repeated block reads the state before its first run (`at`, `tag` and `head`
         too), writes nothing, and gets the first receipt, with ``added`` False. An empty block

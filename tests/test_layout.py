@@ -94,7 +94,7 @@ def test_wheel_is_built_from_every_room() -> None:
 def test_sdist_holds_every_room_and_no_link() -> None:
     """An sdist that includes cerata/ whole builds a wheel of three files."""
     included = project()["tool"]["hatch"]["build"]["targets"]["sdist"]["only-include"]
-    assert set(included) >= {*FRONT_FILES, *rooms(), *SHIPPED_BESIDES_CODE, "tests"}
+    assert set(included) >= {*FRONT_FILES, *rooms(), *SHIPPED_BESIDES_CODE, "tests", "tools"}
     assert "cerata" not in included
     for name in included:
         assert (ROOT / name).exists(), f"{name} is listed but not there"

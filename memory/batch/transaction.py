@@ -64,7 +64,8 @@ class Transaction(Handle):
             drafts: The events; a draft without a scope gets the store's scope.
 
         Raises:
-            InvalidInput, NotFound, Conflict: a draft cannot be stored; no draft was pending.
+            InvalidInput, NotFound, Conflict: a draft cannot be stored; none of the drafts was
+                added.
         """
         if not drafts:
             raise InvalidInput("A batch needs at least one event", remedy="Pass one draft or more.")

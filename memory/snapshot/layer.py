@@ -1,7 +1,7 @@
 """Layers: the frames of one fold, as a view reads them.
 
-A view has one layer, the log's; inside a transaction a second layer over it has the frames that the
-block has pending. Owns masks over the rows of a layer within a scope, and their cache. Leaves out
+A view has one layer, the log's; inside a transaction a second layer over it has the pending frames
+of the block. Owns masks over the rows of a layer within a scope, and their cache. Leaves out
 frames that a transaction closes (`layers`).
 """
 

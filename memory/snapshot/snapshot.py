@@ -150,7 +150,7 @@ class Snapshot:
 
     @cached_property
     def layers(self) -> Layers:
-        """The frames and words of the log, and over them the frames that a transaction pending."""
+        """The frames and words of the log, and over them the pending frames of a transaction."""
         return Layers(self._log, self.base, self._pending)
 
     # --- facts -----------------------------------------------------------------------------------

@@ -25,15 +25,15 @@ _ALONG = {
 class FrameStates(Protocol):
     """The frames before a closing, each by a number that the implementation chooses."""
 
-    def is_closed(self, frame: int) -> bool:
+    def is_closed(self, frame: int, /) -> bool:
         """Return whether a frame is closed."""
         ...
 
-    def replacement_of(self, frame: int) -> int | None:
+    def replacement_of(self, frame: int, /) -> int | None:
         """Return the frame that replaced a frame, or None if none did."""
         ...
 
-    def children_of(self, frame: int) -> Iterable[int]:
+    def children_of(self, frame: int, /) -> Iterable[int]:
         """Return the frames put directly below a frame, in order."""
         ...
 
