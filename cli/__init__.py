@@ -2,7 +2,7 @@
 
 Each verb is a thin caller of `cerata.memory` and `cerata.replay`; it prints for people, and
 returns the same as plain values for ``--json``. Leaves out every decision about data. No other room
-reads the user's files. Start at `main`, then `arguments`.
+reads the user's files. Start at `main`, then `verbs`.
 """
 
 from .main import main

@@ -1,7 +1,7 @@
 """The JSON form of a dataclass.
 
 Owns `PlainValue`, the base of the values that callers get, and the plain form of each type. Leaves
-out the objects of facts, which have a form of their own (`memory.values.facts.plain_object`).
+out the objects of facts, which have a form of their own (`cerata.memory.values.facts`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence

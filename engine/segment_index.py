@@ -1,7 +1,7 @@
 """The layout of a segment or spill: its body and the index of it.
 
 Owns the rows of the index and its limits, shared by the writer of segments (`segment_writer`) and
-their reader (`segment`).
+their reader (`segment_reader`).
 
 Body::
 

@@ -1,8 +1,8 @@
 """The storage interface: every byte that reaches or leaves a disk passes through here.
 
 Owns the two protocols (`Storage`, a folder's namespace, and `StorageFile`, an open file) and the
-implementation over the operating system. Leaves out any knowledge of the format. `memory` and the
-simulator in `cerata.fault_injection` implement the same protocols.
+implementation over the operating system. Leaves out any knowledge of the format. `memory_storage`
+and the simulator in `cerata.fault_injection` implement the same protocols.
 """
 
 import errno

@@ -268,7 +268,7 @@ class Store(
         """Name the end of a batch; `at` takes the name. Durable on return.
 
         A tag never moves. Inside a transaction the tag names a point of the log, without the
-        gathered drafts.
+        pending drafts.
 
         Args:
             name: The tag: a letter, then letters, digits, ".", "_", "-" and "/"; at most 100.
@@ -287,7 +287,7 @@ class Store(
                 remedy="Call tag() after the transaction.",
             )
         seq = state.basis
-        self._session.called(scope, "tag", name, at if isinstance(at, str | datetime) else seq)
+        self._session.record_call(scope, "tag", name, at if isinstance(at, str | datetime) else seq)
         return self._session.write([Draft(PutTag(tag=name, at=seq), scope)])
 
     def replay(self, basis: Basis = "HEAD") -> View:
@@ -306,8 +306,8 @@ class Store(
     def diff(self, a: Basis, b: Basis = "HEAD") -> "Diff":
         """Return the differences between the memory at ``a`` and at ``b``, frame by frame.
 
-        ``diff("HEAD", store.view())`` in a transaction returns the changes that the block has
-        gathered. Cost: one pass over the frames' columns, and a read of each frame that differs.
+        ``diff("HEAD", store.view())`` in a transaction returns the block's pending
+        changes. Cost: one pass over the frames' columns, and a read of each frame that differs.
 
         Args:
             a: The first point of the log, as `at` takes it; two views must have one scope.
@@ -350,8 +350,8 @@ class Store(
     def view(self) -> View:
         """Return the state that a read sees now: the newest, the same as ``at("HEAD")``.
 
-        Inside a transaction: the state at the block's first read, with the drafts that the block
-        has gathered over that state. Cost: folding the drafts gathered since the last view.
+        Inside a transaction: the state at the block's first read, with the block's pending
+        drafts over that state. Cost: folding the drafts that are new since the last view.
         """
         return View(self._snapshot())
 
@@ -362,7 +362,7 @@ class Store(
         question = msgspec.structs.replace(
             event, basis=0, context=b"", frames=(), facts=(), omitted=(), omitted_facts=()
         )
-        self._session.called(scope, "recall", question)
+        self._session.record_call(scope, "recall", question)
         receipt = self._session.write([Draft(event, scope)])
         return replace(context, recorded=receipt.seqs[0])
 

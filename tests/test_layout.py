@@ -6,6 +6,7 @@ test that shows it catching a planted fault.
 """
 
 import ast
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -343,6 +344,63 @@ def test_the_byte_layout_knows_no_reader_and_no_writer() -> None:
     }
     assert used <= LAYOUT_MAY_USE
     assert "errors" in used
+
+
+# --- docstrings name what exists ------------------------------------------------------------------
+
+
+def unknown_names(text: str, path: Path) -> list[str]:
+    """Return the names in parentheses in the docstring of a module that name nothing.
+
+    A bare name is that of a module or package beside ``path``, that of a module in the room's own
+    folder, or of a definition or import in ``text``. A dotted name is a path below the room, or
+    from ``cerata`` on.
+    """
+    tree = ast.parse(text)
+    groups = re.findall(r"\(([^()]*)\)", ast.get_docstring(tree) or "")
+    defined = {
+        node.asname or node.name if isinstance(node, ast.alias) else node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.alias | ast.ClassDef | ast.FunctionDef)
+    }
+    room = ROOT / path.relative_to(ROOT).parts[0]
+
+    def is_known(name: str) -> bool:
+        head, *rest = name.split(".")
+        place = ROOT.joinpath(*rest) if head == "cerata" else room.joinpath(head, *rest)
+        beside = path.parent / name
+        modules = [place.with_suffix(".py"), beside.with_suffix(".py")]
+        package = place if rest else beside
+        return name in defined or package.is_dir() or any(module.is_file() for module in modules)
+
+    names = [name for group in groups for name in re.findall(r"(?<!`)`([a-z0-9_.]+)`(?!`)", group)]
+    return [name for name in names if not is_known(name)]
+
+
+def test_docstrings_name_modules_that_exist() -> None:
+    """A reader follows "Leaves out ranking (`bm25`)" to a file."""
+    faults = {
+        path.relative_to(ROOT).as_posix(): unknown
+        for path in sources(*rooms())
+        if (unknown := unknown_names(path.read_text(encoding="utf-8"), path))
+    }
+    assert faults == {}
+
+
+@pytest.mark.parametrize(
+    ("docstring", "unknown"),
+    [
+        ("Leaves out bytes (`log`, `gone`).", ["gone"]),
+        ("Leaves out bytes (`format.gone`).", ["format.gone"]),
+        ("Leaves out folds (`projections`).", ["projections"]),
+        ("Leaves out\npages (`format.page`), `gone`, folds (`cerata.projections`), ``(a)``.", []),
+        ("Owns the call (`pack`, `Pack`), leaves out `items` (`items`).", ["items"]),
+    ],
+)
+def test_a_docstring_that_names_no_module_is_caught(docstring: str, unknown: list[str]) -> None:
+    """The rule above, seen failing and passing."""
+    text = f'"""{docstring}"""\ndef pack(items: bytes) -> None: ...\n'
+    assert unknown_names(text, ROOT / "engine" / "planted.py") == unknown
 
 
 # --- side effects have one door ------------------------------------------------------------------

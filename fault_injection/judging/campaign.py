@@ -1,7 +1,8 @@
 """Runs every crash state of a trace through recovery and the oracle, and counts the results.
 
-Owns stories, deduplication, the tally and the failures. Leaves out recording traces (`workloads`)
-and opening a log: an `Opener` does that, so a toy can replace the engine.
+Owns stories, deduplication, the tally and the failures. Leaves out recording traces
+(`stories.engine_workloads`) and opening a log: an `Opener` does that, so a toy can replace the
+engine.
 """
 
 import time

@@ -10,16 +10,19 @@ the log and the model. A finding names its rule:
 - O4 no silent corruption: damaged data is equal to the model or refused with its place;
 - O5 no false alarm: a legal crash opens without an error;
 - O6 digests: chain and root are those computed from the bytes read back;
-- O7 function: the bytes that recovery reads of an image decide the outcome (`readings`), a second
-  recovery equals the first, and a crash in recovery loses nothing (`campaign`);
-- O8 events that a reader saw stay: a read counts as an acknowledgement (`workloads`, `processes`);
-- O9 time travel: past states equal those of an independent fold (`past`);
-- O10 a restored projection equals a replayed projection (`store_stories`);
+- O7 function: the bytes that recovery reads of an image decide the outcome
+  (`crash_states.readings`), a second recovery equals the first, and a crash in recovery loses
+  nothing (`campaign`);
+- O8 events that a reader saw stay: a read counts as an acknowledgement
+  (`stories.engine_workloads`, `stories.processes`);
+- O9 time travel: past states equal those of an independent fold (`past_states`);
+- O10 a restored projection equals a replayed projection (`stories.store_stories`);
 - O14 bounds: opening takes few operations, a poisoned handle none (`campaign`,
   `sweeps.failed_syncs`);
 - O15 a recovered store accepts writes, and may crash again (`stories.second_crash`);
 - O16 determinism: the same seed gives the same traces;
-- O17 accounting: an error has an injected fault behind it (`rot`, `sweeps.failed_syncs`).
+- O17 accounting: an error has an injected fault behind it (`sweeps.bit_rot`,
+  `sweeps.failed_syncs`).
 
 O6 needs no hashing per state: if the bytes read equal the model's, the digests that the model
 computed from them are the recomputation.

@@ -1,7 +1,7 @@
 """The checks of the harness that may notice a bug, and their run against planted bugs.
 
 Owns the fresh recording of every story, the damage checks, and `detect`. Leaves out the catalogue
-of bugs (`mutants`) and the full run with its counts (`report`).
+of bugs (`mutants`) and the full run with its counts (`cerata.fault_injection.report`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

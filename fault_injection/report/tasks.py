@@ -1,7 +1,7 @@
 """The parts of the report as tasks for any core: stories of the log, of whole stores, meetings.
 
 Owns the work of one task and its result, as plain values that can be sent to another process.
-Leaves out the number of tasks (`budgets`) and the sum of their results (`report`).
+Leaves out the number of tasks (`budgets`) and the sum of their results (`__main__`).
 """
 
 import gc

@@ -1,6 +1,6 @@
 """The stores that short stories start from: each is near an edge that an empty store is far from.
 
-Owns the set-ups by name. Leaves out the stories themselves (`workloads`).
+Owns the set-ups by name. Leaves out the stories themselves (`engine_workloads`).
 """
 
 from collections.abc import Callable, Mapping

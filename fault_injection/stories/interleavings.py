@@ -1,8 +1,8 @@
 """The processes that meet on one store, and every schedule of each meeting with its crash states.
 
-Owns the meetings, and their exploration. ``OPERATIONS`` are all meetings of three
-operations: one of each of two writers, from the alphabet of `workloads`, and a reader's, on stores
-that are open already, so that they are few enough to run every schedule with two preemptions.
+Owns the meetings, and their exploration. ``OPERATIONS`` are all meetings of three operations: one
+of each of two writers, from the alphabet of `engine_workloads`, and a reader's, on stores that are
+open already, so that they are few enough to run every schedule with two preemptions.
 ``LIVES`` are whole lives of processes, from opening to closing; in some of them a process may die.
 """
 

@@ -1,9 +1,9 @@
 """Several simulated processes on one store: their programs, and the checks after any schedule.
 
 Owns the worlds that they meet in, the programs (each a few operations of the alphabet in
-`workloads`, or a reader's look), and the judgement of one finished run: every acknowledgement and
-every read is true, and the run's trace is a `Story` whose crash states can be tried. Leaves out
-which schedules are run (`interleavings`).
+`engine_workloads`, or a reader's look), and the judgement of one finished run: every
+acknowledgement and every read is true, and the run's trace is a `Story` whose crash states can be
+tried. Leaves out which schedules are run (`interleavings`).
 """
 
 from collections.abc import Callable, Sequence

@@ -5,7 +5,7 @@ of the file, other bytes of the same file) and the judgement: every acknowledged
 was appended, or the loss is reported: the file is refused, or the report names the damage. Two
 losses that nothing can report are counted, and stated in docs/reliability.md: the last batch of a
 killed writer, and its last two if an older image is in a range that holds the newer witness too.
-Leaves out faults of single sectors on top of a crash (`rot`).
+Leaves out faults of single sectors on top of a crash (`bit_rot`).
 """
 
 from collections import Counter

@@ -2,7 +2,8 @@
 
 Owns `Subject`: every operation goes through it, and it records which batches were acknowledged,
 which were refused, and which are of unknown fate; then the checks of the handle, of other processes
-and of the next opening. Leaves out the faults (`system_calls`, `exceptions`).
+and of the next opening. Leaves out the faults (`simulation.system_calls`,
+`exception_sweep`).
 
 The text of its first event identifies a batch, so the texts of a story must differ.
 """

@@ -105,8 +105,8 @@ class FactRules(Rule):
         n = state.n
 
         def into(name: str) -> str:
-            gathered = ended.merged.get((tenant, name))
-            return (facts.merged_into(tenant, name, n) or "") if gathered is None else gathered
+            target = ended.merged.get((tenant, name))
+            return (facts.merged_into(tenant, name, n) or "") if target is None else target
 
         already = into(body.entity)
         here = ended.merged.get((tenant, body.entity))

@@ -108,7 +108,7 @@ class WriteSession:
             transaction.look_up_again()
         if transaction.first is not None and key is not None:
             if transaction.drafts:
-                hashed = transaction.arguments or arguments_hash(asked(transaction.drafts))
+                hashed = transaction.arguments or arguments_hash(contents_of(transaction.drafts))
                 transaction.first.check(key, hashed)
             elif transaction.arguments is not None:
                 transaction.first.check(key, transaction.arguments)
@@ -133,14 +133,14 @@ class WriteSession:
         """True if this thread or task has a transaction open."""
         return self.open_transaction is not None
 
-    def called(
+    def record_call(
         self, scope: Scope, *arguments: object, drafts: Sequence[Draft] | None = None
     ) -> None:
         """Record a call of a keyed transaction by the caller's arguments."""
         transaction = self.open_transaction
         if transaction is not None and transaction.is_keyed:
             transaction.look_up(tenant_of(scope))
-            transaction.called(*arguments, *(() if drafts is None else (asked(drafts),)))
+            transaction.record_call(*arguments, *(() if drafts is None else (contents_of(drafts),)))
 
     def first_use(self, key: str, tenant: ScopeValue) -> Receipt | None:
         """Return the receipt of an idempotency key's first use in a tenant, or None.
@@ -259,15 +259,15 @@ class WriteSession:
         checks = Checks(self.log, self.fold, self.scope, self._shapes)
         checks.gather(drafts)
         if key is not None and arguments is None:
-            arguments = arguments_hash(asked(drafts))
-        known, validate = checks.check()
+            arguments = arguments_hash(contents_of(drafts))
+        end, validate = checks.check()
         appended = self.log.append(
             drafts,
             expect=expect,
             key=key,
             arguments=arguments,
             validate=validate,
-            known=known,
+            known=end,
             payloads=payloads,
             sees=self.sees,
         )
@@ -317,7 +317,7 @@ class _Block:
         return steps is not None and steps.gi_suspended
 
 
-def asked(drafts: Sequence[Draft]) -> list[tuple[str, Scope, EventBody]]:
+def contents_of(drafts: Sequence[Draft]) -> list[tuple[str, Scope, EventBody]]:
     """Return the contents of drafts, to be hashed as a call's arguments.
 
     Derived values are left out, so that a later version recognises the keys of this version.

@@ -40,11 +40,11 @@ class Spaces(Rule):
         self._within = within
         self._fold = fold
         self._log_shapes = log_shapes
-        self._kept: dict[SpaceName, Shape] = {}
+        self._earlier_shapes: dict[SpaceName, Shape] = {}
         """The shapes of earlier calls."""
 
     def take(self, drafts: Sequence[Draft], first: int) -> bool:
-        self._shapes = self._kept.copy()
+        self._shapes = self._earlier_shapes.copy()
         for draft in drafts[first - 1 :]:
             self._check(draft.body, realm(draft.scope, self._within))
         # A shape that the log has once, stays: without erasures no check is due.
@@ -52,14 +52,14 @@ class Spaces(Rule):
 
     def check(self, state: State) -> Validate:
         frames = state.frames()
-        for place, space in list(self._shapes):
-            seq = frames.first_embedding(space, partial(self._is_in, place))
+        for realm_name, space in list(self._shapes):
+            seq = frames.first_embedding(space, partial(self._is_in, realm_name))
             if seq is not None and seq <= state.n:
-                self._check(state.log.event(seq).body, place)
+                self._check(state.log.event(seq).body, realm_name)
         return self._check_delta
 
     def keep(self) -> None:
-        self._kept = self._shapes
+        self._earlier_shapes = self._shapes
 
     def appended(self) -> None:
         self._log_shapes.update(self._marked())
@@ -73,20 +73,20 @@ class Spaces(Rule):
             if event.scope is not None:
                 self._check(event.body, realm(event.scope, self._within))
 
-    def _is_in(self, place: str, scope: Scope) -> bool:
-        return realm(scope, self._within) == place
+    def _is_in(self, realm_name: str, scope: Scope) -> bool:
+        return realm(scope, self._within) == realm_name
 
-    def _check(self, body: EventBody | Erased, place: str | None) -> None:
-        if place is None:
+    def _check(self, body: EventBody | Erased, realm_name: str | None) -> None:
+        if realm_name is None:
             return
         for embedding in body.embeddings if isinstance(body, PutFrame | PutEmbedding) else ():
-            self._check_shape(embedding, place)
+            self._check_shape(embedding, realm_name)
 
-    def _check_shape(self, embedding: object, place: str) -> None:
+    def _check_shape(self, embedding: object, realm_name: str) -> None:
         if not isinstance(embedding, Embedding):
             return
         shape = embedding.dtype, embedding.dimension
-        of_space = self._shapes.setdefault((place, embedding.space), shape)
+        of_space = self._shapes.setdefault((realm_name, embedding.space), shape)
         if of_space != shape:
             raise InvalidInput(
                 f"The space {embedding.space!r} has vectors of {shape[1]:,} dimensions "

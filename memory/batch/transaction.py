@@ -1,7 +1,7 @@
 """Transactions: the drafts of a block, to be appended as one batch when the block ends.
 
 Owns the drafts, the log of calls that an idempotency key covers, and the view that reads in the
-block use. Leaves out the checks (`checks`) and the append (`session`).
+block use. Leaves out the checks (`validation`) and the append (`session`).
 """
 
 from collections.abc import Callable, Sequence
@@ -141,7 +141,7 @@ class Transaction(Handle):
         """True if the block has an idempotency key, so that its calls are recorded."""
         return self._find is not None
 
-    def called(self, *arguments: object) -> None:
+    def record_call(self, *arguments: object) -> None:
         """Record the arguments of a call, before any look-up for the call."""
         self._calls.append(arguments_hash(arguments))
 

@@ -1,6 +1,6 @@
 """Validation: the rules that each batch must pass, in one list.
 
-A transaction checks each call when it is gathered. Every append checks its whole batch, since other
+A transaction checks each call when it is made. Every append checks its whole batch, since other
 writers may have appended events by then. Owns both runs. Leaves out the rules (`references`,
 `link_rules`, `fact_rules`, `tag_rules`, `space_rules`).
 """
@@ -69,7 +69,7 @@ class Checks:
         self._due = [rule for rule in self._rules if rule.take(drafts, first)]
 
     def check(self) -> tuple[int, Validate | None]:
-        """Check the gathered batch; return the log's end, and the check of later events.
+        """Check the batch; return the log's end, and the check of later events.
 
         The end is 0 if there is nothing to check.
         """
@@ -93,11 +93,11 @@ class Checks:
                 yield check
 
     def keep(self) -> None:
-        """Add drafts that were gathered to the state for later checks."""
+        """Add the drafts that passed to the state for later checks."""
         for rule in self._rules:
             rule.keep()
 
     def appended(self) -> None:
-        """Note that the gathered batch is in the log."""
+        """Note that the batch is in the log."""
         for rule in self._rules:
             rule.appended()

@@ -11,7 +11,7 @@ from cerata.engine.codec import tenant_of
 from cerata.engine.events import Draft
 from cerata.engine.limits import BATCH_EVENTS_MAX
 
-from ..batch.session import WriteSession, asked
+from ..batch.session import WriteSession, contents_of
 from ..batch.transaction import Transaction
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import arguments_hash
@@ -27,7 +27,7 @@ def put_embedded(session: WriteSession, drafts: Sequence[Draft], key: str | None
 
     The hash stored with a key leaves out the vectors, which are no argument of the caller.
     """
-    arguments = None if key is None else arguments_hash(asked(drafts))
+    arguments = None if key is None else arguments_hash(contents_of(drafts))
     drafts = with_vectors(session, drafts, text_vectors(session), key)
     return session.write(drafts, key=key, arguments=arguments)
 

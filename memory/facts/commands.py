@@ -113,7 +113,7 @@ class FactCommands(Writer):
             )
             for fact in listed("facts", facts)
         ]
-        self._session.called(stamped, "assert_facts", drafts=drafts)
+        self._session.record_call(stamped, "assert_facts", drafts=drafts)
         return self._session.write([quoted(self._snapshot, draft) for draft in drafts], key=key)
 
     def retract_fact(self, fact: FactId) -> Receipt:
@@ -140,7 +140,7 @@ class FactCommands(Writer):
         """
         scope = full_scope(None, self._session.scope)
         numbers = [fact_id(fact) for fact in listed("facts", facts)]
-        self._session.called(scope, "retract_facts", numbers)
+        self._session.record_call(scope, "retract_facts", numbers)
         return self._session.write([Draft(RetractFact(fact=number), scope) for number in numbers])
 
     def correct_fact(
@@ -193,7 +193,7 @@ class FactCommands(Writer):
             [*old.evidence, *listed("evidence", evidence)],
             old.assumptions,
         )
-        self._session.called(scope, "correct_fact", number, corrected)
+        self._session.record_call(scope, "correct_fact", number, corrected)
         place = self._session.next_place()
         draft = assertion_draft(corrected, scope, self._session.log.environment.now_us())
         draft = quoted(self._snapshot, draft)
@@ -332,7 +332,7 @@ class FactCommands(Writer):
 
     def _one(self, name: str, body: EventBody, scope: Mapping[str, ScopeValue] | None) -> Receipt:
         drafts = [Draft(body, full_scope(scope, self._session.scope))]
-        self._session.called(drafts[0].scope, name, drafts=drafts)
+        self._session.record_call(drafts[0].scope, name, drafts=drafts)
         return self._session.write(drafts)
 
 

@@ -64,11 +64,11 @@ def export_facts(snapshot: Snapshot, *, history: bool = False) -> Iterator[str]:
     evidence.
 
     Raises:
-        InvalidInput: the view has events that an open transaction gathered.
+        InvalidInput: the view has pending events of an open transaction.
     """
     if snapshot.pending:
         raise InvalidInput(
-            "The view has events that an open transaction gathered",
+            "The view has pending events of an open transaction",
             remedy="Call export_facts() after the block.",
         )
     return _lines(snapshot, history=history)

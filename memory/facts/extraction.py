@@ -250,7 +250,7 @@ def _read(session: WriteSession, frame: Frame, extractor: Extractor) -> Extracte
     candidates = _candidates(extractor, frame)
     with session.transaction(key=key) as transaction:
         transaction.look_up(tenant_of(scope))
-        transaction.called(call_hash)
+        transaction.record_call(call_hash)
         # Another process may have read the frame since the look-up.
         if transaction.first is None:
             session.write(list(_drafts(extractor, frame, candidates, scope, session)))

@@ -244,14 +244,14 @@ class _Import:
         before = dict(self._ids)
         with self._session.transaction(key=_key(chain)) as transaction:
             transaction.look_up(tenant_of(first))
-            transaction.called(chain)
+            transaction.record_call(chain)
             if transaction.first is None:
                 batch = ImportBatch(dialect=DIALECT, count=len(lines), after=after)
                 self._session.write([Draft(batch, first)])
                 for numbered in lines:
                     with _naming(numbered.number):
-                        gathered = self._session.write([self._draft(numbered.line, snapshot)])
-                        self._name(numbered.line, gathered.seqs[0])
+                        pending = self._session.write([self._draft(numbered.line, snapshot)])
+                        self._name(numbered.line, pending.seqs[0])
         receipt = transaction.receipt
         assert receipt is not None
         # Ids within the batch have no meaning outside it.

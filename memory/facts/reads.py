@@ -189,7 +189,7 @@ class FactReads(Reader):
             history: Also yield retracted facts, each with its retraction.
 
         Raises:
-            InvalidInput: the view has events that an open transaction gathered.
+            InvalidInput: the view has pending events of an open transaction.
         """
         with loading("the part that exports facts"):
             from .export import export_facts
@@ -265,20 +265,20 @@ def _entity_info(row: EntityRow, snapshot: Snapshot) -> EntityInfo:
 def check_entities(snapshot: Snapshot, names: Iterable[str]) -> None:
     """Raise `NotFound` unless each name is of an entity in a view.
 
-    Cost: a look-up for each name; for a name that the log does not have, a pass over the gathered
-    events. Facts are folded again only if the open transaction ended a merge or split, since that
-    may have been the only event that named an entity.
+    Cost: a look-up for each name; for a name that the log lacks, a pass over the pending events.
+    The fork of the facts is read only if the transaction ended a merge or split, since the
+    ended event may be the only one that names an entity.
     """
     drafts = snapshot.layers.drafts
     ends = any(isinstance(draft.body, UnmergeEntities | UnsplitEntity) for draft in drafts)
     entities = Entities(snapshot.facts_at if ends else snapshot.log_only.facts_at)
     for name in names:
         checked_name("An entity's name", name)
-        if not entities.has(name) and (ends or not _is_gathered(snapshot, name)):
+        if not entities.has(name) and (ends or not _is_pending(snapshot, name)):
             raise no_entity(Entities(snapshot.facts_at), name)
 
 
-def _is_gathered(snapshot: Snapshot, name: str) -> bool:
+def _is_pending(snapshot: Snapshot, name: str) -> bool:
     """Return whether the open transaction names an entity within the scope of a view."""
     scope = snapshot.scope
     return any(

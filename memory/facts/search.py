@@ -105,7 +105,7 @@ def source_of_fact(fact: Fact) -> str:
     return f"#{fact.id} · fact{''.join(f' · #{frame}' for frame in frames)}"
 
 
-def told_fact(fact: Fact) -> str:
+def fact_text(fact: Fact) -> str:
     """Return the text of a fact in a context: the statement, its period, and any doubt."""
     start, end = fact.valid.start, fact.valid.end
     since = "" if start is None else f", since {start.date().isoformat()}"

@@ -106,7 +106,7 @@ class FrameCommands(Writer):
         matrices = None if token_embedding is None else [token_embedding]
         [tokens] = stored_matrices(matrices, 1, tokens_space)
         drafts = [frame_draft(content, fields, stamped, embedding=vector, tokens=tokens)]
-        self._session.called(stamped, "put_frame", drafts=drafts)
+        self._session.record_call(stamped, "put_frame", drafts=drafts)
         return put_embedded(self._session, drafts, key)
 
     def put_frames(
@@ -163,7 +163,7 @@ class FrameCommands(Writer):
             frame_draft(text, body, stamped, embedding=row, tokens=matrix)
             for text, body, row, matrix in zip(texts, each, rows, matrices, strict=True)
         ]
-        self._session.called(stamped, "put_frames", drafts=drafts)
+        self._session.record_call(stamped, "put_frames", drafts=drafts)
         return put_embedded(self._session, drafts, key)
 
     def supersede(self, old: FrameId, new: str | FrameId) -> Receipt:
@@ -184,10 +184,10 @@ class FrameCommands(Writer):
         if not isinstance(new, str):
             scope = full_scope(None, self._session.scope)
             new_id = frame_id(new)
-            self._session.called(scope, "supersede", old_id, new_id)
+            self._session.record_call(scope, "supersede", old_id, new_id)
             return self._session.write([Draft(SupersedeFrame(old=old_id, new=new_id), scope)])
         fields, scope = inherited_fields(self._snapshot().frame_at(old_id))
-        self._session.called(scope, "supersede", old_id, new)
+        self._session.record_call(scope, "supersede", old_id, new)
         frame = frame_draft(new, fields, scope)
         place = self._session.next_place()
         return put_embedded(
@@ -208,7 +208,7 @@ class FrameCommands(Writer):
         """
         scope = full_scope(None, self._session.scope)
         number = frame_id(frame)
-        self._session.called(scope, "delete", number)
+        self._session.record_call(scope, "delete", number)
         return self._session.write([Draft(DeleteFrame(frame=number), scope)])
 
     def record_access(self, *frames: FrameId) -> Receipt:
@@ -229,7 +229,7 @@ class FrameCommands(Writer):
             )
         numbers = tuple(dict.fromkeys(map(frame_id, frames)))
         scope = full_scope(None, self._session.scope)
-        self._session.called(scope, "record_access", numbers)
+        self._session.record_call(scope, "record_access", numbers)
         return self._session.write([Draft(AccessFrames(frames=numbers), scope)])
 
     def append(
@@ -256,5 +256,5 @@ class FrameCommands(Writer):
             self._session.scope,
         )
         if drafts:
-            self._session.called(drafts[0].scope, "append", drafts=drafts)
+            self._session.record_call(drafts[0].scope, "append", drafts=drafts)
         return self._session.write(drafts, expect=expect, key=key)

@@ -83,7 +83,7 @@ class Diff(PlainValue):
       ids of frames.
     - Iteration reads the frames, in the order of the log; `str` gives the changes as text.
     - ``facts`` has the changes of facts.
-    - Gathered events have the seqs that they get if no other writer appends first.
+    - Pending events have the seqs that they get if no other writer appends first.
     """
 
     a: int
@@ -216,15 +216,15 @@ def diff(a: Snapshot, b: Snapshot) -> Diff:
 
 
 def _end(snapshot: Snapshot) -> int:
-    """Return the last event of a state; gathered events count as appended at its basis."""
+    """Return the last event of a state; pending events count as appended at its basis."""
     return snapshot.basis + len(snapshot.pending)
 
 
 def _check_goes_on(older: Snapshot, newer: Snapshot) -> None:
     """Raise `InvalidInput` unless ``older`` is a beginning of ``newer``."""
-    gathered = older.pending
-    is_beginning = newer.basis == older.basis and newer.pending[: len(gathered)] == gathered
-    if not is_beginning if gathered else newer.basis < older.basis:
+    pending = older.pending
+    is_beginning = newer.basis == older.basis and newer.pending[: len(pending)] == pending
+    if not is_beginning if pending else newer.basis < older.basis:
         raise InvalidInput(
             "Neither state continues the other: one state has the events of a transaction, the "
             "other has events that were appended beside them",

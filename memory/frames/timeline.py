@@ -1,7 +1,7 @@
 """Pages of the timeline over the layers of a view.
 
 Owns the order of entries of both layers. Each layer is in order of (time, row); at equal times the
-log's rows come before gathered rows, which will follow them in the log.
+log's rows come before pending rows, which will follow them in the log.
 """
 
 from collections.abc import Sequence
@@ -92,5 +92,5 @@ def _place(paging: Paging, layer: Layer) -> Position | None:
     time, frame = paging.after
     if frame * layer.sign > 0:
         return Position(time, frame * layer.sign)
-    # The position is in the other layer, and all log rows of a time precede its gathered rows.
+    # The position is in the other layer, and all log rows of a time precede its pending rows.
     return Position(time, _ABOVE_ALL if layer.sign > 0 else 0)

@@ -86,7 +86,7 @@ class IngestCommands(Writer):
         )
         stamped = full_scope(scope, self._session.scope)
         source = str(text) if isinstance(text, Path) else text
-        self._session.called(stamped, "remember", source, fields, stamped)
+        self._session.record_call(stamped, "remember", source, fields, stamped)
         return remember(self._session, text, fields, stamped)
 
     def remember_files(

@@ -2,7 +2,7 @@
 
 Owns the summary: the files added, replaced, unchanged and skipped, and the reason of each skip. An
 unreadable file does not stop the rest. Leaves out the choice of files (`discovery`) and the storage
-of a file (`ingest`).
+of a file (`document`).
 """
 
 from collections.abc import Callable, Iterator, Mapping

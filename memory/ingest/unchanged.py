@@ -2,7 +2,7 @@
 
 Owns the URI of a file, and the hash of the source file that an extracted frame stores. So
 remembering an unchanged folder again costs little more than reading its files. Leaves out reading
-files, and storing new files (`ingest`).
+files, and storing new files (`document`).
 """
 
 import codecs

@@ -1,7 +1,7 @@
 """Writing links: the calls that link facts, and that remove links.
 
-Owns the events of each call. Leaves out the checks (`link_rules`) and the consequences of links
-(`cerata.projections.links.labelling`).
+Owns the events of each call. Leaves out the checks (`batch.link_rules`) and the consequences of
+links (`cerata.projections.links.labelling`).
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from ..values.arguments import full_scope
 from ..values.facts import FactId, fact_id
 from ..values.frames import Frame, Receipt
 from ..values.links import Link, LinkId, LinkKindName, Target, kind_of
-from .reads import Thing, link_id, link_named, links_from, thing_named
+from .reads import Endpoint, endpoint_of, link_id, link_named, links_from
 
 
 class LinkCommands(Writer):
@@ -50,10 +50,10 @@ class LinkCommands(Writer):
         """
         stamped = full_scope(scope, self._session.scope)
         name = kind_of(kind).name.lower()
-        self._session.called(stamped, "link", fact_id(fact), name, _id(target))
+        self._session.record_call(stamped, "link", fact_id(fact), name, _id(target))
         snapshot = self._snapshot().log_only
-        source = self._thing(snapshot, fact)
-        end = self._thing(snapshot, target)
+        source = self._endpoint(snapshot, fact)
+        end = self._endpoint(snapshot, target)
         equal = self._equal_link(snapshot, source, name, end, stamped)
         if equal is not None:
             return self._not_added(equal.id, snapshot)
@@ -66,15 +66,15 @@ class LinkCommands(Writer):
         cause = None if because is None else fact_id(because)
         return self._session.write([Draft(body, stamped, causation=cause)])
 
-    def _thing(self, snapshot: Snapshot, named: Target) -> Thing:
+    def _endpoint(self, snapshot: Snapshot, named: Target) -> Endpoint:
         number, transaction = _id(named), self._session.open_transaction
         if number < 0 and transaction is not None and -number <= len(transaction.drafts):
             # The append resolves a draft, for example a repetition of a known fact.
-            return Thing(number, isinstance(transaction.drafts[-number - 1].body, PutFrame))
-        return thing_named(snapshot, named)
+            return Endpoint(number, isinstance(transaction.drafts[-number - 1].body, PutFrame))
+        return endpoint_of(snapshot, named)
 
     def _equal_link(
-        self, snapshot: Snapshot, source: Thing, kind: str, end: Thing, scope: Scope
+        self, snapshot: Snapshot, source: Endpoint, kind: str, end: Endpoint, scope: Scope
     ) -> Link | None:
         """Return a link of the log with the same content, if it holds.
 
@@ -82,8 +82,8 @@ class LinkCommands(Writer):
         """
         transaction = self._session.open_transaction
         drafts = [] if transaction is None else transaction.drafts
-        gathered = any(isinstance(draft.body, LinkFacts | UnlinkFacts) for draft in drafts)
-        if source.is_frame or min(source.id, end.id) < 0 or gathered:
+        has_link_drafts = any(isinstance(draft.body, LinkFacts | UnlinkFacts) for draft in drafts)
+        if source.is_frame or min(source.id, end.id) < 0 or has_link_drafts:
             return None
         for link in links_from(snapshot, source.id):
             is_same = (link.kind, link.target, link.is_frame) == (kind, *end)
@@ -104,7 +104,7 @@ class LinkCommands(Writer):
         """
         stamped = full_scope(None, self._session.scope)
         number = link_id(link)
-        self._session.called(stamped, "unlink", number)
+        self._session.record_call(stamped, "unlink", number)
         if number >= 0 or not self._session.in_transaction:
             snapshot = self._snapshot().log_only
             row = link_named(snapshot, number)

@@ -44,10 +44,10 @@ class LinkReads(Reader):
         """
         snapshot = self._snapshot()
         link_kind = None if kind is None else kind_of(kind)
-        end = None if thing is None else thing_named(snapshot, thing)
+        end = None if thing is None else endpoint_of(snapshot, thing)
         links: list[Link] = []
         for row in snapshot.labelling.links.all_links(closed=include_unlinked):
-            link = None if link_kind not in (None, row.kind) else shown_link(snapshot, row)
+            link = None if link_kind not in (None, row.kind) else to_link(snapshot, row)
             if link is not None and (
                 end is None
                 or (end.is_frame == link.is_frame and end.id == link.target)
@@ -57,31 +57,31 @@ class LinkReads(Reader):
         return links
 
 
-class Thing(NamedTuple):
+class Endpoint(NamedTuple):
     """A fact or a frame, by its id in a view."""
 
     id: int
     is_frame: bool
 
 
-def thing_named(snapshot: Snapshot, target: Target) -> Thing:
+def endpoint_of(snapshot: Snapshot, target: Target) -> Endpoint:
     """Return the fact or frame that a value names. Raises `NotFound`, `InvalidInput`."""
     if isinstance(target, Frame):
-        return Thing(snapshot.id_of(target), is_frame=True)
+        return Endpoint(snapshot.id_of(target), is_frame=True)
     number = fact_id(target)
     row = snapshot.facts_at.row_of(snapshot.seq_of(number))
     if row is not None:
-        return Thing(shown_seq(snapshot.facts_at.seq_of(row), snapshot.basis), is_frame=False)
+        return Endpoint(shown_seq(snapshot.facts_at.seq_of(row), snapshot.basis), is_frame=False)
     if isinstance(target, Fact) or not snapshot.layers.has(number):
         raise NotFound(
             f"There is no fact or frame {number:,}",
             where=f"basis {snapshot.basis:,}",
             remedy="Find ids with facts, frames or log.",
         )
-    return Thing(number, is_frame=True)
+    return Endpoint(number, is_frame=True)
 
 
-def shown_link(snapshot: Snapshot, link: LinkRow) -> Link | None:
+def to_link(snapshot: Snapshot, link: LinkRow) -> Link | None:
     """Return a link as a view sees it, or None if the scope hides the link."""
     joined = snapshot.labelling.joined(link)
     if joined is None:
@@ -106,7 +106,7 @@ def links_from(snapshot: Snapshot, fact: int) -> list[Link]:
     """Return the links from a fact, by its id, that hold; oldest first."""
     row = snapshot.facts_at.row_of(snapshot.seq_of(fact))
     joined = [] if row is None else snapshot.labelling.of([row])
-    links = [shown_link(snapshot, pair.link) for pair in joined]
+    links = [to_link(snapshot, pair.link) for pair in joined]
     return [link for link in links if link is not None]
 
 

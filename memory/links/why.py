@@ -19,7 +19,7 @@ from ..snapshot.reader import Reader
 from ..snapshot.snapshot import Snapshot
 from ..values.facts import Fact, FactEvidence, FactId, fact_id
 from ..values.links import Link
-from .reads import shown_link
+from .reads import to_link
 
 DEPTH_MAX: Final = 64
 """Most levels of a tree."""
@@ -185,7 +185,7 @@ class _Tree:
         )
 
     def _reason(self, way: _Way) -> Reason:
-        link = shown_link(self._snapshot, way.joined.link)
+        link = to_link(self._snapshot, way.joined.link)
         assert link is not None
         name = link.kind.replace("_", " ")
         phrase = name if way.joined.fact == way.row else _PASSIVE[name]

@@ -248,10 +248,9 @@ def _our_settings() -> Any:
 @cache
 def _rc() -> tuple[Any, dict[str, Any]]:
     matplotlib = _matplotlib()
-    groups = ("font", "text", "path", "svg", "hatch", "patch", "lines", "figure", "axes", "savefig")
     defaults = matplotlib.rcParamsDefault
     return matplotlib.rc_context, {
-        name: defaults[name] for name in defaults if name.startswith(groups)
+        name: defaults[name] for name in defaults if name.startswith(_DRAWING)
     }
 
 

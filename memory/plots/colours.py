@@ -8,7 +8,6 @@ SOFT: Final = "#616e7c"
 FAINT: Final = "#cbd2d9"
 GROUND: Final = "#f5f7fa"
 PAPER: Final = "#ffffff"
-WARNING: Final = "#b91c1c"
 
 _PALETTE: Final = (
     *("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9"),

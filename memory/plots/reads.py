@@ -1,6 +1,6 @@
 """Drawing facts on both clocks, and the graph around an entity.
 
-Owns the two calls of a view and of a store. Leaves out the drawing (`pictures`).
+Owns the two calls of a view and of a store. Leaves out the drawing (`bitemporal`, `graph`).
 """
 
 from collections.abc import Iterable

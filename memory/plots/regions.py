@@ -2,7 +2,7 @@
 
 Owns the rectangles of a fact. A value of a functional predicate ends at the start of the next
 value, but only from when the next value was known: so a fact has several rectangles, one above the
-other. Leaves out drawing (`facts`).
+other. Leaves out drawing (`bitemporal`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -92,7 +92,7 @@ def _pieces(snapshot: Snapshot, fact: Fact, changes: Iterable[tuple[int, int]]) 
         if valid is not None and (not steps or steps[-1][1] != valid):
             steps.append((time, valid))
     if fact.id < 0:
-        # A gathered fact: no event of the log has it.
+        # A pending fact: no event of the log has it.
         steps = [(known_time.start, fact.valid.interval)]
     if not steps:
         # A fact retracted in the batch that asserted it was known at no time.

@@ -1,7 +1,7 @@
 """The calendar along a picture: the interval of time that it shows, and its lines.
 
-Owns the choice of interval and lines, and times as texts. Leaves out drawing (`facts`). Times are
-microseconds since 1970 UTC.
+Owns the choice of interval and lines, and times as texts. Leaves out drawing (`bitemporal`). Times
+are microseconds since 1970 UTC.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

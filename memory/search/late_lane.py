@@ -20,7 +20,7 @@ from cerata.replay.token_vector_store import StoredTokens
 from ..snapshot.snapshot import Snapshot
 from ..values.token_vectors import token_matrix
 from ..values.vectors import Vectors
-from .space_lane import SpaceLane, gathered, key_for, key_of_frame
+from .space_lane import SpaceLane, key_for, key_of_frame, pending_vectors
 
 RERANKED: Final = "late (rerank)"
 """The name among a result's lanes if token vectors ordered the best hits."""
@@ -82,8 +82,8 @@ def tokens_of(snapshot: Snapshot, frame: int, space: str | None) -> Tokens | Non
 
 def tokens_at(snapshot: Snapshot, key: Key, frames: Sequence[int]) -> dict[int, Tokens]:
     """Return the token vectors in a space of the frames that have any. Raises `Corrupt`."""
-    over = gathered(snapshot, key)
-    drafts = {frame: _tokens_in(over[frame], key) for frame in frames if frame in over}
+    pending = pending_vectors(snapshot, key)
+    drafts = {frame: _tokens_in(pending[frame], key) for frame in frames if frame in pending}
     space = snapshot.vectors.find(key, snapshot.basis)
     if space is None:
         return drafts

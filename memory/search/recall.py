@@ -22,7 +22,7 @@ from cerata.retrieval.context.entries import Entry
 from cerata.retrieval.context.packing import Candidate, ContextOptions, pack
 from cerata.retrieval.context.policies import ContextPolicy, Tier, specificity
 
-from ..facts.search import FactHit, source_of_fact, told_fact
+from ..facts.search import FactHit, fact_text, source_of_fact
 from ..frames.access import use_of
 from ..snapshot.layers import both
 from ..snapshot.snapshot import Snapshot
@@ -98,7 +98,7 @@ def _entry_of_fact(hit: FactHit) -> Entry:
     fact = hit.fact
     start = fact.known.start
     time = 0 if start is None else to_microseconds(start)
-    return Entry(fact.id, source_of_fact(fact), told_fact(fact), time=time)
+    return Entry(fact.id, source_of_fact(fact), fact_text(fact), time=time)
 
 
 def _entry_of(snapshot: Snapshot, number: int, tier_of: Callable[[int], Tier]) -> Entry:

@@ -1,6 +1,6 @@
 """A lane over one space of a snapshot: the parts that vectors and token vectors share.
 
-Owns the spaces of a snapshot, and the merge of gathered vectors over the vectors of the log. Leaves
+Owns the spaces of a snapshot, and the merge of pending vectors over the vectors of the log. Leaves
 out the comparison of vectors (`vector_lane`, `late_lane`).
 """
 
@@ -39,7 +39,7 @@ class SpaceLane(ABC):
 
     @abstractmethod
     def _scores(self, data: Sequence[bytes]) -> list[float]:
-        """Return the scores of vectors that a transaction has gathered."""
+        """Return the scores of pending vectors."""
 
     @abstractmethod
     def _stored_space(self, space: Space) -> StoredSpace:
@@ -56,13 +56,13 @@ class SpaceLane(ABC):
         layers = self._snapshot.layers
         if among is None:
             among = layers.sought
-        over = gathered(self._snapshot, self.key)
+        pending = pending_vectors(self._snapshot, self.key)
         logged = among if len(layers.all) == 1 else among[: layers.base.rows]
-        best = self._stored(k, logged, [*over])
-        if not over:
+        best = self._stored(k, logged, [*pending])
+        if not pending:
             return best
-        frames = layers.among([*over], among)
-        hits = [*zip(frames, self._scores([over[frame] for frame in frames]), strict=True)]
+        frames = layers.among([*pending], among)
+        hits = [*zip(frames, self._scores([pending[frame] for frame in frames]), strict=True)]
         hits += zip(np.asarray(best.ids).tolist(), np.asarray(best.scores).tolist(), strict=True)
         hits.sort(key=lambda item: (-item[1], layers.moment(item[0])))
         del hits[k:]
@@ -71,7 +71,7 @@ class SpaceLane(ABC):
     def candidates(self) -> Mask:
         """Return the rows that have a vector in the space, also of closed frames."""
         layers = self._snapshot.layers
-        mask = layers.rank_mask(gathered(self._snapshot, self.key))
+        mask = layers.rank_mask(pending_vectors(self._snapshot, self.key))
         mask[: layers.base.rows] |= _rows_with(self._snapshot, self.key)
         return mask
 
@@ -148,20 +148,20 @@ def key_of_frame(snapshot: Snapshot, frame: int, space: str | None, *, tokens: b
 
 
 def _has_vector(snapshot: Snapshot, key: Key, frame: int) -> bool:
-    if frame in gathered(snapshot, key):
+    if frame in pending_vectors(snapshot, key):
         return True
     space = snapshot.vectors.find(key, snapshot.basis)
     return space is not None and space.row_of(frame, snapshot.basis) is not None
 
 
 def keys_of(snapshot: Snapshot, *, tokens: bool) -> list[Key]:
-    """Return the spaces of vectors, or of token vectors, in a view: the log's, then the gathered.
+    """Return the spaces of vectors, or of token vectors, in a view: the log's, then the pending.
 
     Spaces of two tenants may have the same name and different shapes.
     """
     stored = [space.key for space in snapshot.vectors.spaces(snapshot.basis)]
     keys = [key for key in stored if is_token_space(key[0]) is tokens and _is_within(snapshot, key)]
-    keys += [key_of(embedding) for _, embedding, _ in _gathered_vectors(snapshot)]
+    keys += [key_of(embedding) for _, embedding, _ in _pending_embeddings(snapshot)]
     return [key for key in dict.fromkeys(keys) if is_token_space(key[0]) is tokens]
 
 
@@ -185,16 +185,16 @@ def _rows_with(snapshot: Snapshot, key: Key) -> Mask:
     return embedded
 
 
-def gathered(snapshot: Snapshot, key: Key) -> dict[int, bytes]:
-    """Return the last vector in a space that a transaction has gathered, by frame."""
+def pending_vectors(snapshot: Snapshot, key: Key) -> dict[int, bytes]:
+    """Return the last vector that is pending in a space, by frame."""
     return {
         frame: data
-        for frame, embedding, data in _gathered_vectors(snapshot)
+        for frame, embedding, data in _pending_embeddings(snapshot)
         if key_of(embedding) == key
     }
 
 
-def _gathered_vectors(snapshot: Snapshot) -> Iterator[tuple[int, Embedding, bytes]]:
+def _pending_embeddings(snapshot: Snapshot) -> Iterator[tuple[int, Embedding, bytes]]:
     for place, draft in enumerate(snapshot.layers.drafts, start=1):
         body = draft.body
         for embedding in body.embeddings if isinstance(body, PutFrame | PutEmbedding) else ():

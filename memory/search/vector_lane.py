@@ -28,7 +28,7 @@ from cerata.retrieval.embedders.identity import metric_of
 
 from ..snapshot.snapshot import Snapshot
 from ..values.vectors import Vector, numbers_of
-from .space_lane import SpaceLane, gathered, key_for, key_of_frame
+from .space_lane import SpaceLane, key_for, key_of_frame, pending_vectors
 
 APPROXIMATE: Final = "vectors (hnsw)"
 """The name of the lane in a result if a graph proposed the compared vectors."""
@@ -88,7 +88,7 @@ def vector_of(snapshot: Snapshot, frame: int, space: str | None) -> Matrix | Non
     key = key_of_frame(snapshot, frame, space, tokens=False)
     if key is None:
         return None
-    data = gathered(snapshot, key).get(frame)
+    data = pending_vectors(snapshot, key).get(frame)
     if data is not None:
         vector: Matrix = matrix_of(data, key)[0]
         return vector

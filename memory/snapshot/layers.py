@@ -2,7 +2,7 @@
 
 Owns the relations of frames over both layers: existence, closings, parents, chunks and
 replacements, and the rows that a read admits. The rows of the joint full text are the rows of both
-layers, end to end, the log's first. Leaves out the values that a caller gets (`view`).
+layers, end to end, the log's first. Leaves out the values that a caller gets (`snapshot`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

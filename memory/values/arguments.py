@@ -1,7 +1,7 @@
 """Drafting: arguments of calls become events, with checked values and times in microseconds.
 
 Owns the arguments that all calls that put a frame share, scopes, and content hashes. Leaves out
-the calls (`frames.commands`, `ingest`) and appending (`batch.session`).
+the calls (`frames.commands`, `ingest.commands`) and appending (`batch.session`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence

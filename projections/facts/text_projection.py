@@ -1,8 +1,8 @@
 """The words of facts: postings of subjects, predicates and objects, and their ranking.
 
 Owns the text of a fact, and the mapping from facts to rows of words. Leaves out the fold of
-postings (`fulltext`), ranking (`fulltext.bm25`) and facts (`reader`). The text is subject,
-predicate and object as asserted, without names that a merge or an alias adds.
+postings (`fulltext.projection`), ranking (`fulltext.bm25`) and facts (`reader`). The text is
+subject, predicate and object as asserted, without names that a merge or an alias adds.
 """
 
 from typing import ClassVar, NamedTuple

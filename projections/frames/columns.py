@@ -2,7 +2,7 @@
 
 Owns the effect columns in order of seq, their place in digests and chunks, and the derived columns
 (row to closing, and `children`), which are in neither and are rebuilt from the effects at load.
-Leaves out the choice of effects (`frames`) and queries (`reader`).
+Leaves out the choice of effects (`projection`) and queries (`reader`).
 """
 
 from enum import IntEnum

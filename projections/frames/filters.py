@@ -1,7 +1,7 @@
 """Filters: which frames a read admits, the same for search, recall, frames and timeline.
 
 Owns `Filter`, a frozen expression over the attributes of frames, and its meaning. Leaves out
-evaluation: `filter_masks` turns a filter into an exact mask over the rows of `frames`.
+evaluation: `filter_masks` turns a filter into an exact mask over the rows of frames.
 
 - ``tags``, ``labels``: the frame has all of them. Combine filters with ``|`` for any of them.
 - ``kind``, ``role``, ``track``: the frame has one of the names; a frame without a name never

@@ -1,4 +1,4 @@
-"""Frames as of any event: the reader over the columns that `frames` folds.
+"""Frames as of any event: the reader over the columns that `projection` folds.
 
 Owns queries for the frames that exist, or are current, at seq n. Methods take n, at most the
 snapshot's ``seq``; the answer equals that of a store that stopped at n.

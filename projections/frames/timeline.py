@@ -1,6 +1,6 @@
 """The timeline: frames in order of their content's times or recorded times, page by page.
 
-Owns the order over the columns of `frames`, sorted on first use and extended with new frames. A
+Owns the order over the columns of frames, sorted on first use and extended with new frames. A
 frame's times never change, so the order is not saved, and the order at n is that of the rows at n.
 
 - In the ``content`` order a frame appears at each of its content dates, or else at its time of

@@ -1,7 +1,7 @@
 """The full-text fold: the text, title and tags of frames, and the text of facts, as postings.
 
 Owns births only: the fold never removes a frame, and each query brings the mask of current frames
-(`frames`). Leaves out ranking (`bm25`), tokenizing (`text`), and words and their terms
+(`frames.reader`). Leaves out ranking (`bm25`), tokenizing (`analyzer`), and words and their terms
 (`vocabulary`). A frame's tokens are those of its ``search_text`` (else its ``text``), then its
 title, then its tags, in a single row (`fields`). Rows are those of `frames`: every putFrame has a
 row, without tokens if erased. Every assertFact has a row, also if it repeats a fact.

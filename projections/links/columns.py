@@ -1,7 +1,7 @@
 """The columns of links between facts: births, repeats and closings.
 
 Owns the effect columns in order of seq, their place in digests and chunks, and the derived columns
-that index links. The fold in `links` decides the rows to append; `reader` reads.
+that index links. The fold in `projection` decides the rows to append; `reader` reads.
 """
 
 from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 Owns the handled events. A vector is in the event of its frame or a later event; a later vector in
 the same space replaces it. The vectors of a text's tokens are a single row. Leaves out the mask of
-current frames (`frames`) and ranking (`nearest`; `maxsim` for token vectors).
+current frames (`frames.reader`) and ranking (`nearest`; `maxsim` for token vectors).
 
 Rules of the fold, which never fails on a valid log: no row for an erased event, a reference to a
 later frame, a missing attachment, or bytes that are no finite vector.

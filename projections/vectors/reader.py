@@ -1,4 +1,4 @@
-"""Vectors as of any event: the reader of the columns that `vectors` folds."""
+"""Vectors as of any event: the reader of the columns that `projection` folds."""
 
 from typing import NamedTuple
 

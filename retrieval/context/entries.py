@@ -2,7 +2,7 @@
 
 Owns the two forms of a context, the marks that keep remembered text from passing for a source, and
 the three tiers of a text: whole, by its gist, in one line. Pure: the written text is counted.
-Leaves out the choice of entries (`context`) and of sentences (`sentences`).
+Leaves out the choice of entries (`packing`) and of sentences (`sentences`).
 """
 
 import re

@@ -1,7 +1,7 @@
 """Context policies: the length of each entry, and the omission of duplicates.
 
 Owns `ContextPolicy` and the built-in policies. Like a profile, a policy has a name and a version,
-so that a context can be reproduced. Leaves out filling a context (`context`) and the choice of
+so that a context can be reproduced. Leaves out filling a context (`packing`) and the choice of
 sentences (`sentences`).
 """
 

@@ -221,7 +221,7 @@ def test_what_is_derived_is_no_part_of_what_was_asked(in_a_block: bool) -> None:
             assert tx.receipt is not None
             return tx.receipt
 
-        with mock.patch.object(appending, "asked", asked_before):
+        with mock.patch.object(appending, "contents_of", contents_before):
             assert put().added
         assert not put().added
         # Of a frame of this text and metadata, for good.
@@ -234,8 +234,8 @@ def test_what_is_derived_is_no_part_of_what_was_asked(in_a_block: bool) -> None:
         assert payload.arguments == blake3(pinned + event.salt).digest()
 
 
-def asked_before(drafts: Sequence[Draft]) -> object:
-    """What was asked, as it was hashed when frames had no content hash."""
+def contents_before(drafts: Sequence[Draft]) -> object:
+    """The contents of drafts, as they were hashed when frames had no content hash."""
     bodies = [draft.body for draft in drafts]
     return [
         (body.wire_name, draft.scope, msgspec.structs.replace(body, content_hash=None))

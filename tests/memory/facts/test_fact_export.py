@@ -151,7 +151,7 @@ def test_a_narrower_view_says_nothing_of_frames_that_it_hides(store: Store) -> N
 def test_what_a_transaction_gathered_is_not_exported(store: Store) -> None:
     with store.transaction():
         store.assert_fact("ann", "likes", "tea")
-        with pytest.raises(InvalidInput, match="gathered"):
+        with pytest.raises(InvalidInput, match="pending"):
             store.export_facts()
 
 
