@@ -69,11 +69,15 @@ class WriteSession:
         self, *, expect: int | None = None, key: str | None = None
     ) -> AbstractContextManager[Transaction]:
         """Gather the writes of this thread or task; see `Store.transaction`."""
-        block = _Block()
-        steps = self._steps(block, expect, key)
-        assert isinstance(steps, GeneratorType)
-        block.steps = ref(steps)
-        return contextmanager(lambda: steps)()
+
+        def begin() -> Generator[Transaction]:
+            block = _Block()
+            steps = self._steps(block, expect, key)
+            assert isinstance(steps, GeneratorType)
+            block.steps = ref(steps)
+            return steps
+
+        return contextmanager(begin)()
 
     def _steps(
         self, block: "_Block", expect: int | None, key: str | None

@@ -5,6 +5,7 @@ block use. Leaves out the checks (`validation`) and the append (`session`).
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from cerata.engine.errors import Conflict, InvalidInput, NotFound
@@ -181,13 +182,16 @@ class Transaction(Handle):
         """Return the state of reads in the block; the first takes the log's from ``newest``."""
         base = self._base
         if base is None:
-            base = self._base = newest()
+            base = newest()
+            # The drafts, and "now", have the time that the append gives to its events, which is
+            # after the last event; in a repeated block, that of the first run.
+            recorded = max(base.now_us or 0, base.head.recorded + 1)
+            if self.first is not None:
+                recorded = self.first.appended.head.recorded
+            base = self._base = replace(base, now_us=recorded, _base=base.base)
         builder, self._builder = self._builder, None
         if builder is None:
-            # In a repeated block, frames have the recorded time of the first run.
-            first = self.first
-            recorded = (base.now_us or 0) if first is None else first.appended.head.recorded
-            builder = base.pending_builder(recorded)
+            builder = base.pending_builder(base.now_us or 0)
         pending = builder.through(self.drafts)
         self._builder = builder
         return base.with_pending(pending)

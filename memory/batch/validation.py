@@ -60,7 +60,8 @@ class Checks:
         payloads = encode_payloads(drafts[first - 1 :], first=first)
         self.gather(drafts, first)
         if self._due:
-            for check in self._checked(self._log.refresh().seq if n is None else n):
+            # All rules check their drafts before the first check of later events, as an append.
+            for check in list(self._checked(self._log.refresh().seq if n is None else n)):
                 check(())
         return payloads
 

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +12,15 @@ from hypothesis import strategies as st
 
 import cerata
 from cerata.engine import codec
-from cerata.engine.events import Draft, JsonValue, PutEmbedding, PutFrame
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import (
+    Draft,
+    JsonValue,
+    LinkFacts,
+    PutEmbedding,
+    PutFrame,
+    SupersedeFrame,
+)
 from cerata.memory.batch.references import References
 from cerata.memory.batch.rule import State
 from cerata.memory.batch.validation import Checks
@@ -21,6 +30,7 @@ from cerata.memory.values.vectors import vectors
 from cerata.projections.core.projection import FoldedEvent
 
 from ..acts import ACTS, Act, everything, perform, renamed
+from ..facts.world import environment
 
 
 @settings(max_examples=40)
@@ -481,3 +491,65 @@ def test_a_block_whose_generator_dies_is_closed() -> None:
             store.put_frame("written by a block")
         assert transaction.receipt is not None
         assert [frame.id for frame in store.frames()] == [2, 1]
+
+
+def test_a_block_has_the_time_of_its_append_when_the_clock_stands() -> None:
+    """The drafts had the clock's time, before the last event: a new value ended before the old."""
+    world, clock = environment()
+    with cerata.open(":memory:", environment=world) as store:
+        store.declare_predicate("lives in", functional=True)
+        store.assert_fact("ann", "lives in", "Rome")
+        clock.time_us -= 60_000_000
+        with store.transaction():
+            store.assert_fact("ann", "lives in", "Oslo")
+            inside = [fact.object for fact in store.facts("ann", valid_at="now")]
+            spans = [(fact.object, str(fact.valid)) for fact in store.fact_history("ann")]
+        assert inside == [fact.object for fact in store.facts("ann", valid_at="now")] == ["Oslo"]
+        assert spans == [(fact.object, str(fact.valid)) for fact in store.fact_history("ann")]
+
+
+def test_a_repeated_block_sees_its_facts_now() -> None:
+    """Its "now" was before its own drafts, so a correct retry was refused."""
+    world, clock = environment()
+
+    def block(store: cerata.Store) -> cerata.Receipt | None:
+        with store.transaction(key="k") as transaction:
+            store.assert_fact("ann", "likes", "tea")
+            if store.facts("ann", valid_at="now"):
+                store.put_frame("ann likes tea")
+        return transaction.receipt
+
+    with cerata.open(":memory:", environment=world) as store:
+        store.put_frame("before")
+        clock.time_us += 5_000_000
+        first, again = block(store), block(store)
+        assert first is not None
+        assert again is not None
+        assert again.seqs == first.seqs
+        assert not again.added
+
+
+def test_a_call_in_a_block_is_refused_for_the_reason_of_an_append() -> None:
+    """The checks of later events ran between those of the rules."""
+    with cerata.open(":memory:") as store:
+        frame = store.put_frame("a").id
+        fact = store.assert_fact("ann", "likes", "tea").id
+        drafts = (
+            Draft(SupersedeFrame(old=frame, new=frame)),
+            Draft(LinkFacts(fact=fact, kind="supports", target=fact)),
+        )
+        with pytest.raises(InvalidInput) as alone:
+            store.append(*drafts)
+        with store.transaction(), pytest.raises(InvalidInput) as inside:
+            store.append(*drafts)
+        assert str(inside.value) == str(alone.value)
+
+
+def test_a_transaction_decorates_a_function() -> None:
+    """The second call had the generator of the first."""
+    with cerata.open(":memory:") as store:
+        together: Any = store.transaction()
+        put = together(store.put_frame)
+        put("a")
+        put("b")
+        assert len(store) == 2
