@@ -25,7 +25,7 @@ from cerata.projections.fulltext.query import Query, loosened
 
 from ..values.explanation import LeftOut
 from ..values.frames import Stored
-from .layer import Layer
+from .layer import Layer, LogLayer
 from .pending import PendingEvent, PendingEvents
 
 _DELETED = (ClosingKind.DELETE, ClosingKind.WITH_DELETED)
@@ -36,7 +36,7 @@ class Layers:
     """The layers of one view, immutable; the id of a pending frame is negative."""
 
     log: Log
-    base: Layer
+    base: LogLayer
     pending: PendingEvents | None = None
 
     @cached_property

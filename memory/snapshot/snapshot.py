@@ -37,7 +37,7 @@ from ..values.arguments import copied, joined_text, narrowed
 from ..values.facts import Fact
 from ..values.frames import Frame, FrameId, frame_id
 from .fact_conversion import fact_of, id_of_seq
-from .layer import Layer
+from .layer import LogLayer
 from .layers import Layers
 from .pending import PendingBuilder, PendingEvents
 
@@ -63,7 +63,7 @@ class Snapshot:
     embedder: Embedder | None = None
     """The store's embedder, which computes the vectors of questions."""
     _pending: PendingEvents | None = None
-    _base: Layer | None = None
+    _base: LogLayer | None = None
 
     # --- the state -------------------------------------------------------------------------------
 
@@ -142,9 +142,9 @@ class Snapshot:
         return tuple(msgspec.structs.replace(draft, salt=None) for draft in self.layers.drafts)
 
     @cached_property
-    def base(self) -> Layer:
+    def base(self) -> LogLayer:
         """The layer of the log."""
-        return self._base or Layer(self._fold, self.basis, self.scope)
+        return self._base or LogLayer(self._fold, self.basis, self.scope)
 
     @cached_property
     def layers(self) -> Layers:
