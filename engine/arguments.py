@@ -9,12 +9,26 @@ from contextlib import contextmanager
 from types import UnionType
 from typing import TypeGuard
 
-from .errors import InvalidInput, wrong_type
+from .errors import InvalidInput
 
 
 def is_integer(value: object) -> TypeGuard[int]:
     """Return whether a value is an integer; a bool is not."""
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_unicode(text: str) -> bool:
+    """Return whether a text can be encoded as UTF-8; a lone surrogate cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def wrong_type(name: str, expected: str, value: object, remedy: str) -> InvalidInput:
+    """Return the error of an argument whose type is not the expected type."""
+    return InvalidInput(f"{name} must be {expected}, not {type(value).__name__}", remedy=remedy)
 
 
 def expect_type(name: str, value: object, kind: type | UnionType, noun: str, remedy: str) -> None:
@@ -62,12 +76,10 @@ def expect_string(name: str, value: object) -> str:
 def expect_text(name: str, value: object) -> str:
     """Return a string that can be encoded as UTF-8, or refuse the value."""
     text = expect_string(name, value)
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
+    if not is_unicode(text):
         raise InvalidInput(
             f"{name} is not valid Unicode: {text!r}", remedy="Decode it with errors='replace'."
-        ) from error
+        )
     return text
 
 

@@ -152,11 +152,6 @@ class InvalidInput(CerataError, ValueError):
     exit_code = 2
 
 
-def wrong_type(name: str, expected: str, value: object, remedy: str) -> InvalidInput:
-    """Return the error of an argument whose type is not the expected type."""
-    return InvalidInput(f"{name} must be {expected}, not {type(value).__name__}", remedy=remedy)
-
-
 class QuerySyntaxError(InvalidInput):
     """A query in the full query language that cannot be parsed."""
 

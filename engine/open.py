@@ -10,9 +10,10 @@ import weakref
 from dataclasses import replace
 from typing import Literal
 
+from .arguments import is_integer, wrong_type
 from .create import create, sweep_temporaries
 from .environment import Environment
-from .errors import Corrupt, InvalidInput, NotFound, StorageFailed, Unsupported, wrong_type
+from .errors import Corrupt, InvalidInput, NotFound, StorageFailed, Unsupported
 from .file import PAGES_SIZE, LogFile, choose_page, is_whole
 from .format.page import HeaderPage
 from .format.record import sectors
@@ -105,9 +106,7 @@ def _checked_options(
 ) -> int:
     if mode not in ("r", "rw"):
         raise InvalidInput(f"The mode {mode!r} is not known", remedy="Use 'r' or 'rw'.")
-    if sync not in ("commit", "always") and (
-        not isinstance(sync, int) or isinstance(sync, bool) or sync <= 0
-    ):
+    if sync not in ("commit", "always") and (not is_integer(sync) or sync <= 0):
         raise InvalidInput(
             f"The sync policy {sync!r} is not known",
             remedy="Use 'commit', 'always', or a number of bytes.",

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from .arguments import wrong_type
 from .errors import Diverged, InvalidInput
 from .events import JsonValue
 from .head import Head
@@ -45,10 +46,8 @@ class RememberedHead:
             return cls(head.seq, head.root, head.log_id)
         if isinstance(head, str):
             return cls.parse(head)
-        raise InvalidInput(
-            f"A head must be a Head or its text, not {type(head).__name__}",
-            remedy="Pass store.head, or the text that 'cerata head' prints.",
-        )
+        remedy = "Pass store.head, or the text that 'cerata head' prints."
+        raise wrong_type("A head", "a Head or its text", head, remedy)
 
     @classmethod
     def parse(cls, text: str) -> "RememberedHead":

@@ -281,7 +281,7 @@ class Store(
         """
         scope = full_scope(None, self._scope)
         state = self._at(at)
-        if state.pending:
+        if state.unsalted_drafts:
             raise InvalidInput(
                 "The view has drafts of a transaction, which are not in the log",
                 remedy="Call tag() after the transaction.",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final, cast
 
+from cerata.engine.arguments import is_integer
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import EventBody
 
@@ -116,7 +117,7 @@ def _check_kind(projection: OwnProjection) -> None:
     """Raise `InvalidInput` if a version, ``handles`` or parameters are invalid."""
     where = f"projection {projection.name!r}"
     version: object = projection.version
-    if not isinstance(version, int) or isinstance(version, bool) or not 0 <= version < 1 << 31:
+    if not is_integer(version) or not 0 <= version < 1 << 31:
         raise InvalidInput(
             f"version is {version!r}, expected a whole number from 0 to 2**31 - 1",
             where=where,

@@ -10,8 +10,8 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from cerata.engine.arguments import is_integer
-from cerata.engine.errors import Conflict, InvalidInput, NotFound
+from cerata.engine.arguments import is_integer, located, wrong_type
+from cerata.engine.errors import Conflict, NotFound
 from cerata.engine.events import (
     AssertFact,
     DeleteFrame,
@@ -55,11 +55,9 @@ class References(Rule):
         ]
         for place, name, _, value in self._named:
             if not is_integer(value):
-                raise InvalidInput(
-                    f"{name} must be a number, not {type(value).__name__}",
-                    where=f"event {place} of the batch",
-                    remedy="Pass the seq of an event, or −k for the k-th event of the batch.",
-                )
+                remedy = "Pass the seq of an event, or −k for the k-th event of the batch."
+                with located(f"event {place} of the batch"):
+                    raise wrong_type(name, "a number", value, remedy)
         self._causes: list[tuple[int, int]] = [
             (place, draft.causation) for place, draft in self._new if draft.causation is not None
         ]

@@ -32,7 +32,7 @@ from cerata.projections.registry import Registry
 from cerata.replay.fold import Fold
 from cerata.retrieval.embedders.embedder import Embedder
 
-from ..snapshot.layer import Layer
+from ..snapshot.layer import LogLayer
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import (
     arguments_hash,
@@ -62,7 +62,7 @@ class WriteSession:
         self.embedder = embedder
         self._block: ContextVar[_Block | None] = ContextVar("block", default=None)
         # The layer of the newest view, reused until an append.
-        self._latest: tuple[int, Layer] | None = None
+        self._latest: tuple[int, LogLayer] | None = None
         self._shapes: LogShapes = {}
 
     def transaction(
@@ -203,7 +203,7 @@ class WriteSession:
         now = self.log.environment.now_us()
         head, fold, latest = self.log.refresh().seq, self.fold, self._latest
         if latest is None or latest[0] != fold.replaced or latest[1].n != head:
-            self._latest = latest = fold.replaced, Layer(fold, head, self.scope)
+            self._latest = latest = fold.replaced, LogLayer(fold, head, self.scope)
         return Snapshot(
             self.log, fold, head, self.scope, now, embedder=self.embedder, _base=latest[1]
         )

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
-from cerata.engine.arguments import expect_one_of, located
-from cerata.engine.errors import InvalidInput, wrong_type
+from cerata.engine.arguments import expect_one_of, located, wrong_type
+from cerata.engine.errors import InvalidInput
 from cerata.engine.events import AssertFact, Draft, Evidence, Scope
 from cerata.projections.columnar.intervals import BEGINNING
 from cerata.projections.columnar.times import to_datetime, to_microseconds

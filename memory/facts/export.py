@@ -66,7 +66,7 @@ def export_facts(snapshot: Snapshot, *, history: bool = False) -> Iterator[str]:
     Raises:
         InvalidInput: the view has pending events of an open transaction.
     """
-    if snapshot.pending:
+    if snapshot.unsalted_drafts:
         raise InvalidInput(
             "The view has pending events of an open transaction",
             remedy="Call export_facts() after the block.",

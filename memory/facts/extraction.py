@@ -12,6 +12,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Final, Protocol, TypeAlias
 
+from cerata.engine.arguments import is_integer, is_unicode
 from cerata.engine.codec import encode_payloads, tenant_of
 from cerata.engine.errors import ExtractorFailed, InvalidInput
 from cerata.engine.events import Draft, ExtractFacts, JsonValue, Scope
@@ -22,7 +23,7 @@ from cerata.projections.frames.filters import Filter
 
 from ..batch.session import WriteSession
 from ..snapshot.snapshot import Snapshot
-from ..values.arguments import arguments_hash, is_unicode
+from ..values.arguments import arguments_hash
 from ..values.facts import FactEvidence, FactObject, plain_object
 from ..values.frames import Frame
 from .drafts import Assertion, assertion_draft
@@ -333,11 +334,7 @@ def _candidates(extractor: Extractor, frame: Frame) -> tuple[Candidate, ...]:
 
 def _is_span(start: object, end: object, data: bytes) -> bool:
     """Return whether [start, end) are bytes of a text that begin and end between characters."""
-    if not isinstance(start, int) or not isinstance(end, int):
-        return False
-    if isinstance(start, bool) or isinstance(end, bool):
-        return False
-    if not 0 <= start < end <= len(data):
+    if not (is_integer(start) and is_integer(end) and 0 <= start < end <= len(data)):
         return False
     # A byte 10xxxxxx continues a character.
     return all(at == len(data) or data[at] & 0xC0 != 0x80 for at in (start, end))

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import UNSET
 
-from cerata.engine.arguments import expect_type
+from cerata.engine.arguments import expect_type, is_unicode, wrong_type
 from cerata.engine.codec import tenant_of
 from cerata.engine.errors import Conflict, InvalidInput, NotFound, Unsupported
 from cerata.engine.events import (
@@ -38,7 +38,7 @@ from cerata.projections.columnar.times import to_datetime, to_microseconds
 
 from ..batch.session import WriteSession
 from ..snapshot.snapshot import Snapshot
-from ..values.arguments import CONTENT_HASH_SIZE, content_hash, full_scope, is_unicode
+from ..values.arguments import CONTENT_HASH_SIZE, content_hash, full_scope
 from ..values.facts import OPEN, FactEvidence, checked_name
 from ..values.frames import Receipt
 from .drafts import Assertion, assertion_draft
@@ -117,10 +117,8 @@ def import_facts(
 def _each(lines: Iterable[str | bytes]) -> Iterator[bytes]:
     """Yield lines as bytes without line ends; read at most a line's limit of a file at once."""
     if isinstance(lines, str | bytes) or not isinstance(lines, Iterable):
-        raise InvalidInput(
-            f"lines must be an open file or a list of lines, not {type(lines).__name__}",
-            remedy="Pass an open file, or a list of lines.",
-        )
+        remedy = "Pass an open file, or a list of lines."
+        raise wrong_type("lines", "an open file or a list of lines", lines, remedy)
     read: Callable[[int], str | bytes] | None = getattr(lines, "readline", None)
     each: Iterable[str | bytes] = lines
     if read is not None:

@@ -27,7 +27,7 @@ from cerata.projections.facts.objects import ObjectKind
 from cerata.projections.facts.reader import FactsAt
 from cerata.projections.facts.validity import FactSpan
 
-from ..snapshot.fact_conversion import entity_named, no_entity, shown_seq, spans_of, to_fact
+from ..snapshot.fact_conversion import entity_named, id_of_seq, no_entity, spans_of, to_fact
 from ..snapshot.reader import Reader
 from ..snapshot.snapshot import Snapshot
 from ..values.facts import (
@@ -174,7 +174,7 @@ class FactReads(Reader):
                 to_fact(facts, first, snapshot.basis),
                 to_fact(facts, second, snapshot.basis),
                 period_of(shared),
-                shown_seq(links[key], snapshot.basis) if key in links else None,
+                id_of_seq(links[key], snapshot.basis) if key in links else None,
             )
             for key, (first, second, shared) in sorted(pairs.items())
         ]
@@ -259,7 +259,7 @@ class FactReads(Reader):
 
 
 def _entity_info(row: EntityRow, snapshot: Snapshot) -> EntityInfo:
-    return EntityInfo(*row._replace(first_seq=shown_seq(row.first_seq, snapshot.basis)))
+    return EntityInfo(*row._replace(first_seq=id_of_seq(row.first_seq, snapshot.basis)))
 
 
 def check_entities(snapshot: Snapshot, names: Iterable[str]) -> None:

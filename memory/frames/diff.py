@@ -217,13 +217,13 @@ def diff(a: Snapshot, b: Snapshot) -> Diff:
 
 def _end(snapshot: Snapshot) -> int:
     """Return the last event of a state; pending events count as appended at its basis."""
-    return snapshot.basis + len(snapshot.pending)
+    return snapshot.basis + len(snapshot.unsalted_drafts)
 
 
 def _check_goes_on(older: Snapshot, newer: Snapshot) -> None:
     """Raise `InvalidInput` unless ``older`` is a beginning of ``newer``."""
-    pending = older.pending
-    is_beginning = newer.basis == older.basis and newer.pending[: len(pending)] == pending
+    pending = older.unsalted_drafts
+    is_beginning = newer.basis == older.basis and newer.unsalted_drafts[: len(pending)] == pending
     if not is_beginning if pending else newer.basis < older.basis:
         raise InvalidInput(
             "Neither state continues the other: one state has the events of a transaction, the "

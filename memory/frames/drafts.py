@@ -5,7 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-from cerata.engine.arguments import expect_text, expect_type
+from cerata.engine.arguments import expect_text, expect_type, wrong_type
 from cerata.engine.errors import InvalidInput, NotFound, value_text
 from cerata.engine.events import Attachment, Draft, Embedding, JsonValue, PutFrame, Scope
 from cerata.engine.integrity import hash_bytes
@@ -118,10 +118,8 @@ def frame_draft(
         blob = Attachment(hash_bytes(data), len(data))
         hashed = blob.hash[:CONTENT_HASH_SIZE]
     else:
-        raise InvalidInput(
-            f"content must be str or bytes, not {type(content).__name__}",
-            remedy="Pass a pathlib.Path to remember() to store a file.",
-        )
+        remedy = "Pass a pathlib.Path to remember() to store a file."
+        raise wrong_type("content", "str or bytes", content, remedy)
     vectors = (embedding, tokens)
     attachments = (*attachments, *(vector[1] for vector in vectors if vector is not None))
     body = msgspec.structs.replace(

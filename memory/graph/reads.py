@@ -16,8 +16,8 @@ from cerata.engine.arguments import expect_integer, expect_one_of
 from cerata.engine.errors import InvalidInput
 from cerata.projections.facts.graph import DIRECTIONS, Budget, Direction, FactGraph, Node
 
-from ..snapshot.fact_conversion import shown_seq
-from ..snapshot.reader import Reader, SnapshotReader
+from ..snapshot.fact_conversion import id_of_seq
+from ..snapshot.reader import Reader
 from ..snapshot.snapshot import Snapshot
 from ..values.facts import Entity, checked_name
 from ..values.graph import Cooccurrence, FactPath, Neighbour, Reached
@@ -210,14 +210,20 @@ class GraphReads(Reader):
         ranked = sorted(together.items(), key=lambda item: (-len(item[1]), item[1][0]))
         return [
             Cooccurrence(
-                graph.name(node), tuple(shown_seq(frame, snapshot.basis) for frame in frames)
+                graph.name(node), tuple(id_of_seq(frame, snapshot.basis) for frame in frames)
             )
             for node, frames in ranked
         ]
 
 
-class GraphView(GraphReads, SnapshotReader):
+class GraphView(GraphReads):
     """The graph of one snapshot."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._state = snapshot
+
+    def _snapshot(self) -> Snapshot:
+        return self._state
 
 
 def _graph(
@@ -276,7 +282,7 @@ def _nodes(graph: FactGraph, entity: EntityLike) -> frozenset[Node]:
 def _ids(snapshot: Snapshot, rows: Sequence[int]) -> tuple[int, ...]:
     facts = snapshot.facts_at
     basis = snapshot.basis
-    return tuple(shown_seq(facts.seq_of(row), basis) for row in rows)
+    return tuple(id_of_seq(facts.seq_of(row), basis) for row in rows)
 
 
 def _frames_of(snapshot: Snapshot, graph: FactGraph, name: str) -> list[int]:

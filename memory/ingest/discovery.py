@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final, cast
 
+from cerata.engine.arguments import wrong_type
 from cerata.engine.errors import InvalidInput
 from cerata.engine.loading import loading
 
@@ -88,10 +89,8 @@ def _path_of(name: object) -> str:
         path = None
     if isinstance(path, str):
         return path
-    raise InvalidInput(
-        f"Each of paths must be a string or a Path, not {type(name).__name__}",
-        remedy="Pass the names of files and folders.",
-    )
+    remedy = "Pass the names of files and folders."
+    raise wrong_type("Each of paths", "a string or a Path", name, remedy)
 
 
 class _Search:

@@ -18,8 +18,8 @@ from typing import IO
 
 import msgspec
 
-from cerata.engine.arguments import located
-from cerata.engine.errors import CerataError, Conflict, InvalidInput, NotFound, wrong_type
+from cerata.engine.arguments import is_unicode, located, wrong_type
+from cerata.engine.errors import CerataError, Conflict, InvalidInput, NotFound
 from cerata.engine.events import Draft, JsonValue, PutFrame, Scope, SupersedeFrame
 from cerata.engine.storage import refused
 from cerata.retrieval.chunking import Passage, split_passages
@@ -29,7 +29,7 @@ from ..embeddings.drafts import text_vectors, with_vectors
 from ..frames.drafts import frame_draft
 from ..snapshot.layer import DOCUMENT_KIND
 from ..snapshot.snapshot import Snapshot
-from ..values.arguments import SOURCE_HASH, SPAN, content_hash, is_unicode
+from ..values.arguments import SOURCE_HASH, SPAN, content_hash
 from ..values.frames import Receipt, Stored
 from .formats.document import NAME_SIZE_MAX, Document, some_text
 from .formats.plain import markdown_sections

@@ -11,7 +11,7 @@ from cerata.engine.errors import NotFound
 from cerata.projections.columnar.times import to_datetime
 from cerata.projections.links.reader import LinkRow
 
-from ..snapshot.fact_conversion import shown_seq
+from ..snapshot.fact_conversion import id_of_seq
 from ..snapshot.reader import Reader
 from ..snapshot.snapshot import Snapshot
 from ..values.facts import Fact, Period, fact_id
@@ -71,7 +71,7 @@ def endpoint_of(snapshot: Snapshot, target: Target) -> Endpoint:
     number = fact_id(target)
     row = snapshot.facts_at.row_of(snapshot.seq_of(number))
     if row is not None:
-        return Endpoint(shown_seq(snapshot.facts_at.seq_of(row), snapshot.basis), is_frame=False)
+        return Endpoint(id_of_seq(snapshot.facts_at.seq_of(row), snapshot.basis), is_frame=False)
     if isinstance(target, Fact) or not snapshot.layers.has(number):
         raise NotFound(
             f"There is no fact or frame {number:,}",
@@ -91,14 +91,14 @@ def to_link(snapshot: Snapshot, link: LinkRow) -> Link | None:
     target = link.target if joined.target is None else facts.seq_of(joined.target)
     created = to_datetime(links.birth(link.row).recorded)
     return Link(
-        id=shown_seq(link.seq, basis),
-        fact=shown_seq(facts.seq_of(joined.fact), basis),
+        id=id_of_seq(link.seq, basis),
+        fact=id_of_seq(facts.seq_of(joined.fact), basis),
         kind=link.kind.name.lower(),
-        target=shown_seq(target, basis),
+        target=id_of_seq(target, basis),
         is_frame=link.is_frame,
         known=Period(created, None if closing is None else to_datetime(closing[0])),
         scope=dict(links.scope_of(link.row)),
-        unlinked_by=None if closing is None else shown_seq(closing[1], basis),
+        unlinked_by=None if closing is None else id_of_seq(closing[1], basis),
     )
 
 

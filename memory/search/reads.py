@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cerata.engine.arguments import expect_type
 from cerata.engine.errors import InvalidInput, ReadOnly
 from cerata.engine.events import RecallContext
 from cerata.projections.frames.filters import Filter
@@ -147,10 +148,7 @@ class SearchReads(Reader):
         Raises:
             InvalidInput: hit is no `Hit`, comes from another log, or is a copy without its search.
         """
-        if not isinstance(hit, Hit):
-            raise InvalidInput(
-                f"hit must be a Hit, not {type(hit).__name__}", remedy="Pass a hit of search()."
-            )
+        expect_type("hit", hit, Hit, "a Hit", "Pass a hit of search().")
         if hit.made_by.log_id != self._snapshot().log_id:
             raise InvalidInput(
                 "hit comes from another log", remedy="Call explain() of the store that found it."
@@ -168,11 +166,7 @@ class SearchReads(Reader):
             InvalidInput: text is no string, or query is neither a string nor a query.
         """
         check_query(query)
-        if not isinstance(text, str):
-            raise InvalidInput(
-                f"text must be a string, not {type(text).__name__}",
-                remedy="Pass a str, such as frame.text.",
-            )
+        expect_type("text", text, str, "a string", "Pass a str, such as frame.text.")
         return self._snapshot().layers.highlights(text, query)
 
     def recall(

@@ -7,12 +7,12 @@ that need a snapshot: of vectors (`vector_lane`, `late_lane`) and of the filter 
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
+from cerata.engine.arguments import expect_text, is_integer, wrong_type
 from cerata.engine.errors import InvalidInput
 from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext.query import AnyWord, Query, check_size, plain
 from cerata.retrieval.ranking.profiles import Profile
 
-from ..values.arguments import is_unicode
 from ..values.vectors import Vector, Vectors
 
 Mode: TypeAlias = Literal["hybrid", "text", "vector"]
@@ -50,7 +50,7 @@ class SearchRequest:
 
     def __post_init__(self) -> None:
         check_query(self.query)
-        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k <= 0:
+        if not is_integer(self.k) or self.k <= 0:
             raise InvalidInput(
                 f"k must be a positive whole number, not {self.k!r}", remedy="Pass k=1 or more."
             )
@@ -74,12 +74,8 @@ class SearchRequest:
 def check_query(query: object) -> None:
     """Raise `InvalidInput` unless ``query`` is a text or a query, and not too large."""
     if not isinstance(query, str | Query):
-        raise InvalidInput(
-            f"query must be a string, not {type(query).__name__}",
-            remedy="Pass a question in plain language, or cerata.query('…').",
-        )
+        remedy = "Pass a question in plain language, or cerata.query('…')."
+        raise wrong_type("query", "a string", query, remedy)
     check_size(query)
-    if isinstance(query, str) and not is_unicode(query):
-        raise InvalidInput(
-            f"query is not valid Unicode: {query!r}", remedy="Decode it with errors='replace'."
-        )
+    if isinstance(query, str):
+        expect_text("query", query)

@@ -1,6 +1,7 @@
 """Fact conversion: the values that a caller gets, from the stored rows of facts.
 
-Owns `to_fact`. Leaves out the choice of rows (`facts.reads`, `facts.search`).
+Owns `to_fact`, ids in a view, and the look-up of an entity by name. Leaves out the choice of rows
+(`facts.reads`, `facts.search`).
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ def to_fact(facts: FactsAt, span: FactSpan, basis: int) -> Fact:
     confidence, source = facts.last_assertion_of(row)
     valid = period_of(span.valid)
     return Fact(
-        shown_seq(facts.seq_of(row), basis),
+        id_of_seq(facts.seq_of(row), basis),
         facts.subject_of(row),
         facts.predicate_of(row),
         shown_object(*facts.object_of(row)),
@@ -32,25 +33,25 @@ def to_fact(facts: FactsAt, span: FactSpan, basis: int) -> Fact:
         source,
         tuple(
             [
-                FactEvidence(shown_seq(place.frame, basis), place.start, place.end, place.quote)
+                FactEvidence(id_of_seq(place.frame, basis), place.start, place.end, place.quote)
                 for place in facts.evidence_of(row)
             ]
         ),
         tuple(facts.assumptions_of(row)),
         facts.depth_of(row),
         dict(facts.scope_of(row)),
-        None if span.by is None else shown_seq(facts.seq_of(span.by), basis),
-        None if by is None else shown_seq(by, basis),
+        None if span.by is None else id_of_seq(facts.seq_of(span.by), basis),
+        None if by is None else id_of_seq(by, basis),
         facts.standing_of(row),
     )
 
 
-def shown_seq(seq: int, basis: int) -> int:
+def id_of_seq(seq: int, basis: int) -> int:
     """Return the id of a seq: pending events, after the log's end, are −1, −2, …."""
     return seq if seq <= basis else basis - seq
 
 
-def shown_row(facts: FactsAt, row: int, basis: int) -> Fact:
+def fact_of(facts: FactsAt, row: int, basis: int) -> Fact:
     """Return the fact of a row, known or not, in a view of the log at ``basis``."""
     return to_fact(facts, spans_of(facts, [row])[0], basis)
 

@@ -15,18 +15,17 @@ from cerata.engine.events import Scope
 from cerata.projections.columnar.columns import I64, Mask
 from cerata.projections.frames.filters import Filter
 from cerata.projections.frames.reader import Frames
-from cerata.projections.fulltext.bm25 import Fulltext, FulltextView
+from cerata.projections.fulltext.bm25 import FulltextView
+from cerata.replay.fold import Fold
 
 DOCUMENT_KIND = "document"
 """The kind of a frame that was split: its chunks are searched in its place."""
 
 
 class Folds(Protocol):
-    """The projections of a log, or of drafts; only the log's layer reads the full text."""
+    """The projections of a log, or of drafts."""
 
     def frames(self, through: int | None = None) -> Frames: ...
-
-    def fulltext(self, through: int | None = None) -> Fulltext: ...
 
 
 @dataclass(frozen=True)
@@ -45,11 +44,6 @@ class Layer:
     def frames(self) -> Frames:
         """The frames, folded at least through ``n``."""
         return self.folds.frames(self.n)
-
-    @cached_property
-    def fulltext(self) -> Fulltext:
-        """The full text, folded at least through ``n``."""
-        return self.folds.fulltext(self.n)
 
     @cached_property
     def rows(self) -> int:
@@ -102,14 +96,21 @@ class Layer:
         return _shared(self.current & self.searched)
 
     @cached_property
-    def ranking(self) -> FulltextView:
-        """The ranking, with the statistics of the rows that a search returns by default."""
-        return self.fulltext.view(self.sought)
-
-    @cached_property
     def is_chunk(self) -> Mask:
         """Rows that are parts of documents."""
         return self.frames.chunk_mask(self.n)
+
+
+@dataclass(frozen=True)
+class LogLayer(Layer):
+    """The layer of the log. It alone has a ranking; drafts are ranked together with the log."""
+
+    folds: Fold
+
+    @cached_property
+    def ranking(self) -> FulltextView:
+        """The ranking, with the statistics of the rows that a search returns by default."""
+        return self.folds.fulltext(self.n).view(self.sought)
 
 
 def _shared(mask: Mask) -> Mask:

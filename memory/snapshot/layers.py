@@ -11,7 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from cerata.engine.errors import InvalidInput, NotFound
+from cerata.engine.arguments import expect_type, is_unicode
+from cerata.engine.errors import NotFound
 from cerata.engine.events import Draft, Event, PutFrame, UnknownBody, names_unread
 from cerata.engine.log import Log
 from cerata.projections.columnar.columns import I64, Mask
@@ -22,10 +23,9 @@ from cerata.projections.frames.reader import Closing, FrameRow
 from cerata.projections.fulltext.bm25 import FulltextView
 from cerata.projections.fulltext.query import Query, loosened
 
-from ..values.arguments import is_unicode
 from ..values.explanation import LeftOut
 from ..values.frames import Stored
-from .layer import Layer
+from .layer import Layer, LogLayer
 from .pending import PendingEvent, PendingEvents
 
 _DELETED = (ClosingKind.DELETE, ClosingKind.WITH_DELETED)
@@ -36,7 +36,7 @@ class Layers:
     """The layers of one view, immutable; the id of a pending frame is negative."""
 
     log: Log
-    base: Layer
+    base: LogLayer
     pending: PendingEvents | None = None
 
     @cached_property
@@ -262,11 +262,8 @@ class Layers:
 
     def passing(self, where: Filter) -> tuple[Mask, ...]:
         """Return the rows that a filter alone admits, by layer."""
-        if not isinstance(where, Filter):
-            raise InvalidInput(
-                f"where must be a Filter, not {type(where).__name__}",
-                remedy="Pass a filter, such as where=cerata.Filter(tags=['decision']).",
-            )
+        remedy = "Pass a filter, such as where=cerata.Filter(tags=['decision'])."
+        expect_type("where", where, Filter, "a Filter", remedy)
         return tuple(layer.frames.mask(where, layer.n) for layer in self.all)
 
     def _open(self, *, include_superseded: bool, include_deleted: bool) -> tuple[Mask, ...]:

@@ -109,8 +109,8 @@ class PendingFolds:
         self._frames = fold
         return frames
 
-    def fulltext(self, through: int | None = None) -> Fulltext:
-        """Return the full text of the log, then of all drafts; ``through`` is ignored."""
+    def fulltext(self) -> Fulltext:
+        """Return the full text of the log, then of all drafts."""
         return self._read(FulltextProjection, FulltextProjection.snapshot)
 
     def facts(self) -> Facts:

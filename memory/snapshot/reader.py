@@ -17,16 +17,6 @@ class Reader(ABC):
         """Return the state to read."""
 
 
-class SnapshotReader(Reader):
-    """A reader of one snapshot."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._state = snapshot
-
-    def _snapshot(self) -> Snapshot:
-        return self._state
-
-
 def snapshot_of(reader: Reader) -> Snapshot:
     """Return the state that a reader reads now."""
     return reader._snapshot()  # pyright: ignore[reportPrivateUsage]

@@ -36,8 +36,8 @@ from cerata.retrieval.embedders.embedder import Embedder
 from ..values.arguments import copied, joined_text, narrowed
 from ..values.facts import Fact
 from ..values.frames import Frame, FrameId, frame_id
-from .fact_conversion import shown_row, shown_seq
-from .layer import Layer
+from .fact_conversion import fact_of, id_of_seq
+from .layer import LogLayer
 from .layers import Layers
 from .pending import PendingBuilder, PendingEvents
 
@@ -63,7 +63,7 @@ class Snapshot:
     embedder: Embedder | None = None
     """The store's embedder, which computes the vectors of questions."""
     _pending: PendingEvents | None = None
-    _base: Layer | None = None
+    _base: LogLayer | None = None
 
     # --- the state -------------------------------------------------------------------------------
 
@@ -134,19 +134,17 @@ class Snapshot:
         return self if self._pending is None else replace(self, _pending=None)
 
     @property
-    def pending(self) -> tuple[Draft, ...]:
+    def unsalted_drafts(self) -> tuple[Draft, ...]:
         """The drafts of an open transaction that the snapshot has, in order, with ids −1, −2, ….
 
         Their salts are removed, because salts differ each time that the block runs.
         """
-        pending = self._pending
-        drafts = () if pending is None else pending.drafts[: pending.count]
-        return tuple(msgspec.structs.replace(draft, salt=None) for draft in drafts)
+        return tuple(msgspec.structs.replace(draft, salt=None) for draft in self.layers.drafts)
 
     @cached_property
-    def base(self) -> Layer:
+    def base(self) -> LogLayer:
         """The layer of the log."""
-        return self._base or Layer(self._fold, self.basis, self.scope)
+        return self._base or LogLayer(self._fold, self.basis, self.scope)
 
     @cached_property
     def layers(self) -> Layers:
@@ -201,7 +199,7 @@ class Snapshot:
 
     def is_current(self, frame: int) -> bool | None:
         """Return whether a frame, by its seq in `facts_at`, is current; None if out of scope."""
-        number = shown_seq(frame, self.basis)
+        number = id_of_seq(frame, self.basis)
         return self.layers.closing_of(number) is None if self.layers.has(number) else None
 
     @cached_property
@@ -244,7 +242,7 @@ class Snapshot:
                 where=f"basis {self.basis:,}",
                 remedy="Name a fact by its id: call fact(id).",
             )
-        return shown_row(self.facts_at, row, self.basis)
+        return fact_of(self.facts_at, row, self.basis)
 
     def fact_at(self, number: int) -> Fact:
         """Return a fact, retracted or not, by its id or the id of a repeated assertion.

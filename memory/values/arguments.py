@@ -44,15 +44,6 @@ def _copied(value: JsonValue, depth: int) -> JsonValue:
     return value
 
 
-def is_unicode(text: str) -> bool:
-    """Return whether a text can be encoded as UTF-8; a lone surrogate cannot."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def listed(name: str, values: Iterable[ItemType]) -> list[ItemType]:
     """Return the items of an argument that takes several.
 

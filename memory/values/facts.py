@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, TypeAlias
 
-from cerata.engine.arguments import expect_integer, expect_text
+from cerata.engine.arguments import expect_integer, expect_text, is_unicode, wrong_type
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue, ScopeValue
 from cerata.engine.plain_value import PlainValue, plain_fields
@@ -19,7 +19,6 @@ from cerata.projections.columnar.intervals import BEGINNING, ENDLESS, Interval
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 from cerata.projections.facts.objects import ObjectKind, Standing
 
-from .arguments import is_unicode
 from .frames import Receipt
 
 
@@ -236,10 +235,8 @@ def stored_object(value: FactObject) -> tuple[ObjectKind, StoredObject]:
         return ObjectKind.FLOAT, float(value) + 0.0
     if isinstance(value, bytes):
         return ObjectKind.BYTES, bytes(value)
-    raise InvalidInput(
-        f"object must be a plain value or Entity, not {type(value).__name__}",
-        remedy="Pass a str, int, float, bool, bytes, aware datetime, or cerata.Entity.",
-    )
+    remedy = "Pass a str, int, float, bool, bytes, aware datetime, or cerata.Entity."
+    raise wrong_type("object", "a plain value or Entity", value, remedy)
 
 
 def shown_object(kind: ObjectKind, value: StoredObject) -> FactObject:

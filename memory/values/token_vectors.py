@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from cerata.engine.arguments import wrong_type
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import TOKENS_SUFFIX, Attachment, Embedding, is_token_space
 from cerata.engine.integrity import hash_bytes
@@ -72,9 +73,7 @@ def stored_matrices(
     try:
         matrices = list(values)
     except TypeError as error:
-        raise InvalidInput(
-            f"Token vectors must be a list of arrays, not {type(values).__name__}", remedy=_REMEDY
-        ) from error
+        raise wrong_type("Token vectors", "a list of arrays", values, _REMEDY) from error
     if len(matrices) != count:
         raise InvalidInput(
             f"{count:,} texts came with {len(matrices):,} arrays of token vectors",

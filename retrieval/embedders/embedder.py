@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from cerata.engine.arguments import is_integer
+from cerata.engine.arguments import is_integer, wrong_type
 from cerata.engine.errors import EmbedderFailed, InvalidInput, Unsupported
 from cerata.engine.limits import TOKEN_VECTORS_MAX
 
@@ -149,10 +149,8 @@ def check_embedder(embedder: object) -> None:
     """Raise `InvalidInput` unless an object is an embedder; no vector is computed."""
     identity = getattr(embedder, "identity", None)
     if not isinstance(identity, EmbedderIdentity) or not callable(getattr(embedder, "embed", None)):
-        raise InvalidInput(
-            f"embedder must be an Embedder, not {type(embedder).__name__}",
-            remedy="Wrap a function in cerata.CallableEmbedder.",
-        )
+        remedy = "Wrap a function in cerata.CallableEmbedder."
+        raise wrong_type("embedder", "an Embedder", embedder, remedy)
     if identity.metric == "maxsim":
         raise InvalidInput(
             f"The embedder's space must not be of token vectors, as {identity.space!r} is",

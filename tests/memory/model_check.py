@@ -41,7 +41,7 @@ class ModelCheck:
 
     def view(self, view: View, scopes: Collection[Scope | None] = (None,)) -> None:
         """Ask in each scope."""
-        size = view.basis + len(snapshot_of(view).pending)
+        size = view.basis + len(snapshot_of(view).unsalted_drafts)
         for number, scope in enumerate(scopes):
             self.ask(view.within(scope), 10 * size + number)
 
@@ -49,7 +49,8 @@ class ModelCheck:
         """Ask while a transaction is open."""
         view = store.view()
         self.view(
-            view, VIEWS if self.is_long else [VIEWS[len(snapshot_of(view).pending) % len(VIEWS)]]
+            view,
+            VIEWS if self.is_long else [VIEWS[len(snapshot_of(view).unsalted_drafts) % len(VIEWS)]],
         )
 
     def everywhere(self, batches: Sequence[Sequence[Act]]) -> None:

@@ -92,7 +92,7 @@ def test_a_block_that_is_run_again_knows_nothing_of_later() -> None:
             store.at("later")
         with pytest.raises(cerata.NotFound):
             store.at(4)
-        drafts = snapshot_of(store).pending
+        drafts = snapshot_of(store).unsalted_drafts
         seen.append((store.head.seq, store.at("HEAD").basis, refused, drafts, store.tags()))
 
     with cerata.open(":memory:") as store:

@@ -221,7 +221,7 @@ def test_the_state_of_the_log_is_shared_and_not_copied() -> None:
             assert store.search("bridge")
             assert over.base.frames.ids.base is below.base.frames.ids.base
             assert over._pending is not None
-            under = over.base.fulltext
+            under = over.base.folds.fulltext(over.base.n)
             joint = over._pending.folds.fulltext()
             assert [id(piece) for piece in joint.pieces[:-1]] == [id(p) for p in under.pieces]
             assert joint.pieces[-1].end_row - joint.pieces[-1].first_row == 1

@@ -115,7 +115,7 @@ def answer_of(view: View, question: Question) -> object:
         told["overlapping"] = _as_period(told["overlapping"])
     if "allen" in told:
         told["allen"] = (told["allen"][0], _as_period(told["allen"][1]))
-    end = view.basis + len(snapshot_of(view).pending)
+    end = view.basis + len(snapshot_of(view).unsalted_drafts)
     if name in ("fact", "links") and given[0] is not None and view.basis < given[0] <= end:
         given = (view.basis - given[0], *given[1:])
     try:
