@@ -389,7 +389,7 @@ TRANSACTION: Final[Mapping[str, Calls | str]] = {
         by_id(lambda tx, one: tx.add([Draft(PutFrame(text="below", parent=one))])),
     ),
     "arguments": once(lambda tx: bool(tx.arguments)),
-    "called": "takes what a caller gave, and returns nothing",
+    "record_call": "takes what a caller gave, and returns nothing",
     "drafts": once(lambda tx: [msgspec.structs.replace(one, salt=None) for one in tx.drafts]),
     "end": once(lambda tx: tx.end),
     "first": once(_use_of),
