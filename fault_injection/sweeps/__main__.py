@@ -22,6 +22,8 @@ class Sweep(NamedTuple):
     default: int = 0
 
 
+_OF_READS = ("opcodes", "everywhere", "once")
+
 SWEEPS: dict[str, Sweep] = {
     "io": Sweep(
         "every system call of every story fails, with each error, once or from then on",
@@ -33,7 +35,7 @@ SWEEPS: dict[str, Sweep] = {
     ),
     "reads": Sweep(
         "both in every public read alone, at every function entry (--opcodes, --everywhere)",
-        *("interrupted_reads", "sweep_reads", ("share", "seed", "jobs", "opcodes", "everywhere")),
+        *("interrupted_reads", "sweep_reads", ("share", "seed", "jobs", *_OF_READS)),
     ),
     "ctrl-c": Sweep(
         "a timer's KeyboardInterrupt in N cold reads",
@@ -77,6 +79,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--opcodes", action="store_true", help="strike every bytecode of the reads")
     parser.add_argument(
         "--everywhere", action="store_true", help="strike a function in each read that enters it"
+    )
+    parser.add_argument(
+        "--once", action="store_true", help="strike each place of the reads once, drawn"
     )
     options = vars(parser.parse_args(arguments))
     chosen = [name for name in SWEEPS if options[name.replace("-", "_")]]

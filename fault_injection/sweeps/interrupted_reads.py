@@ -98,17 +98,21 @@ def sweep_reads(
     reads: Sequence[str] = (),
     functions: Sequence[str] = (),
     everywhere: bool = False,
+    once: bool = False,
     opcodes: bool = False,
     events: int = EVENTS,
 ) -> ReadTally:
     """Strike every function entry of the reads, or one in ``share`` of them, drawn by ``seed``.
+
+    Each is struck at its first visit, its last and one between, by both errors; with ``once`` at a
+    drawn one of these, by a drawn error.
 
     A function is struck in one drawn read of those of its store that enter it, and in each read at
     least `_LEAST` functions; with ``everywhere`` it is struck in every read that enters it.
     ``kinds``, ``reads`` and ``functions`` (qualified names) restrict the sweep; ``opcodes`` strikes
     every bytecode instead. ``jobs`` processes share the work.
     """
-    sweep = _Sweep(kinds, reads, functions, everywhere, opcodes, events, share, seed, jobs)
+    sweep = _Sweep(kinds, reads, functions, everywhere, once, opcodes, events, share, seed, jobs)
     return summed(jobs, sweep.strike)
 
 
@@ -118,6 +122,7 @@ class _Sweep:
     reads: Sequence[str]
     functions: Sequence[str]
     everywhere: bool
+    once: bool
     opcodes: bool
     events: int
     share: int
@@ -164,7 +169,8 @@ class _Sweep:
                 if self.functions and site.code.co_qualname not in self.functions:
                     continue
                 tally.sites_max += 1
-                for at, error in product(ats, ERRORS):
+                strikes = list(product(ats, ERRORS))
+                for at, error in [random.choice(strikes)] if self.once else strikes:
                     if random.randrange(self.share) == 0:
                         yield name, site, at, error
 

@@ -111,3 +111,12 @@ def test_the_sweep_finds_a_fold_in_place(seed: int) -> None:
     assert found["kept when whole"].raised > 0
     assert found["kept in place"].problems != []
     assert found["kept in place"].classes["wrong answer"] > 0
+
+
+def test_once_strikes_each_place_a_single_time(seed: int) -> None:
+    """A sweep of every place that fits into minutes."""
+    chosen: dict[str, Any] = {"kinds": ["words"], "reads": ["frame", "timeline"], "events": 20}
+    struck = ["Snapshot.frame_at", "Log.refresh"]
+    tally = sweep_reads(**chosen, functions=struck, everywhere=True, once=True, seed=seed)
+    assert tally.problems == []
+    assert tally.raised == tally.sites_max > 0
