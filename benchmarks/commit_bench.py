@@ -66,11 +66,11 @@ print(json.dumps(times))
 """
 
 
-def probe(checkout: Path, sizes: tuple[int, int, int]) -> dict[str, float]:
-    """Run the probe in a checkout, and return milliseconds by name of the measurement."""
+def run_probe(program: str, checkout: Path, sizes: tuple[int, ...]) -> dict[str, float]:
+    """Run a program in a checkout with a folder and sizes; return the milliseconds it prints."""
     with tempfile.TemporaryDirectory() as folder:
         run = subprocess.run(
-            [sys.executable, "-c", _PROBE, folder, *map(str, sizes)],
+            [sys.executable, "-c", program, folder, *map(str, sizes)],
             cwd=checkout,
             env={"PYTHONPATH": str(checkout), "PATH": ""},
             check=True,
@@ -96,7 +96,7 @@ def main() -> None:
         # The two take turns in going first.
         pair = [(ours, here), (theirs, options.other.resolve())]
         for runs, checkout in pair if number % 2 else reversed(pair):
-            runs.append(probe(checkout, sizes))
+            runs.append(run_probe(_PROBE, checkout, sizes))
     for name in ours[0]:
         ratios = [run[name] / peer[name] for run, peer in zip(ours, theirs, strict=True)]
         print(

@@ -269,6 +269,7 @@ def test_a_verify_that_unpacks_a_block_for_each_event_is_seen(
         ("fulltext_bench", "hash of all answers"),
         ("recovery_bench", "(random salts)"),
         ("late_bench", "hash of all answers"),
+        ("transaction_bench", "a fact, read"),
         ("vectors_bench", "recall of the best 10"),
     ],
 )
