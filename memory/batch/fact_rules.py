@@ -2,7 +2,7 @@
 
 Owns the checks of retractions, merges, and the ends of merges and splits before an append: against
 the folded facts, and under the writer lock against the events that other writers appended since.
-No check folds under the lock. Leaves out whether the named facts exist (`references`).
+No check folds under the lock. Leaves out whether the named facts exist (`reference_rules`).
 """
 
 from collections.abc import Sequence

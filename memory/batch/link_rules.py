@@ -1,7 +1,7 @@
 """Rules: which facts and frames a link may join.
 
-Owns the checks of links before an append. Leaves out the existence of their ends (`references`)
-and the meaning of links (`cerata.projections.links.labelling`).
+Owns the checks of links before an append. Leaves out the existence of their ends
+(`reference_rules`) and the meaning of links (`cerata.projections.links.labelling`).
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ from .rule import Rule, State
 class LinkRules(Rule):
     """The links among the drafts of a batch.
 
-    `references` checks that their ends exist. Nothing is checked under the lock, because no event
-    of another writer can make a valid link invalid.
+    `reference_rules` checks that their ends exist. Nothing is checked under the lock, because no
+    event of another writer can make a valid link invalid.
     """
 
     def take(self, drafts: Sequence[Draft], first: int) -> bool:

@@ -42,7 +42,7 @@ from ..values.arguments import (
 from ..values.frames import Receipt
 from .space_rules import LogShapes
 from .transaction import MAKERS, Transaction
-from .validation import Checks
+from .validation import BatchChecks
 
 
 class WriteSession:
@@ -86,7 +86,7 @@ class WriteSession:
             expect_integer("expect", expect)
         if self.in_transaction:
             raise Conflict("A transaction is open already", remedy="Use the open transaction.")
-        checks = Checks(self.log, self.fold, self.scope, self._shapes)
+        checks = BatchChecks(self.log, self.fold, self.scope, self._shapes)
         find = None if key is None else partial(self.log.find_key, key, sees=self.sees)
         transaction = Transaction(checks, find)
         transaction.look_up(tenant_of(full_scope(None, self.scope)))
@@ -260,7 +260,7 @@ class WriteSession:
         arguments: bytes | None = None,
         payloads: Sequence[bytes] | None = None,
     ) -> Receipt:
-        checks = Checks(self.log, self.fold, self.scope, self._shapes)
+        checks = BatchChecks(self.log, self.fold, self.scope, self._shapes)
         checks.gather(drafts)
         if key is not None and arguments is None:
             arguments = arguments_hash(contents_of(drafts))

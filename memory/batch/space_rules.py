@@ -33,7 +33,7 @@ LogShapes: TypeAlias = dict[SpaceName, tuple[int, Shape]]
 """Shapes that the log has, with `Fold.replaced`: an erasure may leave a space without vectors."""
 
 
-class Spaces(Rule):
+class SpaceRules(Rule):
     """The embeddings of a batch, put through a store of the scope ``within``."""
 
     def __init__(self, within: Scope | None, fold: Fold, log_shapes: LogShapes) -> None:

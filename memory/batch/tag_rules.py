@@ -23,7 +23,7 @@ TagKey: TypeAlias = tuple[str | None, str]
 """A tag: the realm within which its name is unique, and the name."""
 
 
-class Tagging(Rule):
+class TagRules(Rule):
     """The tags of a batch."""
 
     _keys: frozenset[TagKey] = frozenset()

@@ -28,7 +28,7 @@ from ..snapshot.pending import PendingBuilder
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import arguments_hash, within_scope
 from ..values.frames import Receipt
-from .validation import Checks
+from .validation import BatchChecks
 
 MAKERS: Final = frozenset(
     kind.wire_name for kind in (PutFrame, AssertFact, MergeEntities, SplitEntity, LinkFacts)
@@ -42,7 +42,7 @@ class Transaction(Handle):
     _instead = "Pass its receipt, after the block."
 
     def __init__(
-        self, checks: Checks, find: Callable[[ScopeValue], KeyUse | None] | None = None
+        self, checks: BatchChecks, find: Callable[[ScopeValue], KeyUse | None] | None = None
     ) -> None:
         self.drafts: list[Draft] = []
         self.payloads: list[bytes] = []

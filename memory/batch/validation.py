@@ -1,7 +1,7 @@
 """Validation: the rules that each batch must pass, in one list.
 
 A transaction checks each call when it is made. Every append checks its whole batch, since other
-writers may have appended events by then. Owns both runs. Leaves out the rules (`references`,
+writers may have appended events by then. Owns both runs. Leaves out the rules (`reference_rules`,
 `link_rules`, `fact_rules`, `tag_rules`, `space_rules`).
 """
 
@@ -16,18 +16,18 @@ from cerata.replay.fold import Fold
 
 from .fact_rules import FactRules
 from .link_rules import LinkRules
-from .references import References
+from .reference_rules import ReferenceRules
 from .rule import Rule, State
-from .space_rules import LogShapes, Spaces
-from .tag_rules import Tagging
+from .space_rules import LogShapes, SpaceRules
+from .tag_rules import TagRules
 
 
 def all_rules(scope: Scope | None, fold: Fold, shapes: LogShapes) -> tuple[Rule, ...]:
     """Return all rules, in the order of their checks."""
-    return References(), LinkRules(), FactRules(), Tagging(), Spaces(scope, fold, shapes)
+    return ReferenceRules(), LinkRules(), FactRules(), TagRules(), SpaceRules(scope, fold, shapes)
 
 
-class Checks:
+class BatchChecks:
     """The checks of one transaction, or of one append.
 
     The rules cover the drafts that passed; only `keep` adds to these.

@@ -30,7 +30,7 @@ Only reading an entry shows its size. Of 100 hits of 140 tokens, 30 are read for
 """
 
 _GAP: Final = "\n\n"
-_GATHERED: Final = 1 << 62
+_PENDING_AGE: Final = 1 << 62
 """Above every id of the log: ids of an open transaction sort from here on."""
 
 Order: TypeAlias = Literal["score", "time"]
@@ -372,7 +372,7 @@ class _ContextPacker:
 
 def _age(number: int) -> int:
     """Return the sort key of an id, oldest first: ids of an open transaction are −1, −2, …."""
-    return number if number > 0 else _GATHERED - number
+    return number if number > 0 else _PENDING_AGE - number
 
 
 def _are_neighbours(first: Entry, second: Entry) -> bool:

@@ -41,7 +41,7 @@ Method: TypeAlias = Literal["rrf", "minmax", "zscore"]
 _NOT_FOUND: Final = np.iinfo(np.int64).max
 """A rank after all ranks."""
 
-_GATHERED: Final = 1 << 62
+_PENDING_AGE: Final = 1 << 62
 """Above every id of the log: ids of an open transaction sort from here on."""
 
 _EQUAL: Final[Mapping[str, float]] = {}
@@ -169,5 +169,5 @@ def _best(ids: I64, scores: F64, ranks: I64, k: int) -> I64:
     if len(ids) > k:
         # Keep all scores equal to the k-th, so that rank and age alone break ties.
         candidates = np.flatnonzero(scores >= np.partition(scores, len(ids) - k)[len(ids) - k])
-    ages = np.where(ids > 0, ids, _GATHERED - ids)
+    ages = np.where(ids > 0, ids, _PENDING_AGE - ids)
     return candidates[np.lexsort((ages[candidates], ranks[candidates], -scores[candidates]))[:k]]

@@ -15,7 +15,7 @@ from cerata import Entity
 from cerata.engine.errors import Conflict, Corrupt
 from cerata.engine.events import Event
 from cerata.memory.batch.transaction import Transaction
-from cerata.memory.batch.validation import Checks
+from cerata.memory.batch.validation import BatchChecks
 from cerata.memory.batch.writer import session_of
 from cerata.memory.store import Store
 from cerata.projections.columnar.names import Names
@@ -323,7 +323,7 @@ def test_a_block_whose_call_was_interrupted_while_it_was_kept_writes_nothing(
         def block() -> None:
             with store.transaction():
                 store.put_frame("a")
-                monkeypatch.setattr(Checks, "keep", interrupted(Checks.keep, 1))
+                monkeypatch.setattr(BatchChecks, "keep", interrupted(BatchChecks.keep, 1))
                 with suppress(KeyboardInterrupt):
                     store.put_frame("b")
 

@@ -21,9 +21,9 @@ from cerata.engine.events import (
     PutFrame,
     SupersedeFrame,
 )
-from cerata.memory.batch.references import References
+from cerata.memory.batch.reference_rules import ReferenceRules
 from cerata.memory.batch.rule import State
-from cerata.memory.batch.validation import Checks
+from cerata.memory.batch.validation import BatchChecks
 from cerata.memory.batch.writer import session_of
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.vectors import vectors
@@ -374,13 +374,13 @@ def test_a_memory_that_is_only_read_gathers_nothing(tmp_path: Path) -> None:
 def test_a_call_is_checked_without_those_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a block of n calls would cost n² looks; at the end the batch is checked once."""
     looked: list[int] = []
-    check = References.check
+    check = ReferenceRules.check
 
-    def counted(one: References, state: State) -> object:
-        looked.append(len(one._named))
-        return check(one, state)
+    def counted(rules: ReferenceRules, state: State) -> object:
+        looked.append(len(rules._named))
+        return check(rules, state)
 
-    monkeypatch.setattr(References, "check", counted)
+    monkeypatch.setattr(ReferenceRules, "check", counted)
     with cerata.open(":memory:") as store:
         store.put_frames([f"frame {number}" for number in range(50)])
         with store.transaction():
@@ -460,7 +460,7 @@ def test_what_was_interrupted_while_it_was_checked_is_not_gathered(
         with store.transaction():
             store.put_frame("a")
             with monkeypatch.context() as patch:
-                patch.setattr(Checks, "take", interrupted)
+                patch.setattr(BatchChecks, "take", interrupted)
                 with pytest.raises(KeyboardInterrupt):
                     store.put_frame("b")
             store.put_frame("c")

@@ -37,7 +37,7 @@ class Closing(NamedTuple):
     new: int | None
 
 
-class References(Rule):
+class ReferenceRules(Rule):
     """The references of a batch to earlier events, and to its drafts by −place."""
 
     def __init__(self) -> None:
