@@ -10,26 +10,6 @@ from cerata.memory.view import View
 from .filter_options import count_of
 from .output import Output
 from .store_options import changing, reading, view_of
-from .verb_parser import Adding, add_count, add_verb
-
-
-def add_verbs(adding: Adding) -> None:
-    """Add access."""
-    access = add_verb(
-        adding,
-        "access",
-        "print how often frames were shown and used",
-        run_access,
-        lists=True,
-        examples=("access", "access 3 8 --at before-the-move", "access 3 8 --record"),
-    )
-    access.add_argument(
-        "ids", nargs="*", type=int, metavar="ID", help="ids of frames (all shown or used frames)"
-    )
-    add_count(access)
-    access.add_argument(
-        "--record", action="store_true", help="record a use of each frame; not with --at"
-    )
 
 
 def run_access(options: Namespace, output: Output) -> int:

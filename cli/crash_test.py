@@ -1,6 +1,5 @@
 """crash-test: crash a workload's stories in every way, on all cores, and report broken rules."""
 
-import argparse
 import os
 import shlex
 import time
@@ -14,16 +13,14 @@ from rich.text import Text
 from cerata.engine.errors import InvalidInput
 from cerata.memory.ingest.document import open_regular
 
+from .crash_test_verbs import BUDGET_S
 from .output import Output, counted
-from .verb_parser import Adding, add_verb, seconds
 
 if TYPE_CHECKING:
     from cerata.fault_injection.crash_test import CrashReport, Violation
     from cerata.fault_injection.stories.workload import Workload
 
-_CASES: Final = "crash-cases"
 _VIOLATIONS_SHOWN: Final = 3
-_BUDGET: Final = 60.0
 _INTERRUPTED: Final = 130
 
 _MEANINGS: Final[Mapping[str, str]] = {
@@ -43,71 +40,6 @@ _MEANINGS: Final[Mapping[str, str]] = {
     "story": "An operation raised before any crash",
 }
 """The meaning of each broken rule of the oracle."""
-
-
-def add_verbs(adding: Adding) -> None:
-    """Add crash-test."""
-    test = add_verb(
-        adding,
-        "crash-test",
-        "crash a program in every way, and check the recovered file",
-        run_crash_test,
-        examples=(
-            "crash-test --budget 30",
-            "crash-test shop.py --budget 60",
-            "crash-test shop.py --stories 200 --json | jq .violations",
-            "crash-test shop.py --replay crash-cases/sell.1.case",
-        ),
-    )
-    named = test.add_argument(
-        "workload",
-        nargs="?",
-        metavar="WORKLOAD.py",
-        help="a file with one Workload class (an agent's memory)",
-    )
-    named.completer = _python_files  # type: ignore[attr-defined]
-    test.add_argument(
-        "--budget", type=_budget, metavar="SECONDS", help=f"how long to test ({_BUDGET:.0f})"
-    )
-    test.add_argument(
-        "--stories",
-        type=_count,
-        metavar="COUNT",
-        help="test so many stories, without a time limit: equal counts each time",
-    )
-    test.add_argument(
-        "--jobs", type=_count, metavar="N", help="number of processes (one for each core)"
-    )
-    test.add_argument("--seed", type=int, default=0, metavar="N", help="seed of all randomness (0)")
-    test.add_argument(
-        "--cases", metavar="FOLDER", default=_CASES, help=f"folder for saved violations ({_CASES})"
-    )
-    replay = test.add_argument(
-        "--replay", metavar="CASE", help="open a saved crash again, and crash its story again"
-    )
-    replay.completer = _cases  # type: ignore[attr-defined]
-
-
-def _budget(text: str) -> float:
-    value = seconds(text)
-    if value == 0:
-        raise ValueError
-    return value
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be 1 or more, not {value}")
-    return value
-
-
-def _python_files(prefix: str, **_: object) -> list[str]:
-    return [str(path) for path in sorted(Path().glob(f"{prefix}*.py"))]
-
-
-def _cases(prefix: str, **_: object) -> list[str]:
-    return [str(path) for path in sorted(Path().glob(f"{prefix or _CASES + '/'}*.case"))]
 
 
 def run_crash_test(options: Namespace, output: Output) -> int:
@@ -178,7 +110,7 @@ def _tested(
     """Run the crash test under a bar; return the report, and whether the user interrupted."""
     from cerata.fault_injection.crash_test import CrashReport, crash_test
 
-    budget = options.budget or (_BUDGET if options.stories is None else float("inf"))
+    budget = options.budget or (BUDGET_S if options.stories is None else float("inf"))
     total = options.stories or max(1, round(budget))
     folder = Path(options.cases)
     is_new = not folder.exists()

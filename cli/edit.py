@@ -9,44 +9,6 @@ from cerata.engine.events import JsonValue
 
 from .output import Output, clipped
 from .store_options import changing, reading, view_of
-from .verb_parser import Adding, add_verb
-
-
-def add_verbs(adding: Adding) -> None:
-    """Add supersede, delete and tag."""
-    supersede = add_verb(
-        adding,
-        "supersede",
-        "replace a frame by a new text",
-        run_supersede,
-        examples=("supersede 12 We chose HNSW: recall under 5 ms.", "supersede 12 --by 15"),
-    )
-    supersede.add_argument("old", type=int, metavar="ID", help="id of the outdated frame")
-    supersede.add_argument("text", nargs="*", help="the new text")
-    supersede.add_argument(
-        "--by", type=int, metavar="ID", help="id of an existing frame, instead of a text"
-    )
-
-    delete = add_verb(
-        adding,
-        "delete",
-        "close frames; they stay readable in the past",
-        run_delete,
-        examples=("delete 12", "delete 12 13"),
-    )
-    delete.add_argument(
-        "ids", nargs="+", type=int, metavar="ID", help="ids of frames, as in search and log"
-    )
-
-    tag = add_verb(
-        adding,
-        "tag",
-        "name a point in time, or list the names",
-        run_tag,
-        lists=True,
-        examples=("tag before-the-move", "tag first --at HEAD~3", "tag"),
-    )
-    tag.add_argument("name", nargs="?", metavar="NAME", help="starts with a letter")
 
 
 def run_supersede(options: Namespace, output: Output) -> int:
@@ -55,7 +17,6 @@ def run_supersede(options: Namespace, output: Output) -> int:
     if bool(text.strip()) == (options.by is not None):
         raise InvalidInput(
             "supersede takes either a text or --by ID",
-            where="arguments",
             remedy="Pass a text, or --by ID.",
         )
     with changing(options, output) as store:

@@ -11,40 +11,9 @@ from cerata.retrieval.embedders.identity import VectorType
 from .filter_options import where_of
 from .output import Output, counted
 from .store_options import file_of, reading
-from .verb_parser import Adding, add_filters, add_verb
 
 _NEEDED: Final = ("model", "revision", "dimension")
 """The identity of an endpoint's model, which the endpoint cannot report."""
-
-
-def add_verbs(adding: Adding) -> None:
-    """Add embed."""
-    embed = add_verb(
-        adding,
-        "embed",
-        "embed the current frames that have no vector",
-        run_embed,
-        examples=(
-            "embed",
-            "embed --int8 --tag people",
-            "embed --tokens",
-            "embed --url http://localhost/v1 --model m --revision 1 --dimension 768",
-        ),
-    )
-    embed.add_argument("--int8", action="store_true", help="store a byte for each number")
-    embed.add_argument(
-        "--tokens", action="store_true", help="with MiniLM: a vector for each token, too"
-    )
-    embed.add_argument("--url", help="URL of an endpoint (MiniLM on this machine)")
-    embed.add_argument("--model", help="with --url: the model's name")
-    embed.add_argument("--revision", help="with --url: your name for the model's state")
-    embed.add_argument(
-        "--dimension", type=int, metavar="COUNT", help="with --url: numbers in a vector"
-    )
-    embed.add_argument(
-        "--key-variable", metavar="NAME", help="with --url: environment variable with the key"
-    )
-    add_filters(embed, closed=False)
 
 
 def run_embed(options: Namespace, output: Output) -> int:

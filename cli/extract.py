@@ -8,23 +8,6 @@ from cerata.memory.view import View
 from .filter_options import where_of
 from .output import Output, counted
 from .store_options import changing, reading
-from .verb_parser import Adding, add_filters, add_verb
-
-
-def add_verbs(adding: Adding) -> None:
-    """Add extract."""
-    extract = add_verb(
-        adding,
-        "extract",
-        "find facts in the text of frames",
-        run_extract,
-        examples=("extract --dry-run", "extract 12 13", "extract --tag people"),
-    )
-    extract.add_argument(
-        "ids", nargs="*", type=int, metavar="ID", help="ids of frames (all current frames)"
-    )
-    extract.add_argument("--dry-run", action="store_true", help="print the facts; write nothing")
-    add_filters(extract, closed=False)
 
 
 def run_extract(options: Namespace, output: Output) -> int:

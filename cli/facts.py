@@ -27,7 +27,6 @@ from .filter_options import count_of
 from .output import Output, clipped, counted
 from .output_files import form_of, write_picture
 from .store_options import reading, view_of
-from .verb_parser import Adding, add_count, add_verb
 
 _SIGNS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
 
@@ -36,43 +35,6 @@ _MATCHING_MAX = 1000
 
 _COLUMNS_MAX = {"subject": 24, "predicate": 20, "object": 28}
 """Most characters of a column: longer texts are cut in the table, not in --json."""
-
-
-def add_verbs(adding: Adding) -> None:
-    """Add facts."""
-    facts = add_verb(
-        adding,
-        "facts",
-        "print facts, with the periods when they are true",
-        run_facts,
-        lists=True,
-        examples=(
-            "facts alice",
-            "facts alice --predicate 'lives in' --valid-at 2024-01-01",
-            "facts --object paris --at HEAD~10",
-            "facts alice --evidence",
-            "facts --matching 'where does Alice live?'",
-            "facts --conflicts",
-            "facts alice --retracted --plot alice.svg",
-        ),
-    )
-    facts.add_argument("subject", nargs="?", metavar="SUBJECT", help="an entity's name")
-    facts.add_argument("--predicate", metavar="NAME", help="only facts with this predicate")
-    facts.add_argument("--object", metavar="VALUE", help="an entity's name, a string or a number")
-    facts.add_argument("--valid-at", metavar="TIME", help="only facts true at this time, or 'now'")
-    facts.add_argument("--retracted", action="store_true", help="include retracted facts")
-    facts.add_argument(
-        "--matching", metavar="QUESTION", help="the best facts for a question, best first"
-    )
-    facts.add_argument(
-        "--evidence", action="store_true", help="print the evidence of each fact, too"
-    )
-    facts.add_argument(
-        "--invalid", action="store_true", help="include facts that links make invalid"
-    )
-    facts.add_argument("--conflicts", action="store_true", help="print contradictions, in pairs")
-    facts.add_argument("--plot", metavar="FILE", help="draw the facts, too, as .svg or .png")
-    add_count(facts)
 
 
 def run_facts(options: Namespace, output: Output) -> int:

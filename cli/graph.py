@@ -12,52 +12,18 @@ from cerata.memory.plots.canvas import Form
 from cerata.memory.values.facts import Entity
 from cerata.memory.values.graph import Cooccurrence, FactPath, Neighbour, Reached
 from cerata.memory.view import View
-from cerata.projections.facts.graph import DIRECTIONS
 
 from .facts import when_text
 from .filter_options import count_of
 from .output import Output, clipped, counted
 from .output_files import form_of, write_picture
 from .store_options import reading, view_of
-from .verb_parser import Adding, add_count, add_verb
 
 _NAME_MAX: Final = 24
 _PREDICATE_MAX: Final = 20
 """Most characters of a cell: longer texts are cut in the table, not in --json."""
 
 Answer = Neighbour | FactPath | Cooccurrence
-
-
-def add_verbs(adding: Adding) -> None:
-    """Add graph."""
-    graph = add_verb(
-        adding,
-        "graph",
-        "print the neighbours of an entity, and paths between entities",
-        run_graph,
-        lists=True,
-        examples=(
-            "graph alice",
-            "graph alice --hops 3 --valid-at 2024-01-01",
-            "graph alice --to acme",
-            "graph alice --together --at HEAD~10",
-            "graph alice --hops 2 --plot alice.svg",
-        ),
-    )
-    graph.add_argument("entity", metavar="ENTITY", help="name of the entity")
-    shapes = graph.add_mutually_exclusive_group()
-    shapes.add_argument(
-        "--hops", type=int, metavar="COUNT", help="entities at most so many facts away, ranked"
-    )
-    shapes.add_argument("--to", metavar="ENTITY", help="shortest paths to another entity")
-    shapes.add_argument("--together", action="store_true", help="entities named in the same frames")
-    graph.add_argument("--predicate", metavar="NAME", help="only facts with this predicate")
-    graph.add_argument(
-        "--direction", choices=DIRECTIONS, default="both", help="out: from subject to object (both)"
-    )
-    graph.add_argument("--valid-at", metavar="TIME", help="only facts true at this time, or 'now'")
-    graph.add_argument("--plot", metavar="FILE", help="draw the neighbourhood, as .svg or .png")
-    add_count(graph)
 
 
 def run_graph(options: Namespace, output: Output) -> int:

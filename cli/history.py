@@ -18,55 +18,6 @@ from .filter_options import count_of
 from .output import Output, clipped, counted
 from .show import unread_of
 from .store_options import reading, view_of
-from .verb_parser import Adding, add_count, add_verb
-
-
-def add_verbs(adding: Adding) -> None:
-    """Add log, history and diff."""
-    log = add_verb(
-        adding,
-        "log",
-        "list events, newest first",
-        run_log,
-        lists=True,
-        examples=("log", "log --oneline -n 100", "log --at v1 --jsonl | jq .type"),
-    )
-    add_count(log)
-    log.add_argument("--oneline", action="store_true", help="print one event per line")
-    log.add_argument("--reverse", action="store_true", help="print the oldest of them first")
-
-    history = add_verb(
-        adding,
-        "history",
-        "list the versions of a frame, oldest first",
-        run_history,
-        lists=True,
-        examples=("history 12", "history 12 --jsonl | jq .text"),
-    )
-    history.add_argument("id", type=int, metavar="ID", help="id of any version")
-
-    diff = add_verb(
-        adding,
-        "diff",
-        "list the changes between two points",
-        run_diff,
-        examples=(
-            "diff HEAD~5",
-            "diff 2026-03-01 2026-04-01",
-            "diff before-the-move",
-            "diff HEAD HEAD --valid-at 2025-01-01 2026-01-01",
-        ),
-    )
-    diff.add_argument("start", metavar="FROM", help="a seq, a tag, HEAD~n, or an ISO time")
-    diff.add_argument(
-        "end", metavar="TO", nargs="?", default="HEAD", help="a point, written like FROM (HEAD)"
-    )
-    diff.add_argument(
-        "--valid-at",
-        nargs="+",
-        metavar="TIME",
-        help="only facts true at a time, or at one time for FROM and another for TO",
-    )
 
 
 def run_log(options: Namespace, output: Output) -> int:

@@ -11,27 +11,6 @@ from cerata.projections.columnar.times import to_datetime
 
 from .output import Output, bytes_text, counted
 from .store_options import file_of, reading, view_of
-from .verb_parser import Adding, add_verb
-
-
-def add_verbs(adding: Adding) -> None:
-    """Add info and head."""
-    add_verb(
-        adding,
-        "info",
-        "print the file's sizes by part, head and ledger",
-        run_info,
-        reads=True,
-        examples=("info", "info --at HEAD~5", "info --json | jq .size_bytes"),
-    )
-    add_verb(
-        adding,
-        "head",
-        "print the head as a text to store elsewhere",
-        run_head,
-        reads=True,
-        examples=("head > brain.head", "head --at before-the-move", "head --json | jq .root"),
-    )
 
 
 def run_welcome(options: Namespace, output: Output) -> int:

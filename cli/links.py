@@ -3,43 +3,12 @@
 from argparse import Namespace
 
 from cerata.memory.store import Store
-from cerata.memory.values.links import KINDS, Link
+from cerata.memory.values.links import Link
 
 from .output import Output
 from .store_options import changing, reading, view_of
-from .verb_parser import Adding, add_verb
 
 _STYLES = {"stands": "", "disputed": "yellow", "invalid": "red"}
-
-
-def add_verbs(adding: Adding) -> None:
-    """Add why, link and unlink."""
-    why = add_verb(
-        adding,
-        "why",
-        "explain why a fact stands, or does not",
-        run_why,
-        reads=True,
-        examples=("why 14", "why 14 --at before-the-move", "why 14 --depth 2"),
-    )
-    why.add_argument("fact", type=int, metavar="FACT", help="id of the fact")
-    why.add_argument("--depth", type=int, default=16, metavar="COUNT", help="most levels (16)")
-
-    link = add_verb(
-        adding,
-        "link",
-        "link a fact to another fact, or to a frame",
-        run_link,
-        examples=("link 14 depends_on 9", "link 21 invalidates 14", "link 14 generated_from 3"),
-    )
-    link.add_argument("fact", type=int, metavar="FACT", help="id of the fact")
-    link.add_argument("kind", choices=KINDS, metavar="KIND", help=", ".join(KINDS))
-    link.add_argument("target", type=int, metavar="TARGET", help="id of a fact or frame")
-
-    unlink = add_verb(
-        adding, "unlink", "remove a link", run_unlink, examples=("unlink 22", "unlink 22 --json")
-    )
-    unlink.add_argument("link", type=int, metavar="LINK", help="id of the link")
 
 
 def run_why(options: Namespace, output: Output) -> int:

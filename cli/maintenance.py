@@ -9,73 +9,11 @@ from cerata.engine.errors import NotFound
 from cerata.engine.remembered import RememberedHead
 from cerata.memory.maintenance.doctor import Cure, Diagnosis, diagnose
 from cerata.memory.maintenance.repair import repair
-from cerata.projections.registry import BUILT_IN
 
 from .open_handles import holders_of
 from .output import Output, counted
 from .store_options import changing, file_of, reading
-from .verb_parser import Adding, add_verb, did_you_mean
-
-
-def add_verbs(adding: Adding) -> None:
-    """Add verify, rebuild, checkpoint, backup, doctor and repair."""
-    verify = add_verb(
-        adding,
-        "verify",
-        "recompute every hash and index, and compare",
-        run_verify,
-        examples=("verify", "verify --json | jq .ok", "verify --head 8123:9f3c…"),
-    )
-    verify.add_argument(
-        "--head", metavar="SEQ:ROOT", help="compare with a head that 'cerata head' printed before"
-    )
-    rebuild = add_verb(
-        adding,
-        "rebuild",
-        "rebuild indexes from the log",
-        run_rebuild,
-        examples=("rebuild", "rebuild fulltext"),
-    )
-    rebuild.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"any of {', '.join(BUILT_IN)} (all)"
-    )
-    add_verb(
-        adding,
-        "checkpoint",
-        "save the indexes, for a quick open",
-        run_checkpoint,
-        examples=("checkpoint",),
-    )
-    backup = add_verb(
-        adding,
-        "backup",
-        "copy the memory into a new file, even during writes",
-        run_backup,
-        examples=("backup brain-2026-03-01.cera",),
-    )
-    backup.add_argument("to", metavar="NEW", help="path of the new file")
-    add_verb(
-        adding,
-        "doctor",
-        "diagnose a file and propose repairs; write nothing",
-        run_doctor,
-        examples=("doctor", "doctor -f brain.cera --json | jq .healthy"),
-    )
-    repair_verb = add_verb(
-        adding,
-        "repair",
-        "perform the repairs that doctor proposes",
-        run_repair,
-        examples=("repair", "repair --to saved.cera", "repair --to saved.cera --drop-damaged"),
-    )
-    repair_verb.add_argument(
-        "--to", metavar="NEW", help="copy the readable events, and leave the file unchanged"
-    )
-    repair_verb.add_argument(
-        "--drop-damaged",
-        action="store_true",
-        help="with --to: leave out unreadable events and all after them",
-    )
+from .verb_parser import did_you_mean
 
 
 def run_verify(options: Namespace, output: Output) -> int:

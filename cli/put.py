@@ -21,61 +21,8 @@ from cerata.memory.store import Store
 
 from .output import Output, counted
 from .store_options import DEFAULT_FILE, file_of, planning, writing
-from .verb_parser import Adding, add_verb
 
 _INPUT = "-"
-
-
-def add_verbs(adding: Adding) -> None:
-    """Add remember and put."""
-    remember = add_verb(
-        adding,
-        "remember",
-        "remember files and folders, each once",
-        run_remember,
-        examples=(
-            "remember notes/ todo.md",
-            "remember src --include '*.{py,md}' --exclude tests",
-            "remember notes/ --dry-run",
-            "remember - --tag meeting < minutes.txt",
-        ),
-    )
-    remember.add_argument(
-        "paths", nargs="+", metavar="PATH", help="a file, a folder, or - for standard input"
-    )
-    remember.add_argument("--tag", action="append", default=[], help="a tag; repeat for several")
-    remember.add_argument(
-        "--include", action="append", default=[], metavar="PATTERN", help="only matching files"
-    )
-    remember.add_argument(
-        "--exclude", action="append", default=[], metavar="PATTERN", help="no matching files"
-    )
-    remember.add_argument(
-        "--no-default-excludes",
-        action="store_true",
-        help="include hidden names, node_modules and the like (docs/ingest.md)",
-    )
-    remember.add_argument(
-        "--dry-run", action="store_true", help="print the outcome of each file; write nothing"
-    )
-    remember.add_argument("--jsonl", action="store_true", help="print one JSON object per file")
-    remember.add_argument(
-        "-v",
-        "--verbose",
-        action="store_true",
-        help="print every file, not only replaced and skipped files",
-    )
-
-    put_verb = add_verb(
-        adding,
-        "put",
-        "store a text unchanged",
-        run_put,
-        examples=("put The staging database listens on port 5433. --tag infra",),
-    )
-    put_verb.add_argument("text", nargs="+")
-    put_verb.add_argument("--title")
-    put_verb.add_argument("--tag", action="append", default=[], help="a tag; repeat for several")
 
 
 def run_remember(options: Namespace, output: Output) -> int:

@@ -3,7 +3,6 @@
 import os
 import re
 from argparse import Namespace
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -13,8 +12,6 @@ from cerata.memory.store import Store
 from cerata.memory.view import View
 
 from .output import Output
-
-Verb = Callable[[Namespace, Output], int]
 
 DEFAULT_FILE: Final = "memory.cera"
 """The file that a writing verb creates if none is named or present."""
@@ -95,8 +92,3 @@ def planning(options: Namespace) -> Store:
 def view_of(store: Store, options: Namespace) -> View:
     """Return the view at ``--at``, by default the newest."""
     return store.at("HEAD" if options.at is None else options.at)
-
-
-def memories(prefix: str, **_: object) -> list[str]:
-    """Return the memories in this folder, as arguments for ``--file``."""
-    return [str(path) for path in sorted(Path().glob(f"{prefix}*.cera"))]

@@ -25,7 +25,6 @@ from cerata.memory.ingest.discovery import find_files
 from cerata.memory.store import Store
 
 from .output import Output, clipped, counted
-from .verb_parser import Adding, add_verb
 
 QUESTION: Final = "What happens to a torn tail after a crash?"
 _ACKNOWLEDGED_BEFORE_KILL: Final = 200
@@ -36,20 +35,6 @@ _ITEMS_PRINTED: Final = 3
 """Entries of a context that the tour prints."""
 
 _TEAM_QUESTION: Final = "When does the team meet?"
-
-
-def add_verbs(adding: Adding) -> None:
-    """Add tour."""
-    tour = add_verb(
-        adding,
-        "tour",
-        "demonstrate: remember, ask, kill, correct, rebuild",
-        run_tour,
-        examples=("tour", "tour ~/notes --json | jq .holds"),
-    )
-    tour.add_argument(
-        "paths", nargs="*", type=Path, metavar="PATH", help="your files (Cerata's documentation)"
-    )
 
 
 def run_tour(options: Namespace, output: Output) -> int:

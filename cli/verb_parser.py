@@ -1,4 +1,8 @@
-"""The parser: options of every verb, and errors with the nearest valid name."""
+"""The parser: options of every verb, and errors with the nearest valid name.
+
+Leaves out what a verb does. No module of parsers loads the engine, so help, errors of usage and
+completion answer at once; tests/cli/test_startup.py counts the modules.
+"""
 
 import argparse
 import difflib
@@ -6,18 +10,17 @@ import math
 import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from cerata.engine.errors import InvalidInput
-
-from .store_options import Verb, memories
 
 Adding = Callable[..., "Parser"]
 """The function that adds a verb's parser: ``add_parser`` from argparse."""
 
 _EPILOG: Final = """\
 The file is -f FILE, else $CERATA_FILE, else the only *.cera in this folder.
-Exit codes: 0 done, 1 the answer is no, 2 wrong usage; more in docs/errors.md.
+Exit codes: 0 done, 1 the answer is no, 2 wrong usage, 3 to 15 other errors.
 """
 
 _CHOICE = re.compile(r"argument (\S+): invalid choice: '(.*?)' \(choose from (.*)\)", re.DOTALL)
@@ -31,7 +34,6 @@ class Parser(ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise InvalidInput(
             self._fault(message),
-            where="arguments",
             remedy=self._suggestion(message) + f"Run '{self.prog} --help'.",
         )
 
@@ -82,13 +84,17 @@ def add_verb(
     adding: Adding,
     name: str,
     text: str,
-    run: Verb,
+    run: str,
     *,
     examples: Sequence[str],
     reads: bool = False,
     lists: bool = False,
 ) -> Parser:
-    """Add a verb; ``reads`` gives it ``--at``, ``lists`` also ``--jsonl`` and paging."""
+    """Add a verb; ``reads`` gives it ``--at``, ``lists`` also ``--jsonl`` and paging.
+
+    ``run`` names the function, such as ``search.run_recall``: its module is loaded when the verb
+    runs, since it loads the engine.
+    """
     commands = "".join(f"  cerata {example}\n" for example in examples)
     verb = adding(
         name,
@@ -161,6 +167,19 @@ def add_filters(verb: ArgumentParser, *, closed: bool) -> None:
 def add_count(verb: ArgumentParser) -> None:
     """Add the number of items."""
     verb.add_argument("-n", type=int, default=20, metavar="COUNT", help="how many (20)")
+
+
+def memories(prefix: str, **_: object) -> list[str]:
+    """Return the memories in this folder, as arguments for ``--file``."""
+    return [str(path) for path in sorted(Path().glob(f"{prefix}*.cera"))]
+
+
+def identifier(text: str) -> int:
+    """Return the id of a frame, fact or link, written ``12`` or, as in every output, ``#12``."""
+    digits = text.removeprefix("#")
+    if not (digits.isascii() and digits.isdecimal()):
+        raise argparse.ArgumentTypeError(f"an id is a number such as 12 or '#12', not {text!r}")
+    return int(digits)
 
 
 def seconds(text: str) -> float:

@@ -184,7 +184,7 @@ def test_help_fits_and_its_examples_parse(verb: str, monkeypatch: pytest.MonkeyP
     for example in examples:
         command = re.split(r" [|<>] ", example)[0]
         options = parser().parse_args(list(_words(command))[1:])
-        assert options.run.__name__ == f"run_{verb}".replace("-", "_")
+        assert options.run.partition(".")[2] == f"run_{verb}".replace("-", "_")
 
 
 def _words(command: str) -> Iterator[str]:

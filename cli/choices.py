@@ -1,0 +1,32 @@
+"""Names that options take, as plain text: a parser must not load the rooms that define them.
+
+tests/cli/test_startup.py compares each with the table of its room.
+"""
+
+from typing import Final
+
+DIRECTIONS: Final = ("out", "in", "both")
+LINK_KINDS: Final = (
+    "assumes",
+    "contradicts",
+    "depends_on",
+    "derived_from",
+    "generated_from",
+    "invalidates",
+    "supersedes",
+    "supports",
+    "validated_by",
+)
+ORDERS: Final = ("score", "time")
+POLICIES: Final = ("whole", "tiered")
+PROFILES: Final = ("balanced", "words", "chat", "used")
+PROJECTIONS: Final = (
+    "frames",
+    "fulltext",
+    "facts",
+    "facttext",
+    "links",
+    "vectors",
+    "tags",
+    "access",
+)

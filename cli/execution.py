@@ -1,0 +1,116 @@
+"""Running a verb: errors become a line and an exit code.
+
+Exit codes: 0 done; 1 the answer is no (verify found damage, a file was skipped); 2 bad arguments;
+3 to 15 the error classes (docs/errors.md); 70 an internal fault of Cerata; 130 interrupted.
+"""
+
+import importlib
+import os
+import sys
+import traceback
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from cerata.engine.environment import Environment
+from cerata.engine.errors import CerataError, Locked, StorageFailed
+
+from .open_handles import holders_of
+from .output import Output, visible
+
+Verb = Callable[[Namespace, Output], int]
+
+DEBUG_VARIABLE = "CERATA_DEBUG"
+"""Any value makes an unexpected exception show its traceback."""
+
+_STANDARD_OUTPUT = 1
+
+
+class InternalError(CerataError):
+    """An unexpected exception: a fault of Cerata, for any input."""
+
+    exit_code = 70
+
+
+def execute(
+    words: Sequence[str], options: Namespace | Exception, environment: Environment | None
+) -> int:
+    """Run a verb with its options, or print the parser's error; return the exit code.
+
+    Args:
+        words: the words of the command line: an error is printed in the requested form.
+        options: the parsed words, or the exception of the parser.
+        environment: replaces disk, clock and randomness.
+    """
+    try:
+        code = _answer(words, options, environment)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader (head, less) has closed the pipe and needs no more output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), _STANDARD_OUTPUT)
+        return 0
+    except OSError as error:
+        fault = "Cannot write the answer" if error.filename is None else "The system refused"
+        where = error.filename or "output"
+        failure = StorageFailed(
+            f"{fault}: {error.strerror}",
+            where=str(where),
+            remedy="Check the path and its permissions, and call again.",
+        )
+        print(f"error: {visible(str(failure))}", file=sys.stderr)
+        return failure.exit_code
+    return code
+
+
+def _answer(
+    words: Sequence[str], options: Namespace | Exception, environment: Environment | None
+) -> int:
+    """Run one command; turn every error except the system's into a line and an exit code."""
+    output = Output(as_json="--json" in words, as_lines="--jsonl" in words)
+    try:
+        if isinstance(options, Exception):
+            raise options
+        options.environment = environment
+        output = Output(as_json=options.json, as_lines=options.jsonl, pages=options.pages)
+        code = _verb(options.run)(options, output)
+    except CerataError as error:
+        output.error(_with_holders(error) if isinstance(error, Locked) else error)
+        return error.exit_code
+    except OSError:
+        raise
+    except Exception as error:
+        # The last resort: a traceback helps neither a user nor a program.
+        if os.environ.get(DEBUG_VARIABLE):
+            raise
+        failure = _internal(error)
+        output.error(failure)
+        return failure.exit_code
+    return code
+
+
+def _verb(name: str) -> Verb:
+    """Return the function of a verb, such as ``search.run_recall``; its module loads the engine."""
+    module, _, function = name.partition(".")
+    verb: Verb = getattr(importlib.import_module(f"{__package__}.{module}"), function)
+    return verb
+
+
+def _with_holders(error: Locked) -> Locked:
+    """Return the error with the processes that have the file open, if the system lists them."""
+    holders = holders_of(error.where) if error.where else []
+    if not holders:
+        return error
+    place = f"The file is open in {', '.join(map(str, holders))}."
+    return Locked(error.what, where=error.where, remedy=f"{place} {error.remedy or ''}".rstrip())
+
+
+def _internal(error: Exception) -> InternalError:
+    """Return the error of an unexpected exception, with the line that raised it."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    fault = " ".join(f"{type(error).__name__}: {error}".split())
+    return InternalError(
+        f"Internal error: {fault}",
+        where=f"{Path(last.filename).name}, line {last.lineno}",
+        remedy=f"Report it with the traceback that {DEBUG_VARIABLE}=1 shows.",
+    )

@@ -1,0 +1,87 @@
+"""The parsers of recall and search."""
+
+from argparse import ArgumentParser
+
+from .choices import ORDERS, POLICIES, PROFILES
+from .verb_parser import Adding, add_filters, add_verb
+
+
+def add_verbs(adding: Adding) -> None:
+    """Add recall and search."""
+    recall = add_verb(
+        adding,
+        "recall",
+        "print a context for a model about a question",
+        "search.run_recall",
+        reads=True,
+        examples=(
+            "recall 'which index did we choose?'",
+            "recall deploys --max-tokens 500 --format markdown",
+            "recall deploys --format messages | jq '.[0].content'",
+            "recall deploys --at 2026-03-01 --tag decision",
+            "recall deploys --policy tiered --order time --framing --record",
+        ),
+    )
+    recall.add_argument("query", nargs="+")
+    recall.add_argument(
+        "--max-tokens",
+        type=int,
+        default=1500,
+        metavar="N",
+        help="most tokens of the context (1500)",
+    )
+    recall.add_argument(
+        "--entry-tokens", type=int, default=600, metavar="N", help="most tokens of an entry (600)"
+    )
+    recall.add_argument(
+        "--format",
+        choices=("text", "markdown", "json", "messages"),
+        default="text",
+        help="messages: in the form of chat interfaces (text)",
+    )
+    recall.add_argument(
+        "--policy", metavar="NAME", help=f"length of the entries: {', '.join(POLICIES)}"
+    )
+    recall.add_argument(
+        "--order", choices=ORDERS, default="score", help="time: the earliest first (score)"
+    )
+    recall.add_argument(
+        "--framing",
+        action="store_true",
+        help="begin with instructions to the model, within the budget",
+    )
+    recall.add_argument(
+        "--record", action="store_true", help="record the context in the log; not with --at"
+    )
+    _add_how(recall)
+    add_filters(recall, closed=False)
+
+    search = add_verb(
+        adding,
+        "search",
+        "find frames by their words and meaning",
+        "search.run_search",
+        lists=True,
+        examples=(
+            "search harbour bridge",
+            "search --full '\"harbour bridge\" AND open*' -k 3",
+            "search bridge --explain -k 1",
+            "search bridge --jsonl | jq .frame.uri",
+        ),
+    )
+    search.add_argument("query", nargs="+")
+    search.add_argument("-k", type=int, default=10, help="how many to print (10)")
+    search.add_argument(
+        "--explain", action="store_true", help="explain each score: lanes, words, exclusions"
+    )
+    _add_how(search)
+    add_filters(search, closed=True)
+
+
+def _add_how(verb: ArgumentParser) -> None:
+    verb.add_argument(
+        "--full", action="store_true", help='use the full language: "a b", inde*, tag:x, OR, NOT'
+    )
+    verb.add_argument(
+        "--profile", metavar="NAME", help=f"weights of the lanes: {', '.join(PROFILES)}"
+    )
