@@ -189,9 +189,8 @@ def _encode_payload(draft: Draft, key: str | None, arguments: bytes | None) -> b
             data = _encode(body)
             # A struct accepts any value; refuse a value here that cannot be read back.
             check_widths(decoders(type(body)).body.decode(data))
-        payload = _encode(
-            Payload(draft.scope, draft.actor, draft.correlation, key, arguments, msgspec.Raw(data))
-        )
+        envelope = draft.scope, draft.actor, draft.correlation, draft.reason
+        payload = _encode(Payload(*envelope, key, arguments, msgspec.Raw(data)))
     except UnicodeEncodeError as error:
         raise InvalidInput(
             f"A string is not valid Unicode: {error.reason} at character {error.start}",

@@ -34,6 +34,7 @@ from .events import (
 )
 from .integrity import hash_bytes
 from .limits import (
+    ACTOR_SIZE_MAX,
     BATCH_EVENTS_MAX,
     BLOB_SIZE_MAX,
     EMBEDDING_DIMENSION_MAX,
@@ -41,6 +42,7 @@ from .limits import (
     IDEMPOTENCY_KEY_SIZE_MAX,
     NAME_SIZE_MAX,
     NESTING_MAX,
+    REASON_SIZE_MAX,
     SCOPE_NAMES_MAX,
     STRING_SIZE_MAX,
     TOKEN_DIMENSION_MAX,
@@ -341,13 +343,15 @@ def _attachments_in(value: object) -> Iterator[Attachment]:
 
 
 def check_envelope(draft: Draft) -> None:
-    """Check the fields around the body: scope, actor, correlation id, causation."""
+    """Check the fields around the body: scope, actor, correlation id, reason, causation."""
     if draft.scope is not DEFAULT_SCOPE:
         check_scope(draft.scope)
     if draft.actor is not None:
-        check_string(draft.actor, "the actor", STRING_SIZE_MAX)
+        check_note(draft.actor, "the actor", ACTOR_SIZE_MAX)
     if draft.correlation is not None:
         check_string(draft.correlation, "the correlation id", STRING_SIZE_MAX)
+    if draft.reason is not None:
+        check_note(draft.reason, "the reason", REASON_SIZE_MAX)
     if draft.causation is not None:
         check_integer(draft.causation, "the causation", -BATCH_EVENTS_MAX)
         if draft.causation == 0:
@@ -355,6 +359,13 @@ def check_envelope(draft: Draft) -> None:
                 "The causation is 0; the first event is 1, or -1 in the same batch",
                 remedy="Pass the seq of an event, −k for the k-th of the batch, or None.",
             )
+
+
+def check_note(value: object, name: str, limit: int) -> None:
+    """Refuse a value unless it is a text of 1 to ``limit`` bytes: `InvalidInput`."""
+    check_string(value, name, limit)
+    if not value:
+        raise InvalidInput(f"{name} is empty", remedy="Pass a text, or None.")
 
 
 def check_integer(value: object, name: str, lowest: int) -> None:

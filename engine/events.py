@@ -479,6 +479,8 @@ class Gap(EventBody, frozen=True, kw_only=True):
 class Draft(msgspec.Struct, frozen=True, gc=False):
     """An event about to be appended: a body and the rest of its envelope.
 
+    ``actor`` is who writes the event, ``correlation`` the request or run that it belongs to, and
+    ``reason`` why it is written; None leaves each out.
     ``causation`` is the seq of the event that led to this event, or −k within the batch.
     ``attachments`` are the bytes that the body's `Attachment` fields name by hash, in order.
     ``salt`` is 16 random bytes; None lets the store draw them.
@@ -491,6 +493,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     causation: int | None = None
     attachments: tuple[bytes, ...] = ()
     salt: bytes | None = None
+    reason: str | None = None
 
 
 class EventHeader(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -529,6 +532,7 @@ class Payload(msgspec.Struct, Generic[StoredType], frozen=True, gc=False, array_
     scope: Scope
     actor: str | None
     correlation: str | None
+    reason: str | None
     key: str | None
     arguments: bytes | None
     body: StoredType
@@ -650,6 +654,21 @@ class Event(msgspec.Struct, frozen=True, dict=True):
         """The event's scope; None, which lies within no scope, if the payload was erased."""
         payload = self.payload
         return None if payload is None else payload.scope
+
+    @property
+    def actor(self) -> str | None:
+        """The name of the person or program that wrote the event; None if not recorded."""
+        return None if self.payload is None else self.payload.actor
+
+    @property
+    def correlation(self) -> str | None:
+        """The id of the request or run that the event belongs to; None if not recorded."""
+        return None if self.payload is None else self.payload.correlation
+
+    @property
+    def reason(self) -> str | None:
+        """Why the event was written; None if not recorded."""
+        return None if self.payload is None else self.payload.reason
 
     @once
     def body(self) -> "EventBody | Erased":

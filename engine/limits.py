@@ -42,6 +42,9 @@ RECORDED_MAX = 2**63 - 1
 """The latest recorded time: the header page has a signed 64-bit field."""
 
 IDEMPOTENCY_KEY_SIZE_MAX = 1024
+ACTOR_SIZE_MAX = 256
+REASON_SIZE_MAX = 4096
+"""Maximum bytes of UTF-8 in an actor and in a reason."""
 
 SEGMENT_INDEX_SIZE_MAX = 256 << 20
 """Maximum bytes of a segment's index after decompression."""

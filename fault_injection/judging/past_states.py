@@ -32,7 +32,7 @@ def current_frames(events: Sequence[ModelEvent], n: int) -> dict[int, str | None
     for event in events[:n]:
         if event.payload is None:
             continue
-        fields: dict[str, Any] = msgspec.msgpack.decode(event.payload)[5]
+        fields: dict[str, Any] = msgspec.msgpack.decode(event.payload)[6]
 
         def seq(name: str, event: ModelEvent = event, fields: dict[str, Any] = fields) -> int:
             # A reference of −k names the k-th event of the same batch.

@@ -1,8 +1,9 @@
 """The expected bytes of a draft on disk, computed without the engine's codec.
 
-Owns the second opinion on payload bytes: an array of scope, actor, correlation, key, arguments and
-body; a body's fields in their declared order, without each field that has its default; every map
-inside in the order of its names. Digests rely on the rule that equal values have equal bytes.
+Owns the second opinion on payload bytes: an array of scope, actor, correlation, reason, key,
+arguments and body; a body's fields in their declared order, without each field that has its
+default; every map inside in the order of its names. Digests rely on the rule that equal values have
+equal bytes.
 """
 
 from collections.abc import Sequence
@@ -31,10 +32,11 @@ def expected_payload(draft: Draft, key: str | None) -> bytes:
         [list(pair) for pair in draft.scope],
         draft.actor,
         draft.correlation,
+        draft.reason,
         key,
         None,
     ]
-    return b"\x96" + b"".join(map(pack, envelope)) + _pack_body(draft.body)
+    return b"\x97" + b"".join(map(pack, envelope)) + _pack_body(draft.body)
 
 
 def _pack_body(body: EventBody) -> bytes:

@@ -68,7 +68,8 @@ class DraftEvent(Event, frozen=True, dict=True, kw_only=True):
     @once
     def payload(self) -> Payload[msgspec.Raw] | None:
         draft = self.draft
-        return Payload(draft.scope, draft.actor, draft.correlation, None, None, msgspec.Raw())
+        envelope = draft.scope, draft.actor, draft.correlation, draft.reason
+        return Payload(*envelope, None, None, msgspec.Raw())
 
     @once
     def body(self) -> EventBody | Erased:

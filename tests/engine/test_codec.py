@@ -36,7 +36,7 @@ from cerata.engine.limits import (
     STRING_SIZE_MAX,
 )
 
-from .words import Disk, other, put, refusal, texts
+from .words import Disk, erasing, other, put, refusal, texts
 
 
 def refused(draft: Draft, **options: Any) -> str:
@@ -101,6 +101,11 @@ REFUSED: list[tuple[str, Callable[[], Draft], str]] = [
     ("a text that is no string", lambda: put(5), "Expected `str | null`, got `int`"),  # type: ignore[arg-type]
     ("a time that is no number", lambda: put(created="now"), "Expected `int | null`"),
     ("an actor that is no string", lambda: Draft(PutFrame(text="a"), actor=5), "actor must be a string"),  # type: ignore[arg-type]
+    ("an actor without a name", lambda: Draft(PutFrame(text="a"), actor=""), "the actor is empty"),
+    ("an actor over its limit", lambda: Draft(PutFrame(text="a"), actor="é" * 129), "the actor takes 258 bytes; the limit is 256"),
+    ("a reason that is no string", lambda: Draft(PutFrame(text="a"), reason=b"x"), "reason must be a string"),  # type: ignore[arg-type]
+    ("an empty reason", lambda: Draft(PutFrame(text="a"), reason=""), "the reason is empty"),
+    ("a reason over its limit", lambda: Draft(PutFrame(text="a"), reason="x" * 4097), "the reason takes 4,097 bytes"),
     ("a causation too large", lambda: Draft(PutFrame(text="a"), causation=1 << 63), "causation"),
     ("a causation of nothing", lambda: Draft(PutFrame(text="a"), causation=0), "the first event is 1"),
     ("a scope without a tenant", lambda: Draft(PutFrame(text="a"), (("user", "u"),)), "start with 'tenant'"),
@@ -318,6 +323,21 @@ def test_references_in_a_batch_are_lifted() -> None:
     assert isinstance(child.body, PutFrame)
     assert (child.body.parent, tag.causation) == (2, 3)
     assert msgspec.msgpack.decode(child.payload.body if child.payload else b"")["parent"] == -1
+
+
+def test_who_and_why_are_read_back_and_erased_with_the_payload() -> None:
+    """Both are personal data, so they are in the part that an erasure removes."""
+    who, why = "é" * 128, "x" * 4096
+    with Disk().log() as log:
+        log.append([Draft(PutFrame(text="a"), actor=who, correlation="run", reason=why), put("b")])
+        for _ in range(2):
+            event, plain = log.event(1), log.event(2)
+            assert (event.actor, event.correlation, event.reason) == (who, "run", why)
+            assert (plain.actor, plain.correlation, plain.reason) == (None, None, None)
+            log.seal()
+        with erasing():
+            log.append([Draft(PutFrame(text="gone"), actor=who, reason=why)])
+        assert (log.event(3).actor, log.event(3).correlation, log.event(3).reason) == (None,) * 3
 
 
 def test_a_scope_keeps_its_order() -> None:

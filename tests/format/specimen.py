@@ -138,7 +138,7 @@ def _first_words(log: Log) -> None:
         content_hash=bytes(range(16)),
     )
     drafts = [
-        Draft(new, SCOPE, actor="agent", correlation="c-1", causation=1),
+        Draft(new, SCOPE, actor="agent", correlation="c-1", causation=1, reason="measured"),
         Draft(SupersedeFrame(old=1, new=-1), SCOPE, causation=-1),
     ]
     log.append(drafts, key="first-key", arguments=hash_bytes(b"arguments"))
@@ -298,7 +298,7 @@ def golden_file() -> bytes:
 EXAMPLE_OFFSET = RING_OFFSET
 EXAMPLE_PARTS = (
     (8, "first seq: 1"),
-    (4, "length of the body: 127"),
+    (4, "length of the body: 128"),
     (4, "incarnation: 1"),
     (8, "header check"),
     (24, "body check"),
@@ -315,18 +315,18 @@ EXAMPLE_PARTS = (
     (1, "version: 1"),
     (1, "causation: null"),
     (18, "salt, 16 bytes"),
-    (2, "payload, 41 bytes"),
-    (1, "  array of 6"),
+    (2, "payload, 42 bytes"),
+    (1, "  array of 7"),
     (2, "  scope: array of 1 pair"),
     (7, "    tenant"),
     (8, "    default"),
-    (4, "  actor, correlation, key, arguments: null"),
+    (5, "  actor, correlation, reason, key, arguments: null"),
     (3, "  body: map of 1, its header wider than need be"),
     (5, "    text"),
     (11, "    Wax keeps."),
     (1, "attachments: none"),
     (1, "spill: null, since the events are here"),
-    (337, "zeros to the next sector"),
+    (336, "zeros to the next sector"),
 )
 """The first record of the example, cut into (size, meaning)."""
 

@@ -110,7 +110,7 @@ def test_events_fit(golden: bytes) -> None:
             assert refusal("payload", event.payload) is None
             kind = event.header[3]
             if kind in document.rules():
-                assert refusal(kind, event.payload[5]) is None
+                assert refusal(kind, event.payload[6]) is None
                 kinds.add(kind)
     assert kinds >= document.rules() & {"putFrame", "putTag", "assertFact", "supersedeFrame"}
 

@@ -262,7 +262,7 @@ def test_worked_example_is_cut_into_the_whole_record() -> None:
     """The parts fill the record's sectors, and are what they are said to be."""
     assert sum(size for size, _ in specimen.EXAMPLE_PARTS) == limits.SECTOR_SIZE
     data = specimen.example_file()[specimen.EXAMPLE_OFFSET :]
-    content = data[record.RECORD_OVERHEAD : record.RECORD_HEADER_SIZE + 127]
+    content = data[record.RECORD_OVERHEAD : record.RECORD_HEADER_SIZE + 128]
     at = record.RECORD_OVERHEAD
     assert data[at : at + len(content)] == content
     recorded, clock, batch, spill = msgspec.msgpack.decode(content)
@@ -276,6 +276,6 @@ def test_worked_example_is_cut_into_the_whole_record() -> None:
         [],
     )
     assert msgspec.msgpack.decode(payload) == [
-        *([["tenant", "default"]], None, None, None, None),
+        *([["tenant", "default"]], None, None, None, None, None),
         {"text": "Wax keeps."},
     ]

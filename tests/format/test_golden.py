@@ -80,7 +80,7 @@ def test_golden_file_binds_hashes_of_content_to_salts() -> None:
     assert batch.payload is not None
     first, count = batch.header[0], batch.header[6]
     lines = blake3(b"lines").digest()
-    assert batch.payload[3:5] == [
+    assert batch.payload[4:6] == [
         "import facts 00",
         blake3(lines + b"".join(salts[first - 1 : first - 1 + count])).digest(),
     ]
@@ -89,7 +89,7 @@ def test_golden_file_binds_hashes_of_content_to_salts() -> None:
 def body_of(event: Event) -> dict[str, Any]:
     """Return the body of an event that was not erased."""
     assert event.payload is not None
-    body: dict[str, Any] = event.payload[5]
+    body: dict[str, Any] = event.payload[6]
     return body
 
 

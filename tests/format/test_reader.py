@@ -127,7 +127,7 @@ def plain(event: Event) -> tuple[Any, ...]:
         assert decoded is not None
         payload = [
             [list(pair) for pair in decoded.scope],
-            *(decoded.actor, decoded.correlation, decoded.key, decoded.arguments),
+            *(decoded.actor, decoded.correlation, decoded.reason, decoded.key, decoded.arguments),
             msgpack.decode(decoded.body),
         ]
     return header, event.salt, payload, event.leaf

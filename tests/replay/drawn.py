@@ -97,7 +97,15 @@ def _draft(source: Random, first: int, place: int) -> Draft:
         if made == found
     )
     blobs = (_BLOB,) if isinstance(body, PutFrame) and body.blob is not None else ()
-    return Draft(body, scope, attachments=(*blobs, *vectors))
+    number = first + place
+    return Draft(
+        body,
+        scope,
+        actor=(None, "anna", "agent")[number % 3],
+        correlation=None if number % 4 else "run 1",
+        attachments=(*blobs, *vectors),
+        reason=None if number % 5 else "corrected",
+    )
 
 
 _BLOB = b"\x00\x01 bytes"
