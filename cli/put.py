@@ -146,7 +146,14 @@ def run_put(options: Namespace, output: Output) -> int:
     if not text.strip():
         raise InvalidInput("The text is empty", remedy="Pass at least one word.")
     with writing(options, output) as store:
-        receipt = store.put_frame(text, title=options.title, tags=options.tag)
-        output.line(f"frame {receipt.id} in {store.path}")
+        receipt = store.put_frame(
+            text,
+            title=options.title,
+            tags=options.tag,
+            uri=options.uri,
+            replace=options.replace,
+        )
+        was = f" (was {', '.join(f'#{old}' for old in receipt.replaced)})"
+        output.line(f"frame {receipt.id} in {store.path}{was if receipt.replaced else ''}")
         output.result({"file": store.path, **receipt.to_dict()})
     return 0

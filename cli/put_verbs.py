@@ -52,4 +52,8 @@ def add_verbs(adding: Adding) -> None:
     )
     put_verb.add_argument("text", nargs="+")
     put_verb.add_argument("--title")
+    put_verb.add_argument("--uri", help="the address of the text's source")
+    put_verb.add_argument(
+        "--replace", action="store_true", help="supersede the current frame with this --uri"
+    )
     put_verb.add_argument("--tag", action="append", default=[], help="a tag; repeat for several")

@@ -4,6 +4,7 @@ Owns transactions, the checks before an append, and receipts. Leaves out the cal
 (`frames.commands`) and bytes.
 """
 
+import threading
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
@@ -64,6 +65,8 @@ class WriteSession:
         # The layer of the newest view, reused until an append.
         self._latest: tuple[int, LogLayer] | None = None
         self._shapes: LogShapes = {}
+        self.waiting_line = threading.Lock()
+        """Held by a writer that repeats an attempt, so that the writers of a process take turns."""
 
     def transaction(
         self, *, expect: int | None = None, key: str | None = None

@@ -2,7 +2,7 @@
 
 A transaction checks each call when it is made. Every append checks its whole batch, since other
 writers may have appended events by then. Owns both runs. Leaves out the rules (`reference_rules`,
-`link_rules`, `fact_rules`, `tag_rules`, `space_rules`).
+`link_rules`, `fact_rules`, `tag_rules`, `uri_rules`, `space_rules`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,11 +20,19 @@ from .reference_rules import ReferenceRules
 from .rule import Rule, State
 from .space_rules import LogShapes, SpaceRules
 from .tag_rules import TagRules
+from .uri_rules import UriRules
 
 
 def all_rules(scope: Scope | None, fold: Fold, shapes: LogShapes) -> tuple[Rule, ...]:
     """Return all rules, in the order of their checks."""
-    return ReferenceRules(), LinkRules(), FactRules(), TagRules(), SpaceRules(scope, fold, shapes)
+    return (
+        ReferenceRules(),
+        LinkRules(),
+        FactRules(),
+        TagRules(),
+        UriRules(),
+        SpaceRules(scope, fold, shapes),
+    )
 
 
 class BatchChecks:

@@ -25,7 +25,8 @@ from ..values.arguments import full_scope, listed, within_scope
 from ..values.frames import FrameId, Receipt, frame_id
 from ..values.token_vectors import stored_matrices
 from ..values.vectors import Vector, Vectors, vectors
-from .drafts import frame_draft, frame_fields, inherited_fields
+from .drafts import frame_draft, frame_fields, inherited_fields, replaced_uri
+from .replacement import put_replacing
 
 
 class FrameCommands(Writer):
@@ -53,6 +54,7 @@ class FrameCommands(Writer):
         token_embedding: Vectors | None = None,
         tokens_space: str | None = None,
         key: str | None = None,
+        replace: bool = False,
     ) -> Receipt:
         """Put one frame without splitting or deduplication. Durable on return.
 
@@ -80,10 +82,14 @@ class FrameCommands(Writer):
             token_embedding: A vector for each token, (tokens, dimension), stored as int8.
             tokens_space: The name of the space of ``token_embedding``.
             key: An idempotency key: the same key and arguments return the first receipt.
+            replace: Supersede the current frames with this ``uri`` in the same scope, also if other
+                writers replace them at the same time: one remains. Default False.
 
         Raises:
-            InvalidInput: a value cannot be stored.
+            InvalidInput: a value cannot be stored; ``replace`` without ``uri``, or with ``parent``.
             NotFound: the parent does not exist.
+            Conflict: other writers replaced the URI first, in each of 1,000 attempts; or, in a
+                transaction, before the end of the block.
             IdempotencyConflict: the key was used with other arguments.
             EmbedderFailed: the embedder failed; nothing was written.
         """
@@ -105,9 +111,13 @@ class FrameCommands(Writer):
         [vector] = vectors(None if embedding is None else [embedding], 1, space)
         matrices = None if token_embedding is None else [token_embedding]
         [tokens] = stored_matrices(matrices, 1, tokens_space)
-        drafts = [frame_draft(content, fields, stamped, embedding=vector, tokens=tokens)]
-        self._session.record_call(stamped, "put_frame", drafts=drafts)
-        return put_embedded(self._session, drafts, key)
+        draft = frame_draft(content, fields, stamped, embedding=vector, tokens=tokens)
+        if replace:
+            replaced = replaced_uri(fields)
+            self._session.record_call(stamped, "put_frame", "replace", drafts=[draft])
+            return put_replacing(self._session, draft, replaced, key)
+        self._session.record_call(stamped, "put_frame", drafts=[draft])
+        return put_embedded(self._session, [draft], key)
 
     def put_frames(
         self,

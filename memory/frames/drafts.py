@@ -161,3 +161,22 @@ def inherited_fields(old: Frame) -> tuple[PutFrame, Scope]:
         },
     )
     return fields, tuple(old.scope.items())
+
+
+def replaced_uri(fields: PutFrame) -> str:
+    """Return the URI that a frame replaces.
+
+    Raises:
+        InvalidInput: the frame has no URI, or is below another frame.
+    """
+    if fields.uri is None:
+        raise InvalidInput(
+            "replace=True needs a uri, which names the frame to replace",
+            remedy="Pass uri=, or call supersede(frame, text).",
+        )
+    if fields.parent is not None:
+        raise InvalidInput(
+            "replace=True cannot be combined with parent: a chunk is replaced with its document",
+            remedy="Replace the whole document with remember(text, uri=…), or leave out parent=.",
+        )
+    return fields.uri

@@ -27,6 +27,7 @@ from cerata.retrieval.chunking import Passage, split_passages
 from ..batch.session import WriteSession
 from ..embeddings.drafts import text_vectors, with_vectors
 from ..frames.drafts import frame_draft
+from ..frames.replacement import frames_of_uri
 from ..snapshot.layer import DOCUMENT_KIND
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import SOURCE_HASH, SPAN, content_hash
@@ -300,16 +301,8 @@ class Ingest:
         if uri is None:
             return []
         continued = None if stored is None else stored.id
-        frames = (
-            snapshot.frame_at(number)
-            for number in snapshot.layers.find_uri(uri)
-            if number != continued
-        )
-        return [
-            frame.id
-            for frame in frames
-            if frame.chunk_index is None and frame.scope == dict(self._scope)
-        ]
+        frames = frames_of_uri(snapshot, uri, self._scope)
+        return [frame for frame in frames if frame != continued]
 
     def _put_chunks(
         self,

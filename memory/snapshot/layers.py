@@ -13,10 +13,10 @@ import numpy as np
 
 from cerata.engine.arguments import expect_type, is_unicode
 from cerata.engine.errors import NotFound
-from cerata.engine.events import Draft, Event, PutFrame, UnknownBody, names_unread
+from cerata.engine.events import Draft, Event, PutFrame, Scope, UnknownBody, names_unread
 from cerata.engine.log import Log
 from cerata.projections.columnar.columns import I64, Mask
-from cerata.projections.columnar.scopes import is_within
+from cerata.projections.columnar.scopes import is_same, is_within
 from cerata.projections.frames.columns import ClosingKind
 from cerata.projections.frames.filters import Filter
 from cerata.projections.frames.reader import Closing, FrameRow
@@ -158,6 +158,15 @@ class Layers:
         if not is_unicode(uri):
             return []
         return self.current(lambda layer: layer.frames.find_uri(uri, layer.n))
+
+    def whole_of_uri(self, uri: str, scope: Scope) -> list[int]:
+        """Return the current frames with a URI and exactly a scope, without chunks, in order."""
+        rows = ((frame, self._row(frame)) for frame in self.find_uri(uri))
+        return [
+            frame
+            for frame, row in rows
+            if row is not None and row.chunk_index is None and is_same(row.scope, scope)
+        ]
 
     def counts(self) -> tuple[int, int]:
         """Return how many frames are current and how many were closed, without chunks."""

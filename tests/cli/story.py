@@ -238,6 +238,8 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(f"access {_THIS}"),
     _step(f"access 3 --record --at HEAD {_THIS}", "access-refused", 2),
     _step(f"search bridge --profile used --explain -k 1 {_THIS}", "search-used"),
+    _step(f"put The gate is shut. --uri gate --replace {_THIS}", "put-uri"),
+    _step(f"put The gate is open. --uri gate --replace {_THIS}", "put-replace"),
     _step("completion bash"),
 )
 

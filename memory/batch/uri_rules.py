@@ -1,0 +1,91 @@
+"""Rules of URIs: a frame that replaces a URI leaves no other current frame with this URI.
+
+Owns the check of `ReplacingDraft`: before the lock against the folded frames, and under it against
+the events that other writers appended since. Leaves out finding the frames to replace
+(`frames.replacement`).
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+from cerata.engine.errors import Conflict
+from cerata.engine.events import DeleteFrame, Draft, Event, PutFrame, Scope, SupersedeFrame
+from cerata.engine.log import Validate
+from cerata.projections.columnar.scopes import is_same
+from cerata.projections.frames.reader import Frames
+
+from .reference_rules import closed_by
+from .rule import Rule, State
+
+
+class ReplacingDraft(Draft, frozen=True, gc=False):
+    """The draft of a frame that must become the only current frame with its URI in its scope.
+
+    The batch also supersedes the frames that it replaces. The log does not store the difference
+    from a plain draft.
+    """
+
+
+class UriRules(Rule):
+    """The frames among the drafts of a batch that replace a URI."""
+
+    def take(self, drafts: Sequence[Draft], first: int) -> bool:
+        self._drafts = drafts
+        self._new = [
+            (draft.body.uri or "", draft.scope)
+            for draft in drafts[first - 1 :]
+            if isinstance(draft, ReplacingDraft) and isinstance(draft.body, PutFrame)
+        ]
+        return bool(self._new)
+
+    def check(self, state: State) -> Validate:
+        closed = {
+            closed_by(draft.body)
+            for draft in self._drafts
+            if isinstance(draft.body, DeleteFrame | SupersedeFrame)
+        }
+        frames = state.frames()
+        missed = [
+            frame
+            for uri, scope in self._new
+            for frame in frames.find_uri(uri, state.n)
+            if _has_scope(frames, frame, scope) and not _is_below(frames, frame, closed)
+        ]
+        # The key of a repeated call is looked up before this check runs, so it may raise.
+        return partial(self._check_raced, missed)
+
+    def _check_raced(self, missed: Sequence[int], delta: Sequence[Event]) -> None:
+        """Refuse the batch if another frame with a URI is current, or was put by ``delta``.
+
+        Raises:
+            Conflict: another writer's event came between; ``where`` names the event.
+        """
+        put = [
+            event.seq
+            for event in delta
+            if isinstance(event.body, PutFrame) and event.body.chunk_index is None
+            for uri, scope in self._new
+            if event.body.uri == uri and is_same(event.scope, scope)
+        ]
+        for frame in (*missed, *put):
+            raise Conflict(
+                "Another writer put a frame with the same URI just before",
+                where=f"event {frame:,}",
+                remedy="Call again; the new frame then replaces that frame, too.",
+            )
+
+
+def _has_scope(frames: Frames, frame: int, scope: Scope) -> bool:
+    """Return whether a frame is no chunk and has a scope."""
+    if frames.chunk_index(frame) is not None:
+        return False
+    row = frames.frame(frame)
+    return row is not None and row.scope is not None and is_same(row.scope, scope)
+
+
+def _is_below(frames: Frames, frame: int, closed: set[int]) -> bool:
+    """Return whether a frame, or a frame above it, is closed."""
+    above: int | None = frame
+    while above is not None and above not in closed:
+        above = frames.parent(above)
+    return above is not None

@@ -1,0 +1,72 @@
+"""Replacing a URI: one new frame takes the place of the current frames with its URI.
+
+Owns the frames that a URI's new frame replaces, and the attempts of an append. The frames are found
+and the payloads encoded before the lock; under the lock the batch is refused if another writer
+changed the frames of the URI (`batch.uri_rules`), and tried again. Leaves out documents
+(`cerata.memory.ingest`), which find their frames here too.
+"""
+
+from contextlib import nullcontext
+from typing import Final
+
+from cerata.engine.errors import Conflict, IdempotencyConflict
+from cerata.engine.events import Draft, Scope, SupersedeFrame
+
+from ..batch.session import WriteSession, contents_of
+from ..batch.uri_rules import ReplacingDraft
+from ..embeddings.drafts import text_vectors, with_vectors
+from ..snapshot.snapshot import Snapshot
+from ..values.arguments import arguments_hash
+from ..values.frames import Receipt
+
+_TRIES: Final = 1_000
+"""Attempts before `Conflict`. Each failure is the success of another writer of the same URI."""
+
+
+def frames_of_uri(snapshot: Snapshot, uri: str, scope: Scope) -> list[int]:
+    """Return the current frames with a URI and exactly a scope: no chunk, none below another."""
+    layers = snapshot.layers
+    frames = layers.whole_of_uri(uri, scope)
+    roots: list[int] = []
+    for frame in frames:
+        above = layers.parent_of(frame)
+        while above is not None and above not in frames:
+            above = layers.parent_of(above)
+        # Closing a frame closes the frames below, and a frame cannot be closed twice.
+        roots += [frame] if above is None else []
+    return roots
+
+
+def put_replacing(session: WriteSession, draft: Draft, uri: str, key: str | None) -> Receipt:
+    """Append a frame, and close the current frames with its URI in its scope.
+
+    The first attempt waits for no other. A writer that fails waits in line with the failed writers
+    of its process, so that each success of a URI costs every process one attempt at most.
+
+    Raises:
+        Conflict: other writers were first in every attempt; or, in a transaction, before the end
+            of the block.
+    """
+    arguments = None if key is None else arguments_hash(contents_of([draft]), "replace")
+    [draft] = with_vectors(session, [draft], text_vectors(session), key)
+    replacing = ReplacingDraft(**{name: getattr(draft, name) for name in draft.__struct_fields__})
+    for attempt in range(_TRIES):
+        with session.waiting_line if attempt else nullcontext():
+            snapshot = session.snapshot().within(draft.scope)
+            place = session.next_place()
+            closing = [
+                Draft(SupersedeFrame(old=old, new=-place), draft.scope)
+                for old in frames_of_uri(snapshot, uri, draft.scope)
+            ]
+            try:
+                return session.write([replacing, *closing], key=key, arguments=arguments)
+            except IdempotencyConflict:
+                raise
+            except Conflict:
+                if session.in_transaction or session.log.refresh().seq == snapshot.basis:
+                    raise
+    raise Conflict(
+        f"Other writers replaced the URI first in each of {_TRIES:,} attempts",
+        where=uri,
+        remedy="Call again when fewer processes write to this URI.",
+    )

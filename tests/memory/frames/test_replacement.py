@@ -1,0 +1,182 @@
+"""Replacing a URI: one current frame remains, in every scope, transaction and process."""
+
+import multiprocessing
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+import pytest
+
+import cerata
+from cerata import Conflict, IdempotencyConflict, InvalidInput, Store
+from cerata.memory.batch.uri_rules import UriRules
+
+WRITERS = 40
+
+
+def replace_all(path: str, rounds: int, writers: int, name: str, start: Barrier) -> None:
+    """Replace one URI in each round by several threads at once, together with other processes."""
+    with cerata.open(path, sync=1 << 30) as store, ThreadPoolExecutor(writers) as pool:
+        for turn in range(rounds):
+            ready = threading.Barrier(writers)
+
+            def replace(number: int, turn: int = turn, ready: threading.Barrier = ready) -> None:
+                ready.wait(60)
+                store.put_frame(f"{name} {number}", uri=f"uri:{turn}", replace=True)
+
+            start.wait(60)
+            list(pool.map(replace, range(writers)))
+
+
+def storm(path: Path, rounds: int) -> list[int]:
+    """Return the count of current frames of each URI after 40 concurrent writers of it."""
+    context = multiprocessing.get_context("spawn")
+    cerata.open(path).close()
+    start = context.Barrier(2)
+    processes = [
+        context.Process(target=replace_all, args=(str(path), rounds, WRITERS // 2, name, start))
+        for name in ("a", "b")
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0]
+    with cerata.open(path, mode="r") as store:
+        assert store.count() == (rounds, rounds * (WRITERS - 1))
+        assert store.verify().ok
+        return [len(store.find_uri(f"uri:{turn}")) for turn in range(rounds)]
+
+
+def test_forty_writers_in_two_processes_leave_one_frame(tmp_path: Path) -> None:
+    # 14 of 40 concurrent replacements by find_uri and supersede left two current frames.
+    assert storm(tmp_path / "a.cera", 4) == [1] * 4
+
+
+def _raced(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Put a frame under "a" after the first look-up of a replacement of "a"; return its id."""
+    put: list[int] = []
+    check = UriRules.check
+
+    def late(self: UriRules, state: object) -> object:
+        result = check(self, state)  # type: ignore[arg-type]
+        if not put:
+            put.append(0)
+            put[0] = store.put_frame("raced", uri="a").id
+        return result
+
+    monkeypatch.setattr(UriRules, "check", late)
+    return put
+
+
+def test_a_frame_put_after_the_look_up_is_replaced(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raced = _raced(store, monkeypatch)
+    receipt = store.put_frame("new", uri="a", replace=True)
+    assert store.find_uri("a") == [receipt.id]
+    assert receipt.replaced == tuple(raced)
+
+
+def test_without_the_check_under_the_lock_two_frames_remain(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Breaks the mechanism, to show that the test before would notice.
+    raced = _raced(store, monkeypatch)
+
+    def admit(*_: object) -> None:
+        return
+
+    monkeypatch.setattr(UriRules, "_check_raced", admit)
+    receipt = store.put_frame("new", uri="a", replace=True)
+    assert store.find_uri("a") == [*raced, receipt.id]
+
+
+def test_a_replacement_creates_then_supersedes(store: Store) -> None:
+    first = store.put_frame("one", uri="a", tags=["x"], replace=True)
+    assert first.replaced == ()
+    second = store.put_frame("two", uri="a", replace=True)
+    assert second.replaced == (first.id,)
+    assert [frame.text for frame in store.history(second)] == ["one", "two"]
+    # A replacement is a new frame, and inherits nothing.
+    assert store.frame(second).tags == ()
+
+
+def test_all_current_frames_of_the_uri_are_replaced(store: Store) -> None:
+    ids = [store.put_frame(text, uri="a").id for text in ("one", "two")]
+    assert store.put_frame("three", uri="a", replace=True).replaced == tuple(ids)
+    assert store.count() == (1, 2)
+
+
+def test_a_document_is_replaced_with_its_chunks(store: Store) -> None:
+    document = store.remember("\n\n".join(f"# {n}\n\n" + "word " * 300 for n in range(4)), uri="a")
+    assert len(document.ids) > 2
+    receipt = store.put_frame("short", uri="a", replace=True)
+    assert receipt.replaced == (document.id,)
+    assert store.find_uri("a") == [receipt.id]
+
+
+def test_a_frame_below_another_frame_of_the_uri_is_closed_with_it(store: Store) -> None:
+    above = store.put_frame("above", uri="a")
+    store.put_frame("below", uri="a", parent=above)
+    assert store.put_frame("new", uri="a", replace=True).replaced == (above.id,)
+    assert store.count() == (1, 2)
+
+
+def test_other_scopes_keep_their_frames() -> None:
+    with cerata.open(":memory:") as store:
+        ann = store.put_frame("ann's", uri="a", scope={"tenant": "t", "user": "ann"}).id
+        bob = {"tenant": "t", "user": "bob"}
+        store.put_frame("bob's", uri="a", scope=bob, replace=True)
+        new = store.put_frame("bob's new", uri="a", scope=bob, replace=True)
+        assert store.find_uri("a") == [ann, new.id]
+
+
+def test_a_key_returns_the_first_receipt(store: Store) -> None:
+    first = store.put_frame("one", uri="a", replace=True, key="k")
+    store.put_frame("two", uri="a", replace=True)
+    again = store.put_frame("one", uri="a", replace=True, key="k")
+    assert (again.id, again.added) == (first.id, False)
+    with pytest.raises(IdempotencyConflict):
+        store.put_frame("one", uri="a", key="k")
+    with store.transaction(key="block") as block:
+        store.put_frame("three", uri="a", replace=True)
+    with store.transaction(key="block") as repeated:
+        store.put_frame("three", uri="a", replace=True)
+    assert block.receipt is not None
+    assert repeated.receipt is not None
+    assert (block.receipt.ids, False) == (repeated.receipt.ids, repeated.receipt.added)
+
+
+def test_a_transaction_replaces_its_pending_frames(store: Store) -> None:
+    old = store.put_frame("old", uri="a")
+    with store.transaction() as block:
+        pending = store.put_frame("one", uri="a", replace=True)
+        assert pending.replaced == (old.id,)
+        assert store.put_frame("two", uri="a", replace=True).replaced == (pending.id,)
+        assert store.find_uri("a") == [-3]
+    assert block.receipt is not None
+    assert store.find_uri("a") == [block.receipt.seqs[2]]
+
+
+def test_a_transaction_that_was_raced_raises_and_writes_nothing(store: Store) -> None:
+    def block() -> None:
+        with store.transaction():
+            store.put_frame("mine", uri="a", replace=True)
+            thread = threading.Thread(target=store.put_frame, args=("other",), kwargs={"uri": "a"})
+            thread.start()
+            thread.join()
+
+    with pytest.raises(Conflict, match="same URI"):
+        block()
+    assert [frame.text for frame in store.frames()] == ["other"]
+
+
+def test_a_chunk_is_replaced_with_its_document(store: Store) -> None:
+    above = store.put_frame("above")
+    with pytest.raises(InvalidInput, match="parent"):
+        store.put_frame("x", uri="a", parent=above, replace=True)
+    with pytest.raises(InvalidInput, match="uri"):
+        store.put_frame("x", replace=True)
+    assert store.head.seq == above.id
