@@ -4,7 +4,8 @@ Owns the rule. No passage crosses a heading or another border of stretches. A pa
 400 tokens, and ends, in its second half, at the strongest pause: before an unindented line after a
 blank line, at a blank line, a line's end, a sentence's, a word's. Each further passage of a stretch
 begins with up to 40 tokens of the passage before, so that text around a cut is found whole. Spans
-give the overlap: passages in order cover the whole text.
+give the overlap: passages in order cover the whole text. A table is cut between rows only; a
+passage that begins inside a table repeats the table's header instead of an overlap.
 """
 
 import re
@@ -15,10 +16,13 @@ from typing import Final, NamedTuple
 
 from cerata.engine.errors import InvalidInput
 
+from .tables import Table, find_tables, rows_of
 from .tokenizer import Tokenizer, tokenizer
 
 PASSAGE_TOKENS_MAX: Final = 400
 OVERLAP_TOKENS_MAX: Final = 40
+HEADER_TOKENS_MAX: Final = 200
+"""Most tokens of a repeated table header; a longer header is not repeated."""
 
 PARTS_MAX: Final = 131_072
 """Most passages of a document: each becomes a frame, so this limits time and size of an ingest."""
@@ -64,20 +68,55 @@ class Passage:
     """A piece of a text: characters [start, end), under these headings, outermost first.
 
     It may overlap the passage before it in the same stretch; ``stretch`` is the stretch's index.
+    ``header`` is the place of the table header that the passage repeats, empty without one.
     """
 
     start: int
     end: int
     headings: tuple[str, ...]
     stretch: int = 0
+    header: tuple[int, int] = (0, 0)
+
+    def text_in(self, text: str) -> str:
+        """Return the text of the passage, its repeated table header first.
+
+        Args:
+            text: the text that was split
+        """
+        return text[slice(*self.header)] + text[self.start : self.end]
+
+
+class _Header(NamedTuple):
+    """A table header to repeat, and its tokens."""
+
+    start: int
+    end: int
+    tokens: int
+
+
+_NO_HEADER: Final = _Header(0, 0, 0)
 
 
 class _Piece(NamedTuple):
-    """Characters up to ``end`` without a cut, their tokens, and the pause after them."""
+    """Characters up to ``end`` without a cut, their tokens, and the pause after them.
+
+    ``header`` is set if a row of the same table follows; ``is_row`` if the piece is a table's.
+    """
 
     end: int
     tokens: int
     pause: int
+    header: _Header = _NO_HEADER
+    is_row: bool = False
+
+
+class _Cut(NamedTuple):
+    """A passage's characters [first, last), the start of its overlap, and its header."""
+
+    lead: int
+    first: int
+    last: int
+    header: _Header
 
 
 def split_passages(
@@ -98,10 +137,10 @@ def split_passages(
     for number, (start, end, headings) in enumerate(
         split_sections(text) if stretches is None else stretches
     ):
-        for first, last in _spans(text, start, end, counter):
+        for first, last, header in _spans(text, start, end, counter):
             if len(passages) == PARTS_MAX:
                 raise too_many_parts()
-            passages.append(Passage(first, last, headings, number))
+            passages.append(Passage(first, last, headings, number, header))
     return passages
 
 
@@ -113,7 +152,11 @@ def too_many_parts() -> InvalidInput:
     )
 
 
-def _spans(text: str, start: int, end: int, counter: Tokenizer | None) -> Iterator[tuple[int, int]]:
+_Span = tuple[int, int, tuple[int, int]]
+"""Characters [start, end) of a passage, and the place of the header that it repeats."""
+
+
+def _spans(text: str, start: int, end: int, counter: Tokenizer | None) -> Iterator[_Span]:
     """Yield the characters of each passage of one stretch."""
     if start == end:
         return
@@ -121,43 +164,48 @@ def _spans(text: str, start: int, end: int, counter: Tokenizer | None) -> Iterat
     if size <= PASSAGE_TOKENS_MAX and (
         len(text[start:end].encode(errors="replace")) <= PASSAGE_TOKENS_MAX
     ):
-        yield start, end
+        yield start, end, (0, 0)
         return
     counter = counter or tokenizer()
     spans = _cut(_pieces(text, start, end, counter), start, counter.tokens_a_word)
     scale = counter.tokens_a_word
     while group := list(islice(spans, _SPANS_TOGETHER)):
-        counts = counter.count_many(text[lead:last] for lead, _, last in group)
-        shared = counter.count_many(text[lead:first] for lead, first, _ in group)
-        for (lead, first, last), tokens, repeated in zip(group, counts, shared, strict=True):
+        counts = counter.count_many(
+            text[cut.header.start : cut.header.end] + text[cut.lead : cut.last] for cut in group
+        )
+        shared = counter.count_many(text[cut.lead : cut.first] for cut in group)
+        for cut, tokens, repeated in zip(group, counts, shared, strict=True):
             if tokens <= PASSAGE_TOKENS_MAX * scale and repeated <= OVERLAP_TOKENS_MAX * scale:
-                yield lead, last
+                yield cut.lead, cut.last, cut.header[:2]
             else:
-                # Pieces may take more tokens together than apart.
-                yield from _fitting(text, first, last, counter)
+                # Pieces may take more tokens together than apart, and a row more than a passage.
+                yield from _fitting(text, cut, counter)
 
 
-def _fitting(text: str, start: int, end: int, counter: Tokenizer) -> Iterator[tuple[int, int]]:
-    """Yield a span, cut in two until each half fits."""
-    if counter.count(text[start:end]) <= PASSAGE_TOKENS_MAX * counter.tokens_a_word:
-        yield start, end
+def _fitting(text: str, cut: _Cut, counter: Tokenizer) -> Iterator[_Span]:
+    """Yield a span without its overlap, cut in two until each half fits."""
+    _, start, end, header = cut
+    whole = text[header.start : header.end] + text[start:end]
+    if counter.count(whole) <= PASSAGE_TOKENS_MAX * counter.tokens_a_word:
+        yield start, end, header[:2]
         return
     middle = (start + end) // 2
-    yield from _fitting(text, start, middle, counter)
-    yield from _fitting(text, middle, end, counter)
+    if header.tokens or find_tables(text, start, end):
+        # The end of a row, if the span has more than one.
+        middle = text.rfind("\n", start, middle) + 1 or middle
+    yield from _fitting(text, _Cut(start, start, middle, header), counter)
+    yield from _fitting(text, _Cut(middle, middle, end, header), counter)
 
 
-def _cut(pieces: Iterator[_Piece], start: int, scale: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (lead, first, last): a passage's characters [first, last), and its overlap's start.
-
-    At most the pieces of two passages are in memory.
-    """
+def _cut(pieces: Iterator[_Piece], start: int, scale: int) -> Iterator[_Cut]:
+    """Yield each passage; at most the pieces of two passages are in memory."""
     most = PASSAGE_TOKENS_MAX * scale
     overlap = OVERLAP_TOKENS_MAX * scale
     lead = start
+    header = _NO_HEADER
     ahead: list[_Piece] = []
     while True:
-        room = most if lead == start else most - overlap
+        room = most - header.tokens if lead == start else most - overlap
         stop = 0
         tokens = 0
         best = 1
@@ -171,9 +219,12 @@ def _cut(pieces: Iterator[_Piece], start: int, scale: int) -> Iterator[tuple[int
         if not stop:
             return
         best = best if _has(ahead, stop, pieces) else stop
-        yield lead, start, ahead[best - 1].end
-        start = ahead[best - 1].end
-        lead = _lead(ahead, best, overlap, start)
+        last = ahead[best - 1]
+        yield _Cut(lead, start, last.end, header)
+        start = last.end
+        header = last.header
+        # A row needs its header, not the rows before; rows without a header help no text after.
+        lead = start if last.is_row else _lead(ahead, best, overlap, start)
         del ahead[:best]
 
 
@@ -194,15 +245,27 @@ def _lead(pieces: list[_Piece], cut: int, overlap: int, start: int) -> int:
     tokens = 0
     for at in range(cut - 1, 0, -1):
         tokens += pieces[at].tokens
-        if tokens > overlap:
+        if tokens > overlap or pieces[at].is_row:
             break
         lead = pieces[at - 1].end
     return lead
 
 
 def _pieces(text: str, start: int, end: int, counter: Tokenizer) -> Iterator[_Piece]:
-    """Yield the pieces of a stretch: lines, and sentences and words of longer lines."""
-    breaks = _breaks(text, start, end)
+    """Yield the pieces of a stretch: lines, table rows, and sentences and words of longer lines."""
+    at = start
+    for table in find_tables(text, start, end):
+        yield from _pieces_between(text, at, table.start, end, counter)
+        yield from _row_pieces(text, table, end, counter)
+        at = table.end
+    yield from _pieces_between(text, at, end, end, counter)
+
+
+def _pieces_between(
+    text: str, start: int, stop: int, end: int, counter: Tokenizer
+) -> Iterator[_Piece]:
+    """Yield the pieces from ``start`` to ``stop``, without tables, of a stretch up to ``end``."""
+    breaks = _breaks(text, start, stop, end)
     while group := list(islice(breaks, _PIECES_TOGETHER)):
         ends = [start, *(at for at, _ in group)]
         counts = counter.count_many(text[first:last] for first, last in pairwise(ends))
@@ -211,9 +274,25 @@ def _pieces(text: str, start: int, end: int, counter: Tokenizer) -> Iterator[_Pi
         start = ends[-1]
 
 
-def _breaks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield each possible cut of a stretch, and the strength of its pause."""
-    for line in _LINES.finditer(text, start, end):
+def _row_pieces(text: str, table: Table, end: int, counter: Tokenizer) -> Iterator[_Piece]:
+    """Yield each row of a table as a piece, the first together with the header."""
+    size = counter.count(text[table.start : table.body])
+    is_short = size <= HEADER_TOKENS_MAX * counter.tokens_a_word
+    header = _Header(table.start, table.body, size) if is_short else _NO_HEADER
+    rows = rows_of(text, table)
+    start = table.start
+    while group := list(islice(rows, _PIECES_TOGETHER)):
+        ends = [start, *(last for _, last in group)]
+        counts = counter.count_many(text[first:last] for first, last in pairwise(ends))
+        for (_, last), tokens in zip(group, counts, strict=True):
+            pause = _pause_after(text, start, last, end)
+            yield _Piece(last, tokens, pause, _NO_HEADER if last == table.end else header, True)
+            start = last
+
+
+def _breaks(text: str, start: int, stop: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield each possible cut up to ``stop``, and the strength of its pause."""
+    for line in _LINES.finditer(text, start, stop):
         first, last = line.span()
         if line.lastindex:
             # All line ends within a run are equal pauses.

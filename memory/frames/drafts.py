@@ -16,6 +16,7 @@ from ..values.arguments import (
     CONTENT_HASH_SIZE,
     SOURCE_HASH,
     SPAN,
+    TABLE_HEADER,
     content_hash,
     copied,
     listed,
@@ -157,7 +158,7 @@ def inherited_fields(old: Frame) -> tuple[PutFrame, Scope]:
             name: value
             for name, value in old.metadata.items()
             # These describe the source of the old text.
-            if name not in (SOURCE_HASH, SPAN)
+            if name not in (SOURCE_HASH, SPAN, TABLE_HEADER)
         },
     )
     return fields, tuple(old.scope.items())

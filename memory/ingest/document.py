@@ -30,7 +30,7 @@ from ..frames.drafts import frame_draft
 from ..frames.replacement import frames_of_uri
 from ..snapshot.layer import DOCUMENT_KIND
 from ..snapshot.snapshot import Snapshot
-from ..values.arguments import SOURCE_HASH, SPAN, content_hash
+from ..values.arguments import SOURCE_HASH, SPAN, TABLE_HEADER, content_hash
 from ..values.frames import Receipt, Stored
 from .formats.document import NAME_SIZE_MAX, Document, some_text
 from .formats.plain import markdown_sections
@@ -264,11 +264,15 @@ class Ingest:
         return replace(rest, seqs=(*first.seqs, *rest.seqs))
 
     def _find_same(self, snapshot: Snapshot) -> Stored | None:
-        count = len(self._passages)
-        # A long text may also be stored in a single frame: supersede() does not split new texts.
+        layers = snapshot.layers
+        # A long text may also be stored in a single frame, as supersede() stores it, or in the
+        # passages of an earlier version.
+        counts = dict.fromkeys([None, len(self._passages)])
+        for number in layers.find_content(self._hash):
+            body = layers.event(number).body
+            counts[body.chunk_count if isinstance(body, PutFrame) else None] = None
         for stored in (
-            *snapshot.layers.find_stored(self._hash, None, None),
-            *snapshot.layers.find_stored(self._hash, count, None),
+            one for count in counts for one in layers.find_stored(self._hash, count, None)
         ):
             frame = snapshot.frame_at(stored.id)
             is_ours = frame.uri == self._fields.uri and frame.scope == dict(self._scope)
@@ -288,8 +292,9 @@ class Ingest:
         An earlier version, or another tokenizer, may have split the text into as many chunks at
         other places.
         """
-        return all(
-            snapshot.frame_at(chunk).text == self._text[passage.start : passage.end]
+        count = len(stored.chunks) + len(stored.missing)
+        return count == len(self._passages) and all(
+            snapshot.frame_at(chunk).text == passage.text_in(self._text)
             for passage, chunk in (
                 (self._passages[index], chunk) for index, chunk in stored.chunks.items()
             )
@@ -342,8 +347,13 @@ class Ingest:
                 parent=document,
                 search_text=None,
             )
-            fields = msgspec.structs.replace(fields, metadata={**fields.metadata, SPAN: span})
-            text = self._text[passage.start : passage.end]
+            metadata = {**fields.metadata, SPAN: span}
+            start, end = passage.header
+            metadata.pop(TABLE_HEADER, None)
+            if start < end:
+                metadata[TABLE_HEADER] = end - start
+            fields = msgspec.structs.replace(fields, metadata=metadata)
+            text = passage.text_in(self._text)
             yield frame_draft(text, fields, self._scope, chunk_index=index)
 
     def _of_source(self, fields: PutFrame) -> PutFrame:

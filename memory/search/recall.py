@@ -26,7 +26,7 @@ from ..facts.search import FactHit, fact_text, source_of_fact
 from ..frames.access import use_of
 from ..snapshot.layers import both
 from ..snapshot.snapshot import Snapshot
-from ..values.arguments import SPAN
+from ..values.arguments import SPAN, header_size
 from ..values.frames import Context, Frame
 from ..values.source_line import source_line
 from .result import SearchResult
@@ -103,7 +103,7 @@ def _entry_of_fact(hit: FactHit) -> Entry:
 
 def _entry_of(snapshot: Snapshot, number: int, tier_of: Callable[[int], Tier]) -> Entry:
     frame = snapshot.frame_at(number)
-    document, start = _place_of(frame)
+    document, start, header = _place_of(frame)
     text = frame.text if frame.text.strip() else frame.search_text or ""
     return Entry(
         number,
@@ -115,16 +115,22 @@ def _entry_of(snapshot: Snapshot, number: int, tier_of: Callable[[int], Tier]) -
         time=to_microseconds(frame.created),
         tier=tier_of(number),
         stands_for=not text.strip(),
+        header=header,
     )
 
 
-def _place_of(frame: Frame) -> tuple[int | None, int]:
-    """Return a chunk's document and the start of its text there; a turn counts as a whole."""
+def _place_of(frame: Frame) -> tuple[int | None, int, int]:
+    """Return a chunk's document, the start of its text there, and the size of a repeated header.
+
+    A turn counts as a whole.
+    """
+    header = header_size(frame.text, frame.metadata)
+    size = len(frame.text) - header
     match frame.metadata.get(SPAN):
-        case [int() as start, int() as end] if end - start == len(frame.text) and not frame.role:
-            return frame.parent, start
+        case [int() as start, int() as end] if end - start == size and not frame.role:
+            return frame.parent, start, header
         case _:
-            return None, 0
+            return None, 0, 0
 
 
 def _size_of(frame: Frame) -> str:

@@ -25,6 +25,9 @@ CONTENT_HASH_SIZE: Final = 16
 SPAN: Final = "span"
 """A chunk's metadata: the characters [start, end) of the document that it holds."""
 
+TABLE_HEADER: Final = "table_header"
+"""A chunk's metadata: the characters of the table header that its text repeats, at its start."""
+
 SOURCE_HASH: Final = "source_hash"
 """A document's metadata: the hash of the file from which its text was extracted."""
 
@@ -97,12 +100,22 @@ def chunk_span(body: PutFrame, after: int) -> tuple[int, int]:
 
     A chunk without a span, as earlier versions wrote, starts at ``after``.
     """
-    size = len(body.text or "")
+    text = body.text or ""
+    size = len(text) - header_size(text, body.metadata)
     match body.metadata.get(SPAN):
         case [int() as start, int() as end] if 0 <= start <= after and end - start == size:
             return start, end
         case _:
             return after, after + size
+
+
+def header_size(text: str, metadata: Mapping[str, JsonValue]) -> int:
+    """Return the size of the repeated table header, in characters, at the start of a chunk's text.
+
+    The header is not part of the chunk's span: it repeats an earlier part of the document.
+    """
+    size = metadata.get(TABLE_HEADER)
+    return size if isinstance(size, int) and 0 < size <= len(text) else 0
 
 
 def joined_text(chunks: Iterable[PutFrame]) -> str:
@@ -111,7 +124,8 @@ def joined_text(chunks: Iterable[PutFrame]) -> str:
     size = 0
     for body in chunks:
         start, end = chunk_span(body, size)
-        parts.append((body.text or "")[size - start :])
+        text = body.text or ""
+        parts.append(text[header_size(text, body.metadata) + size - start :])
         size = max(size, end)
     return "".join(parts)
 

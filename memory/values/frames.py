@@ -18,6 +18,7 @@ from cerata.engine.plain_value import PlainValue, plain_fields
 from cerata.projections.frames.timeline import Position
 from cerata.retrieval.context.best_span import best_span
 from cerata.retrieval.context.packing import ContextItem, Omission
+from cerata.retrieval.tables import find_tables
 
 if TYPE_CHECKING:
     from .explanation import Explanation
@@ -180,8 +181,8 @@ class Hit(PlainValue):
 
     @cached_property
     def span(self) -> tuple[int, int]:
-        """The best span of the text for the query: characters [start, end)."""
-        return best_span(self.text, self.highlights)
+        """The best span of the text for the query, in a table a row: characters [start, end)."""
+        return best_span(self.text, self.highlights, find_tables(self.text))
 
 
 @dataclass(frozen=True)

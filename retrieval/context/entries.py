@@ -6,12 +6,14 @@ Leaves out the choice of entries (`packing`) and of sentences (`sentences`).
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from ..tables import Table, find_tables, rows_of, table_at
 from ..tokenizer import Tokenizer
-from .best_span import best_span
+from .best_span import best_span, ranked_rows
 from .imitation import marked
 from .policies import Tier
 from .sentences import Marks, Span, by_worth, sentences
@@ -24,13 +26,17 @@ _SEEN_SIZE: Final = 16
 
 ELLIPSIS: Final = "…"
 
+_ROWS_LEFT_OUT: Final = f"\n| {ELLIPSIS} |"
+"""In place of omitted rows: a row, so that the excerpt is still a table."""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A frame's text and its source.
 
     A chunk of a document also has ``document``, and in ``start`` the place of its text there:
-    neighbours in one context are joined. ``time`` is the time of the content, in microseconds since
+    neighbours in one context are joined. The first ``header`` characters of its text repeat the
+    header of a table, and have no place. ``time`` is the time of the content, in microseconds since
     1970 UTC; ``tier`` is the longest tier that the policy allows. An entry that ``stands_for``
     something other than text, such as bytes, is no duplicate of an equal text.
     """
@@ -43,10 +49,16 @@ class Entry:
     time: int = 0
     tier: Tier = "full"
     stands_for: bool = False
+    header: int = 0
+
+    @property
+    def body(self) -> str:
+        """The text without a repeated header."""
+        return self.text[self.header :]
 
     @property
     def end(self) -> int:
-        return self.start + len(self.text)
+        return self.start + len(self.body)
 
 
 Form: TypeAlias = Literal["text", "markdown"]
@@ -81,12 +93,16 @@ _BODIES: Final[Mapping[Form, Callable[[str], str]]] = {
 class Writing:
     """One entry in at most ``most`` tokens: the line of its source, and its text.
 
-    A source that would take more than half of them is replaced by the id.
+    A source that would take more than half of them is replaced by the id. With ``has_rows`` an
+    excerpt of a table is whole rows below the header.
     """
 
-    def __init__(self, entry: Entry, form: Form, most: int, counter: Tokenizer) -> None:
+    def __init__(
+        self, entry: Entry, form: Form, most: int, counter: Tokenizer, *, has_rows: bool = True
+    ) -> None:
         self.entry = entry
         self.most = most
+        self._has_rows = has_rows
         self._counter = counter
         self._form: Form = form
         self.head = _HEADS[form](entry.source)
@@ -108,17 +124,21 @@ class Writing:
     def _size(self, text: str) -> int:
         return self._counter.count(self.written(text))
 
+    def _tables(self, text: str) -> list[Table]:
+        return find_tables(text) if self._has_rows else []
+
     def gist(self, marks: Marks) -> str:
         """Return the best sentences in their order, with ellipses for those between.
 
         Sentences are added by worth, up to the first without room.
         """
         text = self.entry.text.strip()
+        tables = self._tables(text)
         chosen: list[Span] = []
         gist = ""
-        for sentence in by_worth(text, _near(text, marks), marks):
+        for sentence in by_worth(text, _near(text, marks, tables), marks, tables):
             tried = sorted([*chosen, sentence])
-            piece = _pieced(text, tried)
+            piece = _pieced(text, tried, tables)
             if not self.fits(piece):
                 break
             chosen = tried
@@ -128,20 +148,56 @@ class Writing:
     def line(self, marks: Marks) -> str:
         """Return the best sentence, cut around the match if necessary."""
         text = self.entry.text.strip()
-        start, end = next(by_worth(text, _near(text, marks), marks), (0, 0))
-        piece = _pieced(text, [(start, end)])
+        tables = self._tables(text)
+        sentence = next(by_worth(text, _near(text, marks, tables), marks, tables), (0, 0))
+        piece = _pieced(text, [sentence], tables)
+        if tables and not self.fits(piece):
+            # There is no room for the header of the table.
+            piece = _pieced(text, [sentence])
         if self.fits(piece):
             return piece
+        start, end = sentence
         lead = piece.index(text[start:end]) - start
-        within = [(a + lead, b + lead) for a, b in marks if start <= a and b <= end]
-        return self._cut(piece, best_span(piece, within))
+        inside = [(a + lead, b + lead) for a, b in marks if start <= a and b <= end]
+        return self._cut(piece, best_span(piece, inside), ())
 
     def clipped(self, marks: Marks) -> str:
-        """Return the text around its best span, as much as fits."""
+        """Return the text around its best span, as much as fits; in a table, the best rows."""
         text = self.entry.text.strip()
-        return self._cut(text, best_span(text, marks))
+        tables = self._tables(text)
+        span = best_span(text, marks, tables)
+        table = table_at(tables, span[0])
+        if table is not None:
+            rows = self._best_rows(text, table, marks, span)
+            if len(rows) == sum(1 for _ in rows_of(text, table)):
+                span = table.start, table.end
+            elif rows:
+                return _pieced(text, rows, tables)
+            elif self.fits(piece := _pieced(text, [span])):
+                return piece
+        return self._cut(text, span, tables)
 
-    def _cut(self, text: str, span: Span) -> str:
+    def _best_rows(self, text: str, table: Table, marks: Marks, best: Span) -> list[Span]:
+        """Return the rows of a table that fit below its header: the best, then the nearest."""
+        reach = self.most * _SEEN_SIZE
+        rows = [
+            (rank, span)
+            for span, rank in ranked_rows(text, marks, table)
+            if abs(span[0] - best[0]) <= reach
+        ]
+        rows.sort(key=lambda row: (-row[0][0], -row[0][1], abs(row[1][0] - best[0]), row[1]))
+
+        def first_rows(count: int) -> list[Span]:
+            return sorted(span for _, span in rows[:count])
+
+        fitting = bisect_left(
+            range(1, len(rows) + 1),
+            True,
+            key=lambda count: not self.fits(_pieced(text, first_rows(count), [table])),
+        )
+        return first_rows(fitting)
+
+    def _cut(self, text: str, span: Span, tables: Sequence[Table]) -> str:
         most = self.most
         counter = self._counter
         room = most - counter.count(self.head)
@@ -158,6 +214,10 @@ class Writing:
                 high = middle
             else:
                 low = middle + 1
+        table = table_at(tables, low)
+        if table is not None and table.end <= start and low > table.start:
+            # Rows without their header mislead.
+            low = table.end
         lead = ELLIPSIS if low else ""
         stop = start + most * _SEEN_SIZE
         piece = lead + text[low:stop].strip()
@@ -168,26 +228,71 @@ class Writing:
             if size <= 0:
                 return ""
             # Marks and seams take further tokens, each of at least a character.
-            clipped = piece[:size].rstrip() + ELLIPSIS
+            clipped = piece[: _row_end(piece, size) if tables else size].rstrip() + ELLIPSIS
             over = self._size(clipped) - most
             size -= max(over, 1)
         return clipped
 
 
-def _near(text: str, marks: Marks) -> list[Span]:
-    return sentences(text, best_span(text, marks)[0])
+def _row_end(piece: str, size: int) -> int:
+    """Return the size of the longest prefix, up to a size, that cuts no row of a table.
+
+    A piece that is only part of a row is cut anywhere.
+    """
+    table = table_at(find_tables(piece), size)
+    if table is None:
+        return size
+    ends = [end for _, end in rows_of(piece, table) if end <= size]
+    return (ends[-1] if ends else table.start) or size
 
 
-def _pieced(text: str, spans: Sequence[Span]) -> str:
-    """Return pieces of a text as one, with an ellipsis for each omitted part."""
+def _near(text: str, marks: Marks, tables: Sequence[Table]) -> list[Span]:
+    return sentences(text, best_span(text, marks, tables)[0], tables)
+
+
+def _pieced(text: str, spans: Sequence[Span], tables: Sequence[Table] = ()) -> str:
+    """Return pieces of a text as one, with an ellipsis for each omitted part.
+
+    Pieces of ``tables`` are whole rows: their header comes before the first.
+    """
     pieced = ""
     at = 0
+    before: Table | None = None
     for start, end in spans:
-        between = text[at:start]
-        if between.strip():
-            pieced += f" {ELLIPSIS} "
-        elif pieced:
-            pieced += "\n" if "\n" in between else " "
-        pieced = pieced + text[start:end]
+        table = table_at(tables, start)
+        if table is None or table is not before:
+            if before is not None:
+                pieced += _rows_between(text, at, before.end)
+                at = before.end
+            begin = start if table is None else table.start
+            pieced += _seam(text[at:begin], is_first=not pieced, after=before, table=table)
+            if table is not None:
+                pieced += text[table.start : table.body].rstrip()
+                at = table.body
+        if table is not None:
+            pieced += _rows_between(text, at, start) + "\n"
+        pieced += text[start:end]
         at = end
-    return (pieced + (f" {ELLIPSIS}" if text[at:].strip() else "")).strip()
+        before = table
+    if before is not None:
+        pieced += _rows_between(text, at, before.end)
+        at = before.end
+    seam = " " if before is None else "\n\n"
+    return (pieced + (f"{seam}{ELLIPSIS}" if text[at:].strip() else "")).strip()
+
+
+def _seam(between: str, *, is_first: bool, after: Table | None, table: Table | None) -> str:
+    """Return the text in place of ``between``, the characters between two pieces."""
+    is_omitted = bool(between.strip())
+    if after is None and table is None:
+        if is_omitted:
+            return f" {ELLIPSIS} "
+        return "" if is_first else "\n" if "\n" in between else " "
+    # A line after a row would be another row.
+    gap = "\n" if after is None else "\n\n"
+    return f"{gap}{ELLIPSIS}\n" if is_omitted else gap
+
+
+def _rows_between(text: str, start: int, end: int) -> str:
+    """Return the mark of the rows between two places; empty without any."""
+    return _ROWS_LEFT_OUT if text[start:end].strip() else ""

@@ -144,6 +144,9 @@ def pack(
     3. Then the rest in order: if the policy shortens, by the gist, then in one line; else an entry
        over ``entry_tokens`` is cut.
 
+    4. If the policy fills, shortened entries in order get the longest form that the free budget
+       has room for.
+
     So lack of room cuts an entry only after all whole entries. Duplicates of entries in the context
     are left out. After 20 misses in a row the rest is over budget, unread. ``lead`` comes first
     and counts; a lead over half of the budget is left out. ``marks_of`` is called only for an
@@ -159,6 +162,8 @@ def pack(
             left.append((rank, entry))
     for step in _SHORTER if options.policy.shorten else _CUT:
         left = [(rank, entry) for rank, entry in left if not packer.try_add(rank, entry, step)]
+    if options.policy.fill:
+        packer.lengthen()
     return packer.packed([number for number, _ in candidates])
 
 
@@ -168,6 +173,7 @@ _Step: TypeAlias = Literal["full", "gist", "line", "cut"]
 _LENGTHS: Final[dict[_Step, int]] = {"line": 0, "gist": 1, "cut": 2, "full": 2}
 
 _SHORTER: Final[tuple[_Step, ...]] = ("gist", "line")
+_LONGER: Final[tuple[_Step, ...]] = ("full", "cut", "gist")
 _CUT: Final[tuple[_Step, ...]] = ("cut",)
 
 
@@ -175,6 +181,7 @@ _CUT: Final[tuple[_Step, ...]] = ("cut",)
 class _PackedEntry:
     """A placed entry with the neighbours that joined it; ``place`` orders it in the context."""
 
+    rank: int
     place: tuple[int, ...]
     entry: Entry
     item: ContextItem
@@ -264,6 +271,22 @@ class _ContextPacker:
             self.misses = 0
         return True
 
+    def lengthen(self) -> None:
+        """Replace each shortened entry, best first, by the longest form that fits."""
+        for short in sorted(self._placed, key=lambda placed: placed.rank):
+            if short.item.tier == "full":
+                continue
+            all_placed = self._placed
+            self._placed = [placed for placed in all_placed if placed is not short]
+            for step in _LONGER:
+                longer = None
+                if _LENGTHS[step] > _LENGTHS[short.item.tier]:
+                    longer = self._with(short.rank, short.entry, step)
+                if longer is not None:
+                    all_placed = longer
+                    break
+            self._placed = all_placed
+
     def _with(self, rank: int, entry: Entry, step: _Step) -> list[_PackedEntry] | None:
         """Return the placed entries with this entry joined or added; None if that does not fit."""
         if step == "cut" and rank not in self._long:
@@ -319,7 +342,7 @@ class _ContextPacker:
             return None
         item = ContextItem(entry.id, entry.source, text, clipped=not is_whole, tier=tier)
         place = (rank,) if self._options.order == "score" else (entry.time, _age(entry.id))
-        return _PackedEntry(place, entry, item, writing.written(text), self._counter)
+        return _PackedEntry(rank, place, entry, item, writing.written(text), self._counter)
 
     def _joined(self, placed: _PackedEntry, entry: Entry) -> _PackedEntry | None:
         """Return two neighbours as one, their overlap once, with the source of the better.
@@ -329,22 +352,24 @@ class _ContextPacker:
         best = placed.entry
         first, second = (best, entry) if best.start <= entry.start else (entry, best)
         overlap = max(0, first.end - second.start)
-        shared = first.text[second.start - first.start :][: len(second.text)]
-        if shared != second.text[:overlap]:
+        shared = first.body[second.start - first.start :][: len(second.body)]
+        if shared != second.body[:overlap]:
             # Their places are adjacent, but their texts differ.
             return None
-        text = first.text + second.text[overlap:]
-        merged = replace(best, text=text, start=first.start)
+        text = first.text + second.body[overlap:]
+        merged = replace(best, text=text, start=first.start, header=first.header)
         writing = self._writing(merged, "full")
         text = text.strip()
         if not writing.fits(text):
             return None
         item = replace(placed.item, text=text, joined=(*placed.item.joined, entry.id))
-        return _PackedEntry(placed.place, merged, item, writing.written(text), self._counter)
+        written = writing.written(text)
+        return _PackedEntry(placed.rank, placed.place, merged, item, written, self._counter)
 
     def _writing(self, entry: Entry, step: _Step) -> Writing:
         most = min(self._most[step], self._room)
-        return Writing(entry, self._options.form, most, self._counter)
+        has_rows = self._options.policy.whole_rows
+        return Writing(entry, self._options.form, most, self._counter, has_rows=has_rows)
 
     def packed(self, ids: Sequence[int]) -> PackedContext:
         """Return the placed entries as a text, and the omissions among all ids."""

@@ -47,9 +47,11 @@ class ContextPolicy(PlainValue):
         tier_days: days (f, g): full text up to f, gist up to g, else one line; None: full text
         specific_factor: factor of both days at specificity 1; 1 or more, default 4
         shorten: if True, an entry that does not fit becomes a gist or a line; default False
+        fill: if True, the free budget lengthens shortened entries, best first; default False
         gist_tokens: most tokens of a gist with its source, default 100
         line_tokens: most tokens of a line with its source, default 40
         duplicate_share: least share of equal four-word runs, default 0.9; 1: equal texts; None: off
+        whole_rows: if True, an excerpt of a table has whole rows and the header; default True
 
     Raises:
         InvalidInput: the name is empty, or a value is out of range.
@@ -66,6 +68,8 @@ class ContextPolicy(PlainValue):
     gist_tokens: int = 100
     line_tokens: int = 40
     duplicate_share: float | None = 0.9
+    fill: bool = False
+    whole_rows: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -80,7 +84,8 @@ class ContextPolicy(PlainValue):
                 f"specific_factor must be a number from 1, not {self.specific_factor!r}",
                 "Pass 1 or more.",
             )
-        expect_bool("shorten", self.shorten, where)
+        for field in ("shorten", "fill", "whole_rows"):
+            expect_bool(field, getattr(self, field), where)
         self._check_days(self.tier_days)
         share = self.duplicate_share
         if share is not None and not (_is_number(share) and 0 < share <= 1):
@@ -119,7 +124,7 @@ class ContextPolicy(PlainValue):
         return "full" if days <= full else "gist" if days <= gist else "line"
 
 
-WHOLE: Final = ContextPolicy("whole", 1)
+WHOLE: Final = ContextPolicy("whole", 2)
 """The default: whole entries, each once."""
 
 POLICIES: Final[Mapping[str, ContextPolicy]] = {
@@ -127,14 +132,26 @@ POLICIES: Final[Mapping[str, ContextPolicy]] = {
     for policy in (
         WHOLE,
         # A week, then a month: questions about older entries mostly ask whether they exist.
-        ContextPolicy("tiered", 1, tier_days=(7.0, 30.0), shorten=True),
+        ContextPolicy("tiered", 2, tier_days=(7.0, 30.0), shorten=True, fill=True),
     )
 }
 """The built-in policies by name. Their numbers were set by hand."""
 
+_BY_LABEL: Final[Mapping[str, ContextPolicy]] = {
+    policy.label: policy
+    for policy in (
+        *POLICIES.values(),
+        ContextPolicy("whole", 1, whole_rows=False),
+        ContextPolicy("tiered", 1, tier_days=(7.0, 30.0), shorten=True, whole_rows=False),
+    )
+}
+"""The built-in policies of all versions, so that every recorded context can be reproduced."""
+
 
 def policy_of(value: str | ContextPolicy | None) -> ContextPolicy:
-    """Return a policy by its name, or itself; the default for None.
+    """Return a policy by its name or label, or itself; the default for None.
+
+    A name is the newest version; ``tiered 1`` is that version.
 
     Raises:
         InvalidInput: the name is unknown, or belongs to a different built-in policy.
@@ -142,15 +159,15 @@ def policy_of(value: str | ContextPolicy | None) -> ContextPolicy:
     if value is None:
         return WHOLE
     if isinstance(value, ContextPolicy):
-        built_in = POLICIES.get(value.name)
-        if built_in is not None and built_in.version == value.version and built_in != value:
+        if _BY_LABEL.get(value.label, value) != value:
             # A recorded context of this policy would be reproduced by the built-in policy.
             fault = f"The context policy {value.label!r} differs from the built-in policy"
             raise InvalidInput(fault, remedy="Pass another name or version.")
         return value
-    if not isinstance(value, str) or value not in POLICIES:
+    policy = POLICIES.get(value, _BY_LABEL.get(value)) if isinstance(value, str) else None
+    if policy is None:
         raise unknown("context policy", value, POLICIES, remedy="Or pass a cerata.ContextPolicy.")
-    return POLICIES[value]
+    return policy
 
 
 def specificity(question: str | Query) -> float:

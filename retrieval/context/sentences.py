@@ -19,6 +19,7 @@ from typing import Final, TypeAlias
 from cerata.projections.fulltext.analyzer import terms
 
 from ..chunking import SENTENCE_END
+from ..tables import Table, table_at
 
 RELEVANCE_SHARE: Final = 0.7
 """λ."""
@@ -41,26 +42,28 @@ Span: TypeAlias = tuple[int, int]
 """Characters [start, end)."""
 
 
-def sentences(text: str, near: int = 0) -> list[Span]:
+def sentences(text: str, near: int = 0, tables: Sequence[Table] = ()) -> list[Span]:
     """Return the sentences of a text around a place, at most 64, without the blanks between.
 
-    A line's end also ends a sentence: list items and headings often have no other end.
+    A line's end also ends a sentence: list items and headings often have no other end. Each row of
+    ``tables`` is a sentence; their headers are none.
     """
     first = max(0, near - _SIZE_MAX // 4)
     # A sentence at a cut is treated as whole; it is far from the match.
-    spans = list(_split(text, first, first + _SIZE_MAX))
+    spans = list(_split(text, first, first + _SIZE_MAX, tables))
     before = sum(end <= near for _, end in spans)
     start = max(0, min(before - _BEFORE, len(spans) - _SENTENCES_MAX))
     return spans[start : start + _SENTENCES_MAX]
 
 
-def _split(text: str, start: int, end: int) -> Iterator[Span]:
+def _split(text: str, start: int, end: int, tables: Sequence[Table]) -> Iterator[Span]:
     for line in _LINE.finditer(text, start, min(end, len(text))):
         at = line.start()
-        for stop in (
-            *(match.end() for match in SENTENCE_END.finditer(text, *line.span())),
-            line.end(),
-        ):
+        table = table_at(tables, at)
+        if table is not None and at < table.body:
+            continue
+        ends = () if table is not None else SENTENCE_END.finditer(text, *line.span())
+        for stop in (*(match.end() for match in ends), line.end()):
             piece = text[at:stop]
             if lead := len(piece) - len(piece.lstrip()):
                 at += lead
@@ -69,13 +72,25 @@ def _split(text: str, start: int, end: int) -> Iterator[Span]:
             at = stop
 
 
-def by_worth(text: str, spans: Sequence[Span], marks: Marks) -> Iterator[Span]:
+def by_worth(
+    text: str, spans: Sequence[Span], marks: Marks, tables: Sequence[Table] = ()
+) -> Iterator[Span]:
     """Yield sentences in order of maximal marginal relevance, best first.
 
-    Cost: the terms of each; then, for each yielded sentence, a pass over the rest.
+    A row of ``tables`` also has the words of the question in its header. Cost: the terms of each;
+    then, for each yielded sentence, a pass over the rest.
     """
     question_terms = frozenset(term for start, end in marks for term in terms(text[start:end]))
-    sentence_terms = [frozenset(terms(text[start:end])) for start, end in spans]
+    places = [table_at(tables, start) for start, _ in spans]
+    headers: dict[Table | None, frozenset[str]] = {
+        table: question_terms.intersection(terms(text[table.start : table.body]))
+        for table in places
+        if table is not None
+    }
+    sentence_terms = [
+        headers.get(table, frozenset()).union(terms(text[start:end]))
+        for (start, end), table in zip(spans, places, strict=True)
+    ]
     relevance = [RELEVANCE_SHARE * _cosine(sentence, question_terms) for sentence in sentence_terms]
     redundancy = [0.0] * len(spans)
     left = list(range(len(spans)))

@@ -93,6 +93,52 @@ def test_a_document_that_was_cut_otherwise_and_never_finished_is_put_anew(
         assert not store.remember(text, uri="a").added
 
 
+HEADER = "| service | port |\n|---|---:|\n"
+TABLE = HEADER + "".join(f"| service{n} | {5400 + n} |\n" for n in range(200))
+
+
+def test_parts_of_a_table_repeat_its_header_and_the_document_does_not() -> None:
+    """A row without the names of its columns answers nothing."""
+    text = f"Ports:\n\n{TABLE}\nEnd.\n"
+    with cerata.open(":memory:") as store:
+        receipt = store.remember(text, uri="ports.md", metadata={"table_header": 3})
+        document = store.frame(receipt)
+        assert document.text == text
+        assert [
+            stored.id
+            for stored in store.find_stored(
+                cerata.content_hash(text), chunk_count=document.chunk_count
+            )
+        ] == [receipt.id]
+        chunks = [store.frame(chunk) for chunk in store.view().chunks(document.id).values()]
+        assert len(chunks) > 3
+        assert "table_header" not in chunks[0].metadata
+        for chunk in chunks[1:]:
+            assert chunk.text.startswith(HEADER)
+            assert chunk.metadata["table_header"] == len(HEADER)
+        (hit,) = store.search("port of service163", k=1)
+        assert hit.text[slice(*hit.span)] == "| service163 | 5563 |"
+        assert not store.remember(text, uri="ports.md").added
+        newer = store.supersede(chunks[1].id, "no table")
+        assert "table_header" not in store.frame(newer).metadata
+
+
+def test_a_document_in_the_parts_of_an_earlier_version_is_unchanged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another cut is no other content."""
+    with cerata.open(":memory:") as store:
+        with monkeypatch.context() as earlier:
+            earlier.setattr(passages, "PASSAGE_TOKENS_MAX", 500)
+            first = store.remember(TABLE, uri="ports.md")
+        parts = len(store.view().chunks(first.id))
+        again = store.remember(TABLE, uri="ports.md")
+        assert (again.added, again.id) == (False, first.id)
+        other = store.remember(TABLE, uri="other.md")
+        assert len(store.view().chunks(other.id)) != parts
+        assert store.frame(other).text == store.frame(first).text == TABLE
+
+
 def test_a_recall_counts_its_tokens_and_joins_what_stands_together() -> None:
     """The count is that of the text as it is given, by a tokenizer that is named."""
     with cerata.open(":memory:") as store:

@@ -130,7 +130,8 @@ def test_what_was_shown_is_made_again_from_the_event(told: dict[str, Any]) -> No
         body = event.body
         assert isinstance(body, RecallContext)
         policy = told.get("policy", "whole")
-        assert f"{body.policy} {body.policy_version}" == context.policy
+        label = f"{body.policy} {body.policy_version}"
+        assert label == context.policy
         again = store.at(body.basis).recall(
             body.query,
             max_tokens=body.max_tokens,
@@ -138,7 +139,7 @@ def test_what_was_shown_is_made_again_from_the_event(told: dict[str, Any]) -> No
             form=body.form,  # type: ignore[arg-type]
             order=body.order,  # type: ignore[arg-type]
             framing=body.framing,
-            policy=policy if isinstance(policy, ContextPolicy) else body.policy,
+            policy=policy if isinstance(policy, ContextPolicy) else label,
             profile=body.profile,
         )
         shown = (*body.frames, *body.facts)
@@ -149,14 +150,17 @@ def test_what_was_shown_is_made_again_from_the_event(told: dict[str, Any]) -> No
 
 def test_a_tier_follows_from_age_and_use(store: Store) -> None:
     """All are years old; two were used today."""
-    context = store.recall("note", policy="tiered", max_tokens=5_000)
+    context = store.recall("note", policy="tiered 1", max_tokens=5_000)
     tiers = {item.id: item.tier for item in context.items}
     assert (tiers[1], tiers[3], tiers[5]) == ("line", "full", "full")
-    exactly = store.recall("which note?", policy="tiered", max_tokens=5_000)
+    exactly = store.recall("which note?", policy="tiered 1", max_tokens=5_000)
     assert {item.id for item in exactly.items} == set(tiers)
     whole = store.recall("note", max_tokens=5_000)
     assert {item.tier for item in whole.items} == {"full"}
     assert context.tokens < whole.tokens / 2
+    # The newer version shortens only for lack of room.
+    newer = store.recall("note", policy="tiered", max_tokens=5_000)
+    assert (newer.tokens, {item.tier for item in newer.items}) == (whole.tokens, {"full"})
 
 
 def test_ages_are_counted_to_the_last_event_and_not_to_the_clock() -> None:
@@ -164,9 +168,9 @@ def test_ages_are_counted_to_the_last_event_and_not_to_the_clock() -> None:
     with cerata.open(":memory:") as store:
         store.put_frame(f"Note. {NOTE}", created="2020-01-01")
         store.put_frame(f"Other note. {NOTE}", created="2020-01-02")
-        then = store.at("HEAD").recall("note", policy="tiered")
+        then = store.at("HEAD").recall("note", policy="tiered 1")
         assert [item.tier for item in then.items] == ["line", "line"]
-        assert store.at(2).recall("note", policy="tiered").text == then.text
+        assert store.at(2).recall("note", policy="tiered 1").text == then.text
 
 
 def test_what_is_said_twice_is_told_once(store: Store) -> None:

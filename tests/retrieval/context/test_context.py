@@ -174,6 +174,8 @@ POLICIES = st.builds(
     st.just("any"),
     st.just(1),
     shorten=st.booleans(),
+    fill=st.booleans(),
+    whole_rows=st.booleans(),
     gist_tokens=st.integers(1, 60),
     line_tokens=st.integers(1, 30),
     duplicate_share=st.sampled_from([None, 0.3, 1]),
@@ -309,6 +311,30 @@ def test_an_entry_is_told_no_longer_than_its_tier() -> None:
     assert len(texts["line"]) < len(texts["gist"]) < len(STORY)
     short = filled_by([Entry(1, "#1", "A note.", tier="line")], 900, policy=policy).items[0]
     assert (short.tier, short.clipped) == ("full", False)
+
+
+def test_a_free_budget_lengthens_what_was_shortened() -> None:
+    """An old note was one cut line in a context that had room for all of it."""
+    policy = ContextPolicy("full", 1, fill=True, gist_tokens=40, line_tokens=16)
+    entries = [
+        Entry(1, "#1", "The newest."),
+        Entry(2, "#2", STORY, tier="line"),
+        Entry(3, "#3", f"Again. {STORY}", tier="line"),
+    ]
+    tiers: dict[int, list[Tier]] = {}
+    for budget in (60, 100, 300):
+        filled = filled_by(entries, budget, at_bridge, policy=policy)
+        assert filled.tokens <= budget
+        tiers[budget] = [item.tier for item in filled.items]
+    assert tiers == {
+        60: ["full", "gist", "line"],
+        100: ["full", "full", "gist"],
+        300: ["full", "full", "full"],
+    }
+    long = Entry(4, "#4", STORY * 20, tier="line")
+    (item,) = filled_by([long], 1_500, at_bridge, policy=policy, entry_tokens=200).items
+    assert (item.tier, item.clipped) == ("full", True)
+    assert 150 < tokenizer().count(item.text) <= 200
 
 
 def test_what_says_again_what_is_told_is_left_out_and_names_it() -> None:
