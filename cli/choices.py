@@ -6,6 +6,7 @@ tests/cli/test_startup.py compares each with the table of its room.
 from typing import Final
 
 DIRECTIONS: Final = ("out", "in", "both")
+FACT_SOURCES: Final = ("observed", "inferred", "hypothesis", "synthetic")
 LINK_KINDS: Final = (
     "assumes",
     "contradicts",
@@ -17,6 +18,7 @@ LINK_KINDS: Final = (
     "supports",
     "validated_by",
 )
+OBJECT_KINDS: Final = ("string", "entity", "number", "boolean", "time")
 ORDERS: Final = ("score", "time")
 POLICIES: Final = ("whole", "tiered")
 PROFILES: Final = ("balanced", "words", "chat", "used")

@@ -14,6 +14,7 @@ def add_verbs(adding: Adding) -> None:
         "completion",
         "print the script that completes verbs and options in a shell",
         "completion.run_completion",
+        scoped=False,
         examples=(
             "completion bash > ~/.local/share/bash-completion/completions/cerata",
             'completion zsh > "${fpath[1]}/_cerata"',

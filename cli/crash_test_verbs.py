@@ -19,6 +19,7 @@ def add_verbs(adding: Adding) -> None:
         "crash-test",
         "crash a program in every way, and check the recovered file",
         "crash_test.run_crash_test",
+        scoped=False,
         examples=(
             "crash-test --budget 30",
             "crash-test shop.py --budget 60",

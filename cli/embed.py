@@ -10,6 +10,7 @@ from cerata.retrieval.embedders.identity import VectorType
 
 from .filter_options import where_of
 from .output import Output, counted
+from .pair_options import scope_of
 from .store_options import file_of, reading
 
 _NEEDED: Final = ("model", "revision", "dimension")
@@ -24,6 +25,7 @@ def run_embed(options: Namespace, output: Output) -> int:
     with (
         cerata.open(
             file_of(options),
+            scope=scope_of(options),
             embedder=embedder,
             lock_timeout=options.lock_timeout,
             environment=options.environment,

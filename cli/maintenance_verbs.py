@@ -46,6 +46,7 @@ def add_verbs(adding: Adding) -> None:
         "doctor",
         "diagnose a file and propose repairs; write nothing",
         "maintenance.run_doctor",
+        scoped=False,
         examples=("doctor", "doctor -f brain.cera --json | jq .healthy"),
     )
     repair_verb = add_verb(
@@ -53,6 +54,7 @@ def add_verbs(adding: Adding) -> None:
         "repair",
         "perform the repairs that doctor proposes",
         "maintenance.run_repair",
+        scoped=False,
         examples=("repair", "repair --to saved.cera", "repair --to saved.cera --drop-damaged"),
     )
     repair_verb.add_argument(

@@ -20,6 +20,7 @@ from cerata.memory.ingest.formats.plain import extract_markdown
 from cerata.memory.store import Store
 
 from .output import Output, counted
+from .pair_options import pairs_of
 from .store_options import DEFAULT_FILE, file_of, planning, writing
 
 _INPUT = "-"
@@ -109,6 +110,23 @@ def _input() -> bytes:
         ) from error
 
 
+def _input_text() -> str:
+    """Return the text of standard input, without the line end that ``echo`` adds.
+
+    Raises:
+        StorageFailed: a read failed.
+        InvalidInput: standard input is closed, or is no UTF-8.
+    """
+    try:
+        text = _input().decode()
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"Standard input is not UTF-8: {error.reason} at byte {error.start}",
+            remedy="Convert it, for example with iconv; 'cerata remember FILE' reads PDF and HTML.",
+        ) from error
+    return text.removesuffix("\n")
+
+
 def _print_file(file: RememberedFile, options: Namespace, output: Output) -> None:
     """Print a file's outcome; by default only of replaced and skipped files."""
     if file.outcome == "skipped":
@@ -142,16 +160,23 @@ def _print_summary(remembered: Remembered, file: str, output: Output) -> None:
 
 def run_put(options: Namespace, output: Output) -> int:
     """Store a text, and print its id."""
-    text = " ".join(options.text)
+    text = _input_text() if options.text == [_INPUT] else " ".join(options.text)
     if not text.strip():
         raise InvalidInput("The text is empty", remedy="Pass at least one word.")
+    metadata = pairs_of("--metadata", options.metadata)
     with writing(options, output) as store:
         receipt = store.put_frame(
             text,
+            kind=options.kind,
+            role=options.role,
             title=options.title,
             tags=options.tag,
+            labels=options.label,
+            metadata=metadata,
+            track=options.track,
             uri=options.uri,
             replace=options.replace,
+            content_dates=options.date,
         )
         was = f" (was {', '.join(f'#{old}' for old in receipt.replaced)})"
         output.line(f"frame {receipt.id} in {store.path}{was if receipt.replaced else ''}")

@@ -48,12 +48,37 @@ def add_verbs(adding: Adding) -> None:
         "put",
         "store a text unchanged",
         "put.run_put",
-        examples=("put The staging database listens on port 5433. --tag infra",),
+        examples=(
+            "put The staging database listens on port 5433. --tag infra",
+            "put 'What must I not eat?' --kind message --role user --track chat",
+            "put 'The bridge opens.' --date 2026-05-01 --metadata 'lanes:=4'",
+            "put - --title Minutes < minutes.txt",
+        ),
     )
-    put_verb.add_argument("text", nargs="+")
-    put_verb.add_argument("--title")
+    put_verb.add_argument("text", nargs="+", help="the words, or - for standard input")
+    put_verb.add_argument("--title", help="the title, which is searched, too")
+    put_verb.add_argument("--kind", default="text", help="the structure, such as message (text)")
+    put_verb.add_argument("--role", help="the speaker, such as user")
+    put_verb.add_argument("--track", metavar="NAME", help="the conversation or other line")
     put_verb.add_argument("--uri", help="the address of the text's source")
     put_verb.add_argument(
         "--replace", action="store_true", help="supersede the current frame with this --uri"
     )
     put_verb.add_argument("--tag", action="append", default=[], help="a tag; repeat for several")
+    put_verb.add_argument(
+        "--label", action="append", default=[], help="a label; repeat for several"
+    )
+    put_verb.add_argument(
+        "--metadata",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="metadata, or NAME:=JSON for a number or list; repeat for several",
+    )
+    put_verb.add_argument(
+        "--date",
+        action="append",
+        default=[],
+        metavar="TIME",
+        help="a date that the text is about; repeat for several",
+    )

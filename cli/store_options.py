@@ -12,6 +12,7 @@ from cerata.memory.store import Store
 from cerata.memory.view import View
 
 from .output import Output
+from .pair_options import scope_of
 
 DEFAULT_FILE: Final = "memory.cera"
 """The file that a writing verb creates if none is named or present."""
@@ -55,6 +56,7 @@ def reading(options: Namespace) -> Store:
     return cerata.open(
         file_of(options),
         mode="r",
+        scope=scope_of(options),
         lock_timeout=options.lock_timeout,
         environment=options.environment,
     )
@@ -64,6 +66,7 @@ def writing(options: Namespace, output: Output) -> Store:
     """Open the file for writing, or create it; warn if its newest events may be missing."""
     store = cerata.open(
         file_of(options, default=DEFAULT_FILE),
+        scope=scope_of(options),
         lock_timeout=options.lock_timeout,
         environment=options.environment,
     )
@@ -86,7 +89,7 @@ def planning(options: Namespace) -> Store:
     """Open the file of `writing` without writing: a missing file is empty."""
     if Path(file_of(options, default=DEFAULT_FILE)).exists():
         return reading(options)
-    return cerata.open(":memory:", environment=options.environment)
+    return cerata.open(":memory:", scope=scope_of(options), environment=options.environment)
 
 
 def view_of(store: Store, options: Namespace) -> View:

@@ -12,6 +12,7 @@ def add_verbs(adding: Adding) -> None:
         "tour",
         "demonstrate: remember, ask, kill, correct, rebuild",
         "tour.run_tour",
+        scoped=False,
         examples=("tour", "tour ~/notes --json | jq .holds"),
     )
     tour.add_argument(

@@ -89,8 +89,11 @@ def add_verb(
     examples: Sequence[str],
     reads: bool = False,
     lists: bool = False,
+    scoped: bool = True,
 ) -> Parser:
     """Add a verb; ``reads`` gives it ``--at``, ``lists`` also ``--jsonl`` and paging.
+
+    A verb has ``--scope`` unless ``scoped`` is False: such a verb opens no store.
 
     ``run`` names the function, such as ``search.run_recall``: its module is loaded when the verb
     runs, since it loads the engine.
@@ -113,6 +116,14 @@ def add_verb(
         lock_timeout=argparse.SUPPRESS,
         pages=argparse.SUPPRESS,
     )
+    if scoped:
+        verb.add_argument(
+            "--scope",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="read and write only within this scope; repeat for several names",
+        )
     if reads or lists:
         verb.add_argument(
             "--at", metavar="BASIS", help="the state at a seq, a tag, HEAD~n, or an ISO time"

@@ -8,6 +8,7 @@ import cerata
 
 from . import (
     access_verbs,
+    assertions_verbs,
     completion_verbs,
     crash_test_verbs,
     edit_verbs,
@@ -41,6 +42,7 @@ _SUBJECTS: Final = (
     show_verbs,
     access_verbs,
     facts_verbs,
+    assertions_verbs,
     graph_verbs,
     import_export_verbs,
     extract_verbs,
@@ -66,7 +68,7 @@ def parser() -> Parser:
         allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"cerata {cerata.__version__}")
-    top.set_defaults(run="info.run_welcome", jsonl=False)
+    top.set_defaults(run="info.run_welcome", jsonl=False, scope=[])
     add_common(top, file=None, as_json=False, lock_timeout=30.0, pages=True)
     verbs = top.add_subparsers(title="verbs", metavar="VERB")
     adding: Adding = verbs.add_parser

@@ -137,6 +137,7 @@ _ENDPOINT = "--url http://localhost/v1/embeddings --model m --revision 1 --dimen
 
 _ASKED = "'when does the bridge open?'"
 _THIS = "-f memory.cera"
+_NEW = "-f new.memory"
 
 STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(""),
@@ -240,6 +241,19 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(f"search bridge --profile used --explain -k 1 {_THIS}", "search-used"),
     _step(f"put The gate is shut. --uri gate --replace {_THIS}", "put-uri"),
     _step(f"put The gate is open. --uri gate --replace {_THIS}", "put-replace"),
+    _step(
+        "put 'The bridge has four lanes.' --kind message --role user --track chat --label heard"
+        f" --metadata lanes:=4 --metadata city=Oslo --date 2026-05-01 {_NEW}",
+        "put-message",
+    ),
+    _step(f"put x --metadata lanes {_NEW}", "put-refused", 2),
+    _step(f"put 'The bridge is grey.' --scope user=anna {_NEW}", "put-scope"),
+    _step(f"frames --scope user=anna {_NEW}", "frames-scope"),
+    _step(f"assert bridge has 4 --as number --valid-from 2026-05-01 --evidence #1 {_NEW}"),
+    _step(f"assert bridge has four --as number {_NEW}", "assert-refused", 2),
+    _step(f"correct #3 --object 6 --as number --confidence 0.9 {_NEW}"),
+    _step(f"retract #5 {_NEW}"),
+    _step(f"log -n 2 {_NEW}", "log-assert"),
     _step("completion bash"),
 )
 

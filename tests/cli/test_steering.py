@@ -47,6 +47,9 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("facts", EVIL),
         ("facts", f"no{EVIL}"),
     ),
+    "assert": (("assert", EVIL, EVIL, EVIL), ("assert", EVIL, EVIL, EVIL, "--as", "number")),
+    "correct": (("correct", "4", "--object", EVIL),),
+    "retract": (("retract", "4"),),
     "graph": (
         ("graph", EVIL),
         ("graph", EVIL, "--hops", "2"),
