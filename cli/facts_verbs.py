@@ -24,7 +24,7 @@ def add_verbs(adding: Adding) -> None:
     facts.add_argument("subject", nargs="?", metavar="SUBJECT", help="an entity's name")
     facts.add_argument("--predicate", metavar="NAME", help="only facts with this predicate")
     facts.add_argument("--object", metavar="VALUE", help="an entity's name, a string or a number")
-    facts.add_argument("--valid-at", metavar="TIME", help="only facts true at this time, or 'now'")
+    facts.add_argument("--valid-at", metavar="TIME", help="only facts true at this time")
     facts.add_argument("--retracted", action="store_true", help="include retracted facts")
     facts.add_argument(
         "--matching", metavar="QUESTION", help="the best facts for a question, best first"

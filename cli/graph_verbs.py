@@ -31,6 +31,6 @@ def add_verbs(adding: Adding) -> None:
     graph.add_argument(
         "--direction", choices=DIRECTIONS, default="both", help="out: from subject to object (both)"
     )
-    graph.add_argument("--valid-at", metavar="TIME", help="only facts true at this time, or 'now'")
+    graph.add_argument("--valid-at", metavar="TIME", help="only facts true at this time")
     graph.add_argument("--plot", metavar="FILE", help="draw the neighbourhood, as .svg or .png")
     add_count(graph)

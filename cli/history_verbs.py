@@ -39,7 +39,7 @@ def add_verbs(adding: Adding) -> None:
             "diff HEAD HEAD --valid-at 2025-01-01 2026-01-01",
         ),
     )
-    diff.add_argument("start", metavar="FROM", help="a seq, a tag, HEAD~n, or an ISO time")
+    diff.add_argument("start", metavar="FROM", help="a seq, a tag, HEAD~n, or a time")
     diff.add_argument(
         "end", metavar="TO", nargs="?", default="HEAD", help="a point, written like FROM (HEAD)"
     )

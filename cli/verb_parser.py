@@ -126,7 +126,9 @@ def add_verb(
         )
     if reads or lists:
         verb.add_argument(
-            "--at", metavar="BASIS", help="the state at a seq, a tag, HEAD~n, or an ISO time"
+            "--at",
+            metavar="BASIS",
+            help="the state at a seq, a tag, HEAD~n, or a time: 2026-03-01, yesterday",
         )
     if lists:
         verb.add_argument("--jsonl", action="store_true", help="print one JSON object per item")

@@ -25,8 +25,9 @@ from cerata.engine.open import open_log, path_name
 from cerata.engine.recovery import RecoveryReport
 from cerata.engine.remembered import RememberedHead
 from cerata.engine.salvage import salvaged_events
+from cerata.projections.columnar.relative_times import is_relative, names_time
 from cerata.projections.columnar.scopes import is_same, is_within
-from cerata.projections.columnar.times import to_microseconds
+from cerata.projections.columnar.times import to_datetime, to_microseconds
 from cerata.projections.registry import Registry
 from cerata.projections.rows.row_projection import RowProjection
 from cerata.replay.basis import resolve_basis
@@ -214,13 +215,16 @@ class Store(
         - a receipt or head: the end of its batch;
         - a context: its basis;
         - a view: its basis and scope, with the drafts that it has of an open transaction;
-        - an aware datetime or an ISO string (a date is 00:00 UTC): the last batch recorded by then;
+        - an aware datetime or an ISO string: the last batch recorded by then;
+        - an ISO day or month, or a time in words such as "yesterday", "last Tuesday" or
+          "2 hours ago": the last batch recorded by its end, in UTC;
         - ``"HEAD"``, the newest event, or ``"HEAD~2"``, two batches before;
         - the name of a tag: the batch end that it names.
 
         Args:
             basis: The point of the log.
-            valid_at: The instant at which the view's facts must be true, or "now"; default any.
+            valid_at: The instant at which the view's facts must be true, also in words such as
+                "now"; a day counts from 00:00 UTC. Default any.
 
         Raises:
             NotFound: the log ends before the basis.
@@ -229,7 +233,7 @@ class Store(
         if (
             type(basis) is int
             and 0 <= basis <= self._log.snapshot.head_seq
-            and valid_at != "now"
+            and not is_relative(valid_at)
             and not self._session.in_transaction
         ):
             # Events up to the snapshot's head never change, so the file need not be read again.
@@ -261,8 +265,12 @@ class Store(
         elif basis == "HEAD":
             now = self._log.environment.now_us()
             basis = newest
-        seq = resolve_basis(self._log, basis, self._tagged, newest)
+        seq = resolve_basis(self._log, basis, self._tagged, newest, self._clock())
         return self._session.snapshot_at(seq, now)
+
+    def _clock(self) -> datetime:
+        """Return the clock's time, from which a basis in words counts."""
+        return to_datetime(self._log.environment.now_us())
 
     def tag(self, name: str, at: Basis = "HEAD") -> Receipt:
         """Name the end of a batch; `at` takes the name. Durable on return.
@@ -332,7 +340,7 @@ class Store(
     def _tagged(self, name: str) -> int | None:
         tags = self.at(self._session.newest_seq()).tags()
         near = difflib.get_close_matches(name, [*tags, "HEAD"], n=1)
-        if name not in tags and near:
+        if name not in tags and near and not names_time(name):
             raise NotFound(
                 f"There is no tag {name!r}",
                 remedy=f"Did you mean {near[0]!r}? 'cerata tag' lists them; a time is ISO.",
@@ -355,14 +363,25 @@ class Store(
         """
         return View(self._snapshot())
 
-    def _recorded(self, context: Context, event: RecallContext) -> Context:
+    def _recorded(
+        self, context: Context, event: RecallContext, question: tuple[str, str | None]
+    ) -> Context:
         scope = full_scope(None, self._scope)
         # Hash the question without its results: a repeated block writes its frames at another
-        # time, so the results differ.
-        question = msgspec.structs.replace(
-            event, basis=0, context=b"", frames=(), facts=(), omitted=(), omitted_facts=()
+        # time, so the results differ, and "yesterday" is resolved to another day.
+        query, where = question
+        call = msgspec.structs.replace(
+            event,
+            query=query,
+            where=where,
+            basis=0,
+            context=b"",
+            frames=(),
+            facts=(),
+            omitted=(),
+            omitted_facts=(),
         )
-        self._session.record_call(scope, "recall", question)
+        self._session.record_call(scope, "recall", call)
         receipt = self._session.write([Draft(event, scope)])
         return replace(context, recorded=receipt.seqs[0])
 

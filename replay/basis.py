@@ -1,8 +1,10 @@
 """Bases: from a caller's name for a point of the log to its seq.
 
-A number is a seq, exactly the first n events; a time is the last batch recorded at or before it;
-``HEAD`` is the newest event and ``HEAD~n`` the end of the batch n batches before; a name that
-starts with a letter is a tag.
+A number is a seq, exactly the first n events; an instant is the last batch recorded at or before
+it, and a day or another period the last batch of the period; ``HEAD`` is the newest event and
+``HEAD~n`` the end of the batch n batches before; a name that starts with a letter is a tag, or else
+a time in words. A time after the newest event is the newest event: a day that is not over has no
+other last batch.
 """
 
 import re
@@ -11,7 +13,7 @@ from datetime import datetime
 
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.log import Log
-from cerata.projections.columnar.times import to_microseconds
+from cerata.projections.columnar.relative_times import Interval, interval_of, names_time
 
 _RELATIVE = re.compile(r"HEAD(?:~(\d{1,18}))?\Z")
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9._/-]{0,99}\Z", re.ASCII)
@@ -33,11 +35,15 @@ def check_tag_name(name: object) -> str:
 
 
 def resolve_basis(
-    log: Log, basis: int | str | datetime, tagged: Callable[[str], int | None], head: int
+    log: Log,
+    basis: int | str | datetime,
+    tagged: Callable[[str], int | None],
+    head: int,
+    now: datetime,
 ) -> int:
     """Return the seq of a basis in a log that ends at ``head``.
 
-    ``tagged`` returns the seq of a tag, or None.
+    ``tagged`` returns the seq of a tag, or None; times in words count from ``now``.
 
     Cost: O(log n) reads for a time, n reads for ``HEAD~n``, a fold of the tags for a tag.
 
@@ -58,22 +64,23 @@ def resolve_basis(
             )
         return basis
     if isinstance(basis, datetime):
-        return _seq_at(log, to_microseconds(basis), head)
+        return _seq_at(log, interval_of(basis, now), head)
     relative = _RELATIVE.match(basis)
     if relative:
         return _batches_back(log, head, int(relative.group(1) or 0))
     if _NUMBER.match(basis):
-        return resolve_basis(log, int(basis), tagged, head)
+        return resolve_basis(log, int(basis), tagged, head, now)
     if _TAG.match(basis):
         seq = tagged(basis)
-        if seq is None:
+        if seq is not None:
+            return seq
+        if not names_time(basis):
             raise NotFound(
                 f"There is no tag {basis!r}",
-                remedy="Run 'cerata tag' for the tags, or pass an ISO time.",
+                remedy="Run 'cerata tag' for the tags, or pass a time.",
             )
-        return seq
     try:
-        return _seq_at(log, to_microseconds(basis), head)
+        return _seq_at(log, interval_of(basis, now), head)
     except InvalidInput as error:
         raise InvalidInput(
             "The basis is no seq, tag, HEAD or HEAD~n, and "
@@ -94,13 +101,13 @@ def _batches_back(log: Log, seq: int, count: int) -> int:
     return seq
 
 
-def _seq_at(log: Log, time_us: int, head: int) -> int:
-    """Bisect for the last event recorded at or before a time; O(log n) reads."""
+def _seq_at(log: Log, interval: Interval, head: int) -> int:
+    """Bisect for the last event recorded before the end of an interval; O(log n) reads."""
     low = 0
     high = head
     while low < high:
         middle = (low + high + 1) // 2
-        if log.event(middle).recorded <= time_us:
+        if log.event(middle).recorded < interval.end:
             low = middle
         else:
             high = middle - 1

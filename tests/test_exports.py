@@ -13,7 +13,7 @@ import pytest
 
 import cerata
 
-HEAVY = ("whoosh", "rich", "hnswlib", "hypothesis", "matplotlib", "onnxruntime")
+HEAVY = ("dateparser", "whoosh", "rich", "hnswlib", "hypothesis", "matplotlib", "onnxruntime")
 """Modules that wait until they are first needed."""
 
 IMPORT_SECONDS_MAX = 0.25  # of processor time

@@ -10,8 +10,9 @@ from typing import Any, TypeVar, overload
 from cerata.engine.arguments import expect_integer, expect_string
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import DEFAULT_SCOPE, Event
+from cerata.projections.columnar.relative_times import interval_of
 from cerata.projections.columnar.scopes import is_within
-from cerata.projections.columnar.times import to_datetime, to_microseconds
+from cerata.projections.columnar.times import to_datetime
 from cerata.projections.frames.filters import Filter
 from cerata.projections.frames.timeline import Position, TimelineOrder
 from cerata.projections.rows.row_fold import OwnProjection
@@ -111,7 +112,7 @@ class FrameReads(Reader):
 
         Args:
             by: "content", the default: a frame's content dates, or when created; or "recorded".
-            start: The earliest time; default None, no bound.
+            start: The earliest time, also in words such as "yesterday"; default None, no bound.
             end: The time before which the page ends; default None, no bound.
             where: A filter of the frames; default None admits all.
             after: The ``next`` of the page before; default None, the first page.
@@ -122,7 +123,8 @@ class FrameReads(Reader):
             include_chunks: Also return the chunks of split documents; default False.
 
         Raises:
-            InvalidInput: a time has no zone, the order is unknown, or the limit is not positive.
+            InvalidInput: a time has no zone, the range ends before its start, the order is unknown,
+                or the limit is not positive.
         """
         snapshot = self._snapshot()
         masks = snapshot.layers.admitted(
@@ -132,8 +134,7 @@ class FrameReads(Reader):
             masks = snapshot.layers.whole(masks)
         paging = Paging(
             by,
-            None if start is None else to_microseconds(start),
-            None if end is None else to_microseconds(end),
+            *_range_of(start, end, snapshot.now),
             after,
             limit,
             newest_first,
@@ -307,3 +308,16 @@ class FrameReads(Reader):
                 remedy="Pass a name, or a subclass of cerata.RowProjection.",
             )
         return self._snapshot().user_projection(which if isinstance(which, str) else which.name)
+
+
+def _range_of(
+    start: datetime | str | None, end: datetime | str | None, now: datetime
+) -> tuple[int | None, int | None]:
+    """Return start ≤ time < end in microseconds. Raises `InvalidInput`."""
+    first, last = (None if time is None else interval_of(time, now).start for time in (start, end))
+    if first is not None and last is not None and last < first:
+        raise InvalidInput(
+            f"The timeline ends at {end}, before its start at {start}",
+            remedy="Pass start and end in this order.",
+        )
+    return first, last

@@ -27,7 +27,7 @@ from ..values.frames import Context, Frame, FrameId, Hit
 from ..values.source_line import source_line
 from ..values.vectors import Vector, Vectors
 from .late_lane import tokens_of
-from .recall import CONTEXT_HITS, context_of, recall_of
+from .recall import CONTEXT_HITS, context_of, recall_of, stated
 from .request import Mode, SearchRequest, check_query
 from .search import run_search
 from .vector_lane import vector_of
@@ -243,10 +243,16 @@ class SearchReads(Reader):
         context = context_of(result, options, is_framed=framing)
         if not record:
             return context
-        return self._recorded(context, recall_of(result, options, context, is_framed=framing))
+        event = recall_of(result, options, context, is_framed=framing)
+        return self._recorded(context, event, stated(request))
 
-    def _recorded(self, context: Context, event: RecallContext) -> Context:
-        """Write the event that lists the entries shown, and return the context."""
+    def _recorded(
+        self, context: Context, event: RecallContext, question: tuple[str, str | None]
+    ) -> Context:
+        """Write the event that lists the entries shown, and return the context.
+
+        ``question`` is the query and the filter as the caller passed them, times in words included.
+        """
         raise ReadOnly(
             "A view does not write",
             remedy="Call recall() of the store, or leave out record=True.",

@@ -7,6 +7,7 @@ that records a context, too. Leaves out the search (`search`) and filling the bu
 """
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -16,7 +17,7 @@ import msgspec
 from cerata.engine.events import RecallContext
 from cerata.engine.salted_hashes import context_hash
 from cerata.projections.columnar.times import to_microseconds
-from cerata.projections.fulltext.query import Query
+from cerata.projections.fulltext.query import Query, resolved
 from cerata.retrieval.context import framing
 from cerata.retrieval.context.entries import Entry
 from cerata.retrieval.context.packing import Candidate, ContextOptions, pack
@@ -29,6 +30,7 @@ from ..snapshot.snapshot import Snapshot
 from ..values.arguments import SPAN, header_size
 from ..values.frames import Context, Frame
 from ..values.source_line import source_line
+from .request import SearchRequest
 from .result import SearchResult
 
 CONTEXT_HITS: Final = 100
@@ -150,12 +152,11 @@ def recall_of(
     frames = tuple(number for number in numbers if number not in is_fact)
     facts = tuple(number for number in numbers if number in is_fact)
     salts = [result.snapshot.layers.salt(number) for number in (*frames, *facts)]
-    query = request.query
-    where = request.where
+    query, where = stated(request, snapshot_now=result.snapshot.now)
     vectors = result.vectors
     late = result.late
     return RecallContext(
-        query=repr(query) if isinstance(query, Query) else query,
+        query=query,
         basis=context.basis,
         tokenizer=context.tokenizer,
         profile=request.profile.name,
@@ -168,7 +169,7 @@ def recall_of(
         policy_version=options.policy.version,
         order=options.order,
         framing=is_framed,
-        where=None if where is None else msgspec.json.encode(where.to_dict()).decode(),
+        where=where,
         mode=request.mode,
         space=None if vectors is None else vectors.key[0],
         vector=None if vectors is None else vectors.query.astype("<f4").tobytes(),
@@ -180,4 +181,22 @@ def recall_of(
         facts=facts,
         omitted=tuple(number for number in context.omitted if number not in is_fact),
         omitted_facts=tuple(number for number in context.omitted if number in is_fact),
+    )
+
+
+def stated(
+    request: SearchRequest, *, snapshot_now: datetime | None = None
+) -> tuple[str, str | None]:
+    """Return the query and the filter of a request as an event stores them.
+
+    With ``snapshot_now`` times in words are resolved, so that the recall can be repeated later.
+    """
+    query = request.query
+    where = request.where
+    if snapshot_now is not None:
+        query = query if isinstance(query, str) else resolved(query, snapshot_now)
+        where = None if where is None else where.resolved(snapshot_now)
+    return (
+        query if isinstance(query, str) else repr(query),
+        None if where is None else msgspec.json.encode(where.to_dict()).decode(),
     )

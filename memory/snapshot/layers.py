@@ -7,6 +7,7 @@ layers, end to end, the log's first. Leaves out the values that a caller gets (`
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 
 import numpy as np
@@ -37,6 +38,8 @@ class Layers:
 
     log: Log
     base: LogLayer
+    present: Callable[[], datetime]
+    """Returns the time from which the times in words of a filter count."""
     pending: PendingEvents | None = None
 
     @cached_property
@@ -273,6 +276,8 @@ class Layers:
         """Return the rows that a filter alone admits, by layer."""
         remedy = "Pass a filter, such as where=cerata.Filter(tags=['decision'])."
         expect_type("where", where, Filter, "a Filter", remedy)
+        if where.is_relative:
+            where = where.resolved(self.present())
         return tuple(layer.frames.mask(where, layer.n) for layer in self.all)
 
     def _open(self, *, include_superseded: bool, include_deleted: bool) -> tuple[Mask, ...]:

@@ -16,8 +16,9 @@ from cerata.engine.errors import NotFound, Unsupported
 from cerata.engine.events import Draft, Event, PutFrame, Scope, ScopeValue, UnknownBody, once
 from cerata.engine.head import Head
 from cerata.engine.log import Log
+from cerata.projections.columnar.relative_times import interval_of
 from cerata.projections.columnar.scopes import is_within, read_scope
-from cerata.projections.columnar.times import to_datetime, to_microseconds
+from cerata.projections.columnar.times import to_datetime
 from cerata.projections.facts.projection import FACT_EVENTS
 from cerata.projections.facts.reader import FactsAt
 from cerata.projections.facts.text_projection import FactText
@@ -149,7 +150,7 @@ class Snapshot:
     @cached_property
     def layers(self) -> Layers:
         """The frames and words of the log, and over them the pending frames of a transaction."""
-        return Layers(self._log, self.base, self._pending)
+        return Layers(self._log, self.base, lambda: self.now, self._pending)
 
     # --- facts -----------------------------------------------------------------------------------
 
@@ -157,7 +158,8 @@ class Snapshot:
         """Return this snapshot limited to the facts that are true at an instant.
 
         Args:
-            valid_at: An aware datetime, an ISO string or "now"; None admits facts of any time.
+            valid_at: An aware datetime, an ISO string, or a time in words such as "now" or
+                "yesterday"; a day counts from 00:00 UTC. None admits facts of any time.
         """
         return Snapshot(
             self._log,
@@ -178,7 +180,7 @@ class Snapshot:
     def _instant(self, when: datetime | str | None) -> int | None:
         if when is None:
             return None
-        return to_microseconds(self.now if when == "now" else when)
+        return interval_of(when, self.now).start
 
     @once
     def facts_at(self) -> FactsAt:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..columnar.columns import I64, U32, U64, Mask, gather_ranges
 from ..columnar.names import Names
+from ..columnar.relative_times import RelativeTime
 from ..columnar.string_order import bounds
 from ..columnar.typed_values import ValueType, number_ranges, time_key
 from .attributes import DATE, AttributeView, Posting
@@ -47,6 +48,8 @@ class FilterMasks:
             case Named(_, names):
                 return self._named(self._columns.role.view(), self._columns.roles, names)
             case During(time, start, end):
+                assert not isinstance(start, RelativeTime)
+                assert not isinstance(end, RelativeTime)
                 return self._during(time, start, end)
             case Compared(field) if field.startswith(_SCOPE):
                 return self._scoped(expression)

@@ -14,8 +14,10 @@ evaluation: `filter_masks` turns a filter into an exact mask over the rows of fr
   is not 1. A missing key, a value of another family, a list and a map match no comparison, not
   even ``!=``: for "not 3, or absent" write ``~Filter(metadata={"n": 3})``.
 - ``created``, ``recorded``, ``content``: ``(start, end)`` with start ≤ time < end; None is open.
-  A frame without a time of creation counts as created when recorded. Content times are the content
-  dates, else the time of creation; a single time within the range is enough.
+  A single string is the whole day, month or other time that it names. A time in words, such as
+  "last week", is a `RelativeTime`, which each read resolves against its now (`resolved`). A frame
+  without a time of creation counts as created when recorded. Content times are the content dates,
+  else the time of creation; a single time within the range is enough.
 
 All parameters of a filter must hold; ``Filter()`` admits every frame. An erased frame has only its
 time of recording.
@@ -24,23 +26,27 @@ time of recording.
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias, cast
 
 from cerata.engine.arguments import expect_text, expect_type
 from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.events import JsonValue, ScopeValue
 
-from ..columnar.times import to_datetime, to_microseconds
+from ..columnar.relative_times import RelativeTime, interval_of, is_relative
+from ..columnar.times import to_datetime
 from ..columnar.typed_values import ValueType
 
-Time: TypeAlias = datetime | str
-TimeRange: TypeAlias = tuple[Time | None, Time | None]
+Time: TypeAlias = datetime | str | RelativeTime
+TimeRange: TypeAlias = tuple[Time | None, Time | None] | str
+Bound: TypeAlias = int | RelativeTime | None
 TimeName: TypeAlias = Literal["created", "recorded", "content"]
 Scalar: TypeAlias = str | int | float | bool | None
 MetadataTest: TypeAlias = Scalar | tuple[str, Scalar | Collection[Scalar]]
 
 OPERATORS: Final = ("=", "!=", "<", "<=", ">", ">=", "in", "exists")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""Stands for now in times that do not depend on now."""
 _ORDERED: Final = ("<", "<=", ">", ">=")
 
 
@@ -68,11 +74,14 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class During:
-    """A time lies in [start, end), in microseconds since 1970 UTC; None is open."""
+    """A time lies in [start, end), in microseconds since 1970 UTC; None is open.
+
+    A bound in words is resolved before evaluation.
+    """
 
     time: TimeName
-    start: int | None
-    end: int | None
+    start: Bound
+    end: Bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +127,10 @@ class Filter:
         track: The track of the frame, or a list of accepted tracks; default any.
         scope: Names and values that the frame's scope must contain; default any.
         metadata: A value or ``(operator, value)`` for each metadata key; default any.
-        created: ``(start, end)`` for the time of creation, start included; default any.
-        recorded: ``(start, end)`` for the time of recording, start included; default any.
-        content: ``(start, end)`` that must contain a content time; default any.
+        created: ``(start, end)`` for the time of creation, start included, or a single time, such
+            as "2026-03" or "last week"; default any.
+        recorded: ``(start, end)`` for the time of recording, or a single time; default any.
+        content: ``(start, end)`` or a time that must contain a content time; default any.
         uri_prefix: Prefix of the frame's URI; default any.
 
     Raises:
@@ -191,6 +201,21 @@ class Filter:
         if isinstance(inner, Negated):
             return _filter(inner.part, self.depth, self.size)
         return _filter(Negated(inner), self.depth + 1, self.size)
+
+    @property
+    def is_relative(self) -> bool:
+        """True if a time of the filter is in words, so that the result depends on now."""
+        return _is_relative(self.expression)
+
+    def resolved(self, now: datetime) -> "Filter":
+        """Return the filter with each time in words as an instant, relative to ``now``.
+
+        Args:
+            now: The time that words such as "yesterday" count from.
+        """
+        if not self.is_relative:
+            return self
+        return _filter(_resolved(self.expression, now), self.depth, self.size)
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Return the filter as plain values: tests under ``all``, ``any`` and ``not``."""
@@ -345,20 +370,64 @@ def _compared(field: str, operator: str, value: object) -> Compared:
 
 
 def _during(time: TimeName, span: object) -> During:
+    if isinstance(span, str):
+        return _whole(time, span)
     is_pair = isinstance(span, tuple | list)
     pair = cast("Sequence[object]", span) if is_pair else ()
     if len(pair) != 2:
         raise InvalidInput(
-            f"{time} must be (start, end), not {value_text(span)}",
+            f"{time} must be (start, end) or a time, not {value_text(span)}",
             remedy="Pass (start, end); None leaves an end open.",
         )
-    start, end = (None if bound is None else to_microseconds(cast("Time", bound)) for bound in pair)
-    if start is not None and end is not None and end < start:
+    start, end = map(_bound, pair)
+    if isinstance(start, int) and isinstance(end, int) and end < start:
         raise InvalidInput(
             f"{time} ends at {pair[1]}, before its start at {pair[0]}",
             remedy="Pass (start, end) in this order.",
         )
     return During(time, start, end)
+
+
+def _whole(time: TimeName, text: str) -> During:
+    if is_relative(text):
+        return During(time, RelativeTime(text), RelativeTime(text, "end"))
+    return During(time, *interval_of(text, _EPOCH))
+
+
+def _bound(value: object) -> Bound:
+    if value is None or isinstance(value, RelativeTime):
+        return value
+    if isinstance(value, str) and is_relative(value):
+        return RelativeTime(value)
+    return interval_of(cast("datetime", value), _EPOCH).start
+
+
+def _is_relative(expression: Expression) -> bool:
+    match expression:
+        case During(_, start, end):
+            return isinstance(start, RelativeTime) or isinstance(end, RelativeTime)
+        case Every(parts) | Either(parts):
+            return any(map(_is_relative, parts))
+        case Negated(part):
+            return _is_relative(part)
+        case _:
+            return False
+
+
+def _resolved(expression: Expression, now: datetime) -> Expression:
+    match expression:
+        case During(time, start, end):
+            bounds = [
+                bound.at(now) if isinstance(bound, RelativeTime) else bound
+                for bound in (start, end)
+            ]
+            return During(time, *bounds)
+        case Every(parts) | Either(parts):
+            return type(expression)(tuple(_resolved(part, now) for part in parts))
+        case Negated(part):
+            return Negated(_resolved(part, now))
+        case _:
+            return expression
 
 
 # --- plain values --------------------------------------------------------------------------------
@@ -373,7 +442,7 @@ def _plain(expression: Expression) -> dict[str, JsonValue]:
         case Compared(field, operator, _, value):
             return {"field": field, "operator": operator, "value": value}
         case During(time, start, end):
-            return {"field": time, "from": _iso(start), "before": _iso(end)}
+            return {"field": time, "from": _time_text(start), "before": _time_text(end)}
         case Every(parts):
             return {"all": [_plain(part) for part in parts]}
         case Either(parts):
@@ -382,5 +451,7 @@ def _plain(expression: Expression) -> dict[str, JsonValue]:
             return {"not": _plain(part)}
 
 
-def _iso(time_us: int | None) -> str | None:
-    return None if time_us is None else to_datetime(time_us).isoformat()
+def _time_text(bound: Bound) -> str | None:
+    if bound is None:
+        return None
+    return to_datetime(bound).isoformat() if isinstance(bound, int) else str(bound)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field as column
+from datetime import datetime
 from typing import Final, TypeAlias, cast
 
 from cerata.engine.errors import InvalidInput
@@ -238,6 +239,23 @@ def _loosened(query: Query, *, excludes: bool) -> Query:
         case Term() | AnyWord() | Phrase() | Prefix() | Wildcard():
             return query if excludes else _EVERYTHING
         case Maybe() | FilterLeaf():
+            return query
+
+
+def resolved(query: Query, now: datetime) -> Query:
+    """Return a query with each time in words of its filters as an instant, relative to ``now``."""
+    match query:
+        case And(parts):
+            return And(tuple(resolved(part, now) for part in parts))
+        case Or(parts):
+            return Or(tuple(resolved(part, now) for part in parts))
+        case Not(part):
+            return Not(resolved(part, now))
+        case Maybe(part):
+            return Maybe(resolved(part, now))
+        case FilterLeaf(where):
+            return FilterLeaf(where.resolved(now))
+        case _:
             return query
 
 

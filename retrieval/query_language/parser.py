@@ -12,20 +12,23 @@ docs/search.md describes the language; at a glance::
     tag:x  label:x  kind:x  role:x  track:x  uri:file:    exactly this; the start of a URI
     scope.user_id:u1        metadata.price:>=5            metadata.n:[1 TO 5]
     created:2026-01         created:[2026-01-01 TO 2026-02-01}   recorded:>2026-01-05
+    created:yesterday       created:"last week"
 """
 
 import json
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cache
-from typing import Final, Protocol, cast
+from typing import Final, Protocol, TypeAlias, cast
 
 from cerata.engine.arguments import expect_string
 from cerata.engine.errors import InvalidInput, QuerySyntaxError
 from cerata.engine.events import ScopeValue
 from cerata.engine.loading import loading
-from cerata.projections.frames.filters import Filter
+from cerata.projections.columnar.relative_times import RelativeTime, interval_of, is_relative
+from cerata.projections.columnar.times import to_datetime
+from cerata.projections.frames.filters import Filter, Time
 from cerata.projections.fulltext.fields import Field
 from cerata.projections.fulltext.query import (
     And,
@@ -46,7 +49,10 @@ from .validation import FIELDS, TIMES, Node, check_tokens, is_filter, kind_of, w
 QUERY_SIZE_MAX: Final = 4_096
 """Most characters of a query: the time to parse grows with their square."""
 
-_MICROSECOND: Final = timedelta(microseconds=1)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""Stands for now in times that do not depend on now."""
+
+TimePair: TypeAlias = tuple[Time | None, Time | None]
 
 
 def query(text: str) -> Query:
@@ -165,7 +171,7 @@ class _Reader:
         if kind == "RangeNode":
             return self._range(name, node)
         if name in TIMES:
-            return _during(name, *self._period(node.text, place))
+            return _of_time(name, self._period(node.text, place))
         if kind == "PrefixNode" and name != "uri":
             raise wrong(
                 self._text, place, f"{name} is exact and takes no *", "Write the whole value."
@@ -183,10 +189,12 @@ class _Reader:
             end = self._period(node.end, node.startchar) if node.end else None
             # Half-open: an excluded first period starts the range at its end, and an excluded
             # last period ends the range at its start.
-            return _during(
+            return _of_time(
                 name,
-                None if start is None else start[node.startexcl],
-                None if end is None else end[not node.endexcl],
+                (
+                    None if start is None else start[node.startexcl],
+                    None if end is None else end[not node.endexcl],
+                ),
             )
         key = name.removeprefix("metadata.")
         bounds = Filter()
@@ -198,30 +206,15 @@ class _Reader:
             bounds &= Filter(metadata={key: (below, _value(name, node.end))})
         return bounds
 
-    def _period(self, text: str, place: int) -> tuple[datetime, datetime]:
-        """Return the times [start, end) of a year, month, day or instant."""
+    def _period(self, text: str, place: int) -> TimePair:
+        """Return the times [start, end) of a year, month, day, instant or time in words."""
+        if is_relative(text):
+            return RelativeTime(text), RelativeTime(text, "end")
         try:
-            if len(text) == len("2026"):
-                start = datetime(int(text), 1, 1, tzinfo=UTC)
-                end = start.replace(year=start.year + 1)
-            elif len(text) == len("2026-01"):
-                start = datetime.strptime(text, "%Y-%m").replace(tzinfo=UTC)
-                end = (start + timedelta(days=31)).replace(day=1)
-            else:
-                start = datetime.fromisoformat(text)
-                is_day = len(text) == len("2026-01-01")
-                start = start.replace(tzinfo=UTC) if is_day else start
-                end = start + (timedelta(days=1) if is_day else _MICROSECOND)
-            if start.tzinfo is None:
-                raise ValueError("no zone")
-        except (ValueError, OverflowError) as error:
-            raise wrong(
-                self._text,
-                place,
-                f"{text!r} is not a time",
-                'Write 2026, 2026-01, 2026-01-31 or "2026-01-31T12:00:00+00:00".',
-            ) from error
-        return start, end
+            start, end = interval_of(text, _EPOCH)
+        except InvalidInput as error:
+            raise wrong(self._text, place, error.what, error.remedy) from error
+        return to_datetime(start), to_datetime(end)
 
 
 def _joined(parts: Sequence[Query], group: type[And | Or] = And) -> Query:
@@ -231,14 +224,14 @@ def _joined(parts: Sequence[Query], group: type[And | Or] = And) -> Query:
     return flat[0] if len(flat) == 1 else group(tuple(flat))
 
 
-def _during(name: str, start: datetime | None, end: datetime | None) -> Filter:
+def _of_time(name: str, during: TimePair) -> Filter:
     match name:
         case "created":
-            return Filter(created=(start, end))
+            return Filter(created=during)
         case "recorded":
-            return Filter(recorded=(start, end))
+            return Filter(recorded=during)
         case _:
-            return Filter(content=(start, end))
+            return Filter(content=during)
 
 
 def _equal(name: str, value: ScopeValue | float) -> Filter:

@@ -380,8 +380,8 @@ class TestViews:
         for basis in (5, -1, "HEAD~3"):
             with pytest.raises(cerata.NotFound):
                 store.at(basis)
-        with pytest.raises(cerata.NotFound, match="no tag 'yesterday'"):
-            store.at("yesterday")
+        with pytest.raises(cerata.NotFound, match="no tag 'earlier'"):
+            store.at("earlier")
         with pytest.raises(cerata.InvalidInput, match="no seq, tag, HEAD"):
             store.at("2026-13-01")
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cerata.engine.errors import InvalidInput, QuerySyntaxError
+from cerata.projections.columnar.relative_times import RelativeTime
 from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext.fields import Field
 from cerata.projections.fulltext.query import (
@@ -34,7 +35,7 @@ def where(**parts: Any) -> Query:
     return FilterLeaf(Filter(**parts))
 
 
-def created(start: str | None, end: str | None) -> Query:
+def created(start: str | RelativeTime | None, end: str | RelativeTime | None) -> Query:
     return where(created=(start, end))
 
 
@@ -79,6 +80,9 @@ MEANINGS: dict[str, Query] = {
     'created:"2026-01-01T00:00:00Z"': created("2026-01-01", "2026-01-01T00:00:00.000001Z"),
     'created:<"2026-01-01T02:00:00+02:00"': created(None, "2026-01-01"),
     "created:[2026-01-01 TO 2026-01-02]": created("2026-01-01", "2026-01-03"),
+    "created:yesterday": created("yesterday", RelativeTime("yesterday", "end")),
+    'created:>"last week"': created(RelativeTime("last week", "end"), None),
+    "created:[yesterday TO today]": created("yesterday", RelativeTime("today", "end")),
     "created:{2026-01-01 TO 2026-01-03}": created("2026-01-02", "2026-01-03"),
     "created:[2026-01-01 TO]": created("2026-01-01", None),
     "created:[ 2026-01-01 to 2026-01-02 ]": created("2026-01-01", "2026-01-03"),
@@ -117,8 +121,9 @@ FAULTS = {
     "metadata.b:>true": ("no order", "character 13"),
     "created:>": ("comparison has no value", "its end"),
     "created:2026-13": ("not a time", "character 9"),
-    "created:9999": ("not a time", "character 9"),
-    'created:"2026-01-01T10:00:00"': ("not a time", "character 9"),
+    "created:soon": ("not a time", "character 9"),
+    "created:03/04/2026": ("ambiguous", "character 9"),
+    'created:"2026-01-01T10:00:00"': ("no zone", "character 9"),
     "a put_fr*": ("2 words", "character 9"),
     "*": ("not one word", "character 1"),
     "tag:a*": ("exact", "character 6"),

@@ -1,0 +1,264 @@
+"""Times in words: "yesterday", "last Tuesday", "2 hours ago", resolved against a given now.
+
+Owns `interval_of`, the one way from a caller's time to an interval, and `RelativeTime`, a bound
+that waits for its now. Built on dateparser, loaded on the first time in words (0.1 s). Its English
+is lenient ("a" is January) and guesses the order of 03/04/2026, so the words are checked first, and
+an ambiguous date is refused. The result depends on the text and on now: never on the clock, the
+locale or the time zone of the system. Weeks begin on Monday, all times are UTC.
+
+- A day, week, month or year is an interval; an hour, minute or second is an instant.
+- A weekday, and a month without a year, is the last that began before today.
+- "3 weeks ago" is the day three weeks before; "last week" is the calendar week before this one.
+- "the last 3 days" are the 72 hours up to now.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple
+
+from cerata.engine.arguments import wrong_type
+from cerata.engine.errors import InvalidInput
+from cerata.engine.limits import TIME_MAX
+from cerata.engine.loading import loading
+
+from .times import to_datetime, to_microseconds
+
+_EXAMPLES: Final = (
+    "Write a time as 2026-03-01, 2026-03-01T12:00:00+00:00, 'yesterday', 'last Tuesday', "
+    "'2 hours ago' or 'last month'."
+)
+_MONTHS: Final = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+_WEEKDAYS: Final = (
+    *("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
+)
+_NUMBERS: Final = (
+    *("a", "an", "one", "two", "three", "four", "five", "six"),
+    *("seven", "eight", "nine", "ten", "eleven", "twelve"),
+)
+_UNITS: Final = ("second", "minute", "hour", "day", "week", "month", "year")
+_MONTH_NAMES: Final = frozenset((*_MONTHS, *(month[:3] for month in _MONTHS), "sept"))
+_NAMES: Final = frozenset(
+    (
+        *_MONTH_NAMES,
+        *_WEEKDAYS,
+        *(weekday[:3] for weekday in _WEEKDAYS),
+        *("yesterday", "today", "tomorrow", "now"),
+    )
+)
+"""Words that name a time; each phrase has such a word, or a unit with a relation."""
+_UNIT_WORDS: Final = frozenset(
+    ("fortnight", "fortnights", *_UNITS, *(f"{unit}s" for unit in _UNITS))
+)
+_RELATIONS: Final = frozenset(("ago", "last", "this", "next", "in", "past", "previous"))
+_WORDS: Final = frozenset(
+    (
+        *(*_NAMES, *_UNIT_WORDS, *_RELATIONS, *_NUMBERS),
+        *("the", "at", "on", "of", "noon", "midnight", "am", "pm", "utc", "st", "nd", "rd", "th"),
+    )
+)
+_DAYS_APART: Final = {
+    "the day before yesterday": "2 days ago",
+    "the day after tomorrow": "in 2 days",
+}
+_LONGEST: Final = 60
+_TOKEN: Final = re.compile(r"[^\W\d]+")
+_NUMERIC_DATE: Final = re.compile(r"(?<![\d:.])(\d{1,4})([/.-])(\d{1,2})\2(\d{1,4})(?![\d:])")
+_ISO: Final = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?\Z", re.ASCII)
+_STARTS_LIKE_ISO: Final = re.compile(r"\d{4}-\d\d-\d\d|\d{8}|\d{4}-?W", re.ASCII)
+_ROLLING: Final = re.compile(
+    r"(?:the )?(?:(?:last|past) (?P<count>\d{1,4}|[a-z]+)|past) (?P<unit>[a-z]+?)s?\Z"
+)
+_VALIDATION_NOW: Final = datetime(2024, 5, 15, 12, tzinfo=UTC)
+"""The now against which a text is checked before there is a view."""
+
+
+class Interval(NamedTuple):
+    """The times [start, end), in microseconds since 1970 UTC."""
+
+    start: int
+    end: int
+
+
+def interval_of(value: datetime | str, now: datetime) -> Interval:
+    """Return the times that a value names; an instant is one microsecond.
+
+    Args:
+        value: An aware datetime; an ISO time, day, month or year; or a time in English words.
+        now: The time that words count from.
+
+    >>> now = datetime(2026, 11, 23, 15, tzinfo=UTC)
+    >>> [str(to_datetime(bound)) for bound in interval_of("last Tuesday", now)]
+    ['2026-11-17 00:00:00+00:00', '2026-11-18 00:00:00+00:00']
+
+    Raises:
+        InvalidInput: the value is no time, has no zone, is ambiguous, or lies outside the years 1
+            to 9999.
+    """
+    if isinstance(value, datetime):
+        return _instant(to_microseconds(value))
+    if not isinstance(value, str):
+        raise wrong_type("A time", "an aware datetime or a string", value, _EXAMPLES)
+    text = " ".join(value.split())
+    if _ISO.match(text):
+        return _iso_period(text)
+    if _STARTS_LIKE_ISO.match(text):
+        return _instant(to_microseconds(text))
+    return _in_words(text.lower(), now)
+
+
+def is_relative(value: object) -> bool:
+    """Return whether a time is in words, so that it depends on now."""
+    if not isinstance(value, str):
+        return False
+    text = value.strip()
+    return _ISO.match(text) is None and _STARTS_LIKE_ISO.match(text) is None
+
+
+def names_time(text: str) -> bool:
+    """Return whether a text is a time in words."""
+    try:
+        interval_of(text, _VALIDATION_NOW)
+    except InvalidInput:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class RelativeTime:
+    """The start or the end of a time in words, which a read resolves against its now."""
+
+    text: str
+    edge: Literal["start", "end"] = "start"
+
+    def __post_init__(self) -> None:
+        interval_of(self.text, _VALIDATION_NOW)
+
+    def at(self, now: datetime) -> int:
+        """Return the bound in microseconds since 1970 UTC. Raises `InvalidInput`."""
+        interval = interval_of(self.text, now)
+        return interval.start if self.edge == "start" else interval.end
+
+    def __str__(self) -> str:
+        return self.text if self.edge == "start" else f"end of {self.text}"
+
+
+# --- ISO -----------------------------------------------------------------------------------------
+
+
+def _instant(time_us: int) -> Interval:
+    return Interval(time_us, time_us + 1)
+
+
+def _iso_period(text: str) -> Interval:
+    try:
+        start = to_microseconds(text + "-01-01"[len(text) - len("2026") :])
+    except InvalidInput as error:
+        raise _no_time(text) from error
+    return _period(to_datetime(start), {4: "year", 7: "month"}.get(len(text), "day"))
+
+
+def _period(moment: datetime, period: str) -> Interval:
+    """Return the day, week, month or year of a moment."""
+    start = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    if period == "week":
+        start -= timedelta(days=start.weekday())
+    elif period in ("month", "year"):
+        start = start.replace(day=1, month=start.month if period == "month" else 1)
+    days = {"day": 1, "week": 7, "month": 31, "year": 366}[period]
+    try:
+        end = start + timedelta(days=days)
+        if period in ("month", "year"):
+            end = end.replace(day=1, month=end.month if period == "month" else 1)
+        return Interval(to_microseconds(start), to_microseconds(end))
+    except OverflowError:
+        return Interval(to_microseconds(start), TIME_MAX)
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+
+def _in_words(text: str, now: datetime) -> Interval:
+    text = _DAYS_APART.get(text, text)
+    _check_words(text)
+    rolling = _ROLLING.match(text)
+    if rolling and rolling["unit"] in (*_UNITS, "fortnight"):
+        start, _ = _parsed(f"{rolling['count'] or 1} {rolling['unit']} ago", now)
+        return Interval(to_microseconds(start), to_microseconds(now) + 1)
+    moment, period = _parsed(text, now)
+    if period == "time":
+        return _instant(to_microseconds(moment))
+    # "3 weeks ago" names a day, "last week" a week.
+    return _period(moment, "day" if text.endswith("ago") else period)
+
+
+def _check_words(text: str) -> None:
+    """Refuse a text that is not a time in words, which dateparser would guess."""
+    numeric = _NUMERIC_DATE.search(text)
+    if numeric is not None:
+        raise _ambiguous(text, numeric)
+    words = _TOKEN.findall(text)
+    names_time = _NAMES.intersection(words) or (
+        _UNIT_WORDS.intersection(words) and _RELATIONS.intersection(words)
+    )
+    if len(text) > _LONGEST or not text.isascii() or not names_time or not _WORDS.issuperset(words):
+        raise _no_time(text)
+
+
+def _no_time(text: str) -> InvalidInput:
+    return InvalidInput(f"{text!r:.80} is not a time", remedy=_EXAMPLES)
+
+
+def _ambiguous(text: str, date: re.Match[str]) -> InvalidInput:
+    first, _, second, last = date.groups()
+    year = last if len(last) > 2 else f"20{int(last):02}"
+    pairs = [(first, second), (second, first)]
+    if len(first) == len("2026"):
+        year = first
+        pairs = [(last, second), (second, last)]
+    readings = [
+        f"{year:0>4}-{int(month):02}-{int(day):02}"
+        for day, month in dict.fromkeys(pairs)
+        if 1 <= int(month) <= 12 and 1 <= int(day) <= 31
+    ]
+    return InvalidInput(
+        f"{text!r:.80} is ambiguous: the order of day and month differs between countries",
+        remedy=f"Write the date as {' or '.join(readings) or '2026-03-01'}.",
+    )
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str, now: datetime) -> tuple[datetime, str]:
+    """Return the moment that dateparser finds, and its period: "time", "day", "week" …."""
+    with loading("dateparser"):
+        from dateparser.date import DateDataParser
+
+    words = _TOKEN.findall(text)
+    parser = DateDataParser(
+        languages=["en"],
+        settings={
+            "RELATIVE_BASE": now.astimezone(UTC).replace(tzinfo=None),
+            "TIMEZONE": "UTC",
+            "TO_TIMEZONE": "UTC",
+            "RETURN_AS_TIMEZONE_AWARE": False,
+            "RETURN_TIME_AS_PERIOD": True,
+            "PREFER_DATES_FROM": "past",
+            # The parts that a text leaves out must not come from the clock.
+            "PREFER_DAY_OF_MONTH": "first" if _MONTH_NAMES.intersection(words) else "current",
+            "PREFER_MONTH_OF_YEAR": "first" if _MONTH_NAMES.intersection(words) else "current",
+            "PARSERS": ["relative-time", "absolute-time"],
+        },
+    )
+    try:
+        found = parser.get_date_data(text)
+    except (ValueError, OverflowError) as error:
+        raise _no_time(text) from error
+    moment: datetime | None = found.date_obj
+    period = str(found.period)
+    if moment is None or period not in ("time", "day", "week", "month", "year"):
+        raise _no_time(text)
+    return moment.replace(tzinfo=UTC), period

@@ -1,0 +1,137 @@
+"""Times in words: each resolves against a given now, and against nothing else."""
+
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from cerata.engine.errors import InvalidInput
+from cerata.projections.columnar.relative_times import RelativeTime, interval_of, is_relative
+from cerata.projections.columnar.times import to_datetime, to_microseconds
+
+NOW = datetime(2026, 11, 23, 15, 30, tzinfo=UTC)
+"""A Monday."""
+
+PERIODS = {
+    "2026": ("2026-01-01", "2027-01-01"),
+    "2026-12": ("2026-12-01", "2027-01-01"),
+    "2026-11-17": ("2026-11-17", "2026-11-18"),
+    "yesterday": ("2026-11-22", "2026-11-23"),
+    " Today ": ("2026-11-23", "2026-11-24"),
+    "tomorrow": ("2026-11-24", "2026-11-25"),
+    "the day before yesterday": ("2026-11-21", "2026-11-22"),
+    "Tuesday": ("2026-11-17", "2026-11-18"),
+    "last Tuesday": ("2026-11-17", "2026-11-18"),
+    "monday": ("2026-11-16", "2026-11-17"),
+    "two days ago": ("2026-11-21", "2026-11-22"),
+    "3 weeks ago": ("2026-11-02", "2026-11-03"),
+    "a month ago": ("2026-10-23", "2026-10-24"),
+    "this week": ("2026-11-23", "2026-11-30"),
+    "last week": ("2026-11-16", "2026-11-23"),
+    "last month": ("2026-10-01", "2026-11-01"),
+    "last year": ("2025-01-01", "2026-01-01"),
+    "march": ("2026-03-01", "2026-04-01"),
+    "december": ("2025-12-01", "2026-01-01"),
+    "March 2024": ("2024-03-01", "2024-04-01"),
+    "3 March 2024": ("2024-03-03", "2024-03-04"),
+    "nov 17": ("2026-11-17", "2026-11-18"),
+}
+
+INSTANTS = {
+    "now": NOW,
+    "2 hours ago": NOW - timedelta(hours=2),
+    "an hour ago": NOW - timedelta(hours=1),
+    "yesterday 14:00": datetime(2026, 11, 22, 14, tzinfo=UTC),
+    "2026-11-17T12:00+02:00": datetime(2026, 11, 17, 10, tzinfo=UTC),
+}
+
+
+@pytest.mark.parametrize("text", PERIODS)
+def test_a_period_in_words_is_whole(text: str) -> None:
+    """A filter by a day or a week has no frame of another."""
+    start, end = map(to_microseconds, PERIODS[text])
+    assert interval_of(text, NOW) == (start, end)
+
+
+@pytest.mark.parametrize("text", INSTANTS)
+def test_an_instant_in_words_is_a_microsecond(text: str) -> None:
+    start = to_microseconds(INSTANTS[text])
+    assert interval_of(text, NOW) == (start, start + 1)
+
+
+def test_the_last_days_end_now() -> None:
+    """The last 3 days are 72 hours, and include an event of this moment."""
+    start, end = interval_of("the last 3 days", NOW)
+    assert to_datetime(start) == NOW - timedelta(days=3)
+    assert end == to_microseconds(NOW) + 1
+    assert interval_of("past week", NOW)[0] == to_microseconds(NOW - timedelta(days=7))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a", "10", "1", "soon", "may i", "second", "two weeks", "ago", "last", "14:00"]
+)
+def test_words_that_the_parser_would_guess_are_refused(text: str) -> None:
+    """The parser alone takes "a" for January and "10" for October."""
+    with pytest.raises(InvalidInput, match="is not a time"):
+        interval_of(text, NOW)
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("03/04/2026", "2026-04-03 or 2026-03-04"),
+        ("13/04/2026", "2026-04-13"),
+        ("3.4.26", "2026-04-03 or 2026-03-04"),
+        ("03-04-2026 12:00", "2026-04-03 or 2026-03-04"),
+    ],
+)
+def test_an_ambiguous_date_is_refused_with_its_readings(text: str, remedy: str) -> None:
+    with pytest.raises(InvalidInput, match="ambiguous") as caught:
+        interval_of(text, NOW)
+    assert (caught.value.remedy or "").endswith(f"{remedy}.")
+
+
+@pytest.mark.parametrize("text", ["2026-11-17T12:00", "99999 years ago", "in 9999 years"])
+def test_a_time_without_a_zone_or_out_of_range_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput):
+        interval_of(text, NOW)
+
+
+def test_a_bound_is_checked_when_it_is_made_and_resolved_later() -> None:
+    with pytest.raises(InvalidInput):
+        RelativeTime("yestrday")
+    bound = RelativeTime("yesterday", "end")
+    assert to_datetime(bound.at(NOW)) == datetime(2026, 11, 23, tzinfo=UTC)
+    assert to_datetime(bound.at(NOW - timedelta(days=1))) == datetime(2026, 11, 22, tzinfo=UTC)
+    assert is_relative("yesterday")
+    assert not is_relative("2026-11-17")
+
+
+_PROGRAM = f"""
+from datetime import UTC, datetime, timedelta
+from cerata.projections.columnar.relative_times import interval_of
+now = datetime(2026, 11, 23, 15, 30, tzinfo=UTC)
+print([interval_of(text, now) for text in {[*PERIODS, *INSTANTS]!r}])
+"""
+
+
+def test_neither_zone_nor_locale_nor_clock_changes_a_result() -> None:
+    """The parser knows the system's zone, and must not use it."""
+    expected = repr([tuple(interval_of(text, NOW)) for text in (*PERIODS, *INSTANTS)])
+    folder = Path(__file__).resolve().parents[3]
+    for zone in ("Pacific/Kiritimati", "America/Los_Angeles"):
+        environment = {**os.environ, "TZ": zone, "LC_ALL": "de_DE.UTF-8", "PYTHONPATH": str(folder)}
+        program = _PROGRAM.replace(
+            "interval_of(text, now) for", "tuple(interval_of(text, now)) for"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.strip() == expected
