@@ -1,12 +1,9 @@
 """The verbs that take a question: recall and search."""
 
 import json
-import re
 from argparse import Namespace
 from pathlib import Path
 from typing import Final
-
-from rich.text import Text
 
 import cerata
 from cerata.engine.errors import InvalidInput
@@ -14,13 +11,12 @@ from cerata.engine.events import JsonValue
 from cerata.memory.values.frames import Hit
 from cerata.projections.fulltext.query import Query
 
+from .excerpts import excerpt
 from .filter_options import hint, where_of
 from .output import Output
 from .store_options import changing, reading, view_of
 
-_SNIPPET: Final = 400
 _LINES: Final = 3
-_WORD: Final = re.compile(r"\S+")
 
 
 def run_recall(options: Namespace, output: Output) -> int:
@@ -114,15 +110,8 @@ def _print_hit(rank: int, hit: Hit, output: Output) -> None:
         (f"  {name}" if name else "", "bold"),
         (place, "dim"),
     )
-    text = Text(hit.text)
-    for start, end in hit.highlights:
-        text.stylize("bold green", start, end)
-    start = max(0, hit.span[0] - 60)
-    piece = text[start : start + _SNIPPET]
-    # Each run of spaces and line ends becomes one space; the marks keep their words.
-    words = [piece[match.start() : match.end()] for match in _WORD.finditer(piece.plain)]
-    excerpt = Text(" ").join(words)
-    output.paragraph(Text.assemble("…" if start else "", excerpt), indent=4, lines=_LINES)
+    lines = excerpt(hit.text, hit.span, hit.highlights, lines=_LINES)
+    output.paragraph(lines, indent=4, lines=_LINES)
 
 
 def _from_here(uri: str | None) -> str | None:
