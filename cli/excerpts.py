@@ -1,8 +1,10 @@
 """Excerpts: a few lines of a text around a match, as the text has them.
 
-Code and lists keep their lines; rows of a table come below the names of the columns.
+Code and lists keep their lines, and a paragraph is one line; rows of a table come below the names
+of the columns.
 """
 
+import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
@@ -19,7 +21,15 @@ _REACH: Final = 2_000
 
 _LINE_SIZE: Final = 400
 
+_WRAPPED: Final = 50
+"""Characters of a line before which a paragraph is not wrapped."""
+
 _BLANKS: Final = dict.fromkeys(map(ord, "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
+
+_PROSE: Final = re.compile(r"[^\W_]+[,.:;!?)]* [^\W_]|[\"'(`\u201c][^\W_][^\n]* [^\W_]")
+_CODE: Final = re.compile(
+    r"[{}=]|[;(\[\\]\s*$|^(?:from|import|def|class|return|if|for|let|const|var|use|package)\b"
+)
 
 Span = tuple[int, int]
 
@@ -49,7 +59,8 @@ def excerpt(text: str, span: Span, marks: Sequence[Span], *, lines: int) -> Text
     margin = min((_indent(text[start:end]) for start, end in spans), default=0)
     result = Text()
     for number, (start, end) in enumerate(spans):
-        result.append("\n" if number else "")
+        if number:
+            result.append(" " if _are_one(text, spans[number - 1], (start, end)) else "\n")
         is_cut = text[start - 1 : start] not in ("", "\n")
         result.append("…" if is_cut else "")
         result.append_text(_marked(text, start if is_cut else start + margin, end, marks))
@@ -81,6 +92,17 @@ def _lines_before(text: str, stop: int, count: int) -> list[Span]:
             spans.append((start, min(stop - 1, start + _LINE_SIZE)))
         stop = start
     return spans[::-1]
+
+
+def _are_one(text: str, first: Span, second: Span) -> bool:
+    """Return whether two lines are of one paragraph, which is wrapped to the terminal."""
+    is_wrapped = first[1] - first[0] >= _WRAPPED and text[first[1] : second[0]] == "\n"
+    return is_wrapped and _is_prose(text[slice(*first)]) and _is_prose(text[slice(*second)])
+
+
+def _is_prose(line: str) -> bool:
+    """Return whether a line may be part of a paragraph: no code, list, table or heading."""
+    return _PROSE.match(line) is not None and _CODE.search(line) is None
 
 
 def _indent(line: str) -> int:

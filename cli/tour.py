@@ -2,7 +2,8 @@
 
 The tour remembers documents, asks, kills a writing child, reopens, shows that nothing acknowledged
 is missing, corrects a frame and asks again as of before, and rebuilds every index from the log.
-Each step checks its promise; a broken promise is printed, and the tour exits with 1.
+Each step checks its promise; a broken promise is printed, and the tour exits with 1. The
+tour leaves no file behind unless ``-f`` names one.
 """
 
 import importlib.resources
@@ -14,6 +15,7 @@ import time
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from rich.text import Text
@@ -23,15 +25,23 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue, PutFrame
 from cerata.memory.ingest.discovery import find_files
 from cerata.memory.store import Store
+from cerata.retrieval.context.best_span import best_span
+from cerata.retrieval.tables import find_tables
 
-from .output import Output, clipped, counted
+from .excerpts import excerpt
+from .output import Output, counted
+from .tour_question import question_about
 
 QUESTION: Final = "What happens to a torn tail after a crash?"
 _ACKNOWLEDGED_BEFORE_KILL: Final = 200
 _KILL_SECONDS_MAX: Final = 20.0
 _MEETING: Final = "The team meets on Tuesday at ten."
 _MOVED: Final = "The team meets on Thursday at nine."
+_KEPT: Final = "tour.cera"
+"""The suggested name of a kept file; `store_options` does not count it as a memory."""
+
 _ITEMS_PRINTED: Final = 3
+_LINES: Final = 4
 """Entries of a context that the tour prints."""
 
 _TEAM_QUESTION: Final = "When does the team meet?"
@@ -40,13 +50,18 @@ _TEAM_QUESTION: Final = "When does the team meet?"
 def run_tour(options: Namespace, output: Output) -> int:
     """Show the promises on the given paths or on Cerata's documentation."""
     started = time.monotonic()
-    file = options.file or _free_name()
-    if file == ":memory:":
+    if options.file == ":memory:":
         raise InvalidInput(
             "The tour needs a file on disk, since it kills a process that writes to it",
             remedy="Name a new file: cerata -f NEW.cera tour.",
         )
-    result: dict[str, JsonValue] = {"file": file}
+    with TemporaryDirectory(prefix="cerata-tour-") as folder:
+        file = options.file or str(Path(folder) / _KEPT)
+        return _run_steps(file, options, output, started)
+
+
+def _run_steps(file: str, options: Namespace, output: Output, started: float) -> int:
+    result: dict[str, JsonValue] = {"file": options.file}
     steps = (_remember, _ask, _kill, _correct, _rebuild)
     holds = True
     for number, step in enumerate(steps, start=1):
@@ -57,26 +72,23 @@ def run_tour(options: Namespace, output: Output) -> int:
     seconds = time.monotonic() - started
     result |= {"holds": holds, "seconds": round(seconds, 1)}
     verdict = "Every step held" if holds else "A step did not hold"
-    output.line(f"\n{verdict}, in {seconds:.1f} s. The file is {file}. Now type:", style="bold")
+    kept = f"The file is {file}. Now" if options.file else "The file was removed. To keep one,"
+    output.line(f"\n{verdict}, in {seconds:.1f} s. {kept} type:", style="bold")
     question_step = result["ask"]
     assert isinstance(question_step, dict)
+    name = options.file or _KEPT
     commands = [
-        f"cerata log -f {file}",
-        f"cerata recall -f {file} {shlex.quote(str(question_step['question']))}",
-        f"cerata diff -f {file} HEAD~2",
+        f"cerata log -f {name}",
+        f"cerata recall -f {name} {shlex.quote(str(question_step['question']))}",
+        f"cerata diff -f {name} HEAD~2",
     ]
+    if not options.file:
+        commands[2:] = []
+        commands.insert(0, shlex.join(["cerata", "tour", "-f", name, *map(str, options.paths)]))
     for command in commands:
         output.line(f"    {command}")
     output.result({**result, "next": list[JsonValue](commands)})
     return 0 if holds else 1
-
-
-def _free_name() -> str:
-    """Return an unused file name: a tour never touches an older file."""
-    number = 1
-    while Path(name := "tour.cera" if number == 1 else f"tour-{number}.cera").exists():
-        number += 1
-    return name
 
 
 def _remember(file: str, paths: Sequence[Path], output: Output) -> dict[str, JsonValue]:
@@ -102,10 +114,11 @@ def _ask(file: str, paths: Sequence[Path], output: Output) -> dict[str, JsonValu
     with cerata.open(file, mode="r") as store:
         question = _question(store, paths)
         context = store.recall(question, max_tokens=1200)
+        excerpts = [_excerpt(store, item.text, question) for item in context.items[:_ITEMS_PRINTED]]
     output.line(f"   {question}")
-    for item in context.items[:_ITEMS_PRINTED]:
+    for item, lines in zip(context.items, excerpts, strict=False):
         output.row(("[" + item.source + "]", "dim"), indent=3)
-        output.paragraph(Text(clipped(item.text, 400), "green"), indent=3, lines=3)
+        output.paragraph(lines, indent=3, lines=_LINES)
     if len(context.items) > _ITEMS_PRINTED:
         output.line(f"   … and {len(context.items) - _ITEMS_PRINTED} more", style="dim")
     output.line(f"   {context.summary}", style="dim")
@@ -118,16 +131,17 @@ def _ask(file: str, paths: Sequence[Path], output: Output) -> dict[str, JsonValu
     }
 
 
+def _excerpt(store: Store, text: str, question: str) -> Text:
+    """Return the lines of an entry that answer the question best."""
+    marks = store.highlights(text, question)
+    lines = excerpt(text, best_span(text, marks, find_tables(text)), marks, lines=_LINES)
+    lines.style = "green"
+    return lines
+
+
 def _question(store: Store, paths: Sequence[Path]) -> str:
-    """Return the built-in question, or one about the title of a user's document."""
-    if not paths:
-        return QUESTION
-    titled = [(frame.title, frame.uri or "") for frame in store.frames() if frame.title]
-    # Prefer headings: without a heading the title is the name of the file.
-    titles = [title for title, uri in titled if not uri.endswith(title)] or [
-        title for title, _ in titled
-    ]
-    return f"What is there about {titles[-1]}?" if titles else QUESTION
+    """Return the built-in question, or one about a heading of a user's document."""
+    return (question_about(store) if paths else None) or QUESTION
 
 
 def _kill(file: str, _paths: Sequence[Path], output: Output) -> dict[str, JsonValue]:

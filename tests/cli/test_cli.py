@@ -278,6 +278,20 @@ def test_the_tour_holds_on_other_peoples_files(run: Run, notes: Path) -> None:
     assert len(said["next"]) == 3
 
 
+def test_a_tour_leaves_no_file_and_asks_about_a_subject(run: Run) -> None:
+    """It left tour.cera and tour-2.cera, and asked what there was about Synopsis."""
+    Path("notes").mkdir()
+    Path("notes/a.md").write_text("# Harbour bridge\n\nText.\n\n## Synopsis\n\nIt opens in May.\n")
+    before = sorted(path.name for path in Path.cwd().iterdir())
+    code, out, _ = run("tour", "notes")
+    assert code == 0
+    assert "What do the files say about Harbour bridge?\n" in out
+    assert "cerata tour -f tour.cera notes\n" in out
+    assert sorted(path.name for path in Path.cwd().iterdir()) == before
+    assert run("tour", "notes", "-f", "kept.cera")[0] == 0
+    assert Path("kept.cera").exists()
+
+
 def test_the_tour_notices_what_was_lost(
     run: Run, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
