@@ -69,6 +69,7 @@ _HOME_OF = {
     for home, *names in map(str.split, _HOMES.strip().splitlines())
     for name in names
 }
+_HOME_OF["events"] = "cerata"
 __all__ = sorted(["__version__", *_HOME_OF])  # noqa: PLE0605 - made from the table
 
 
@@ -77,6 +78,8 @@ def __getattr__(name: str) -> object:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'cerata' has no attribute {name!r}")
+    if name == "events":
+        return importlib.import_module("cerata.events")
     from cerata.engine.loading import loading
 
     with loading(home):

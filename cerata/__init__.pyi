@@ -1,4 +1,5 @@
 # The table of `__init__.py` for type checkers; tests/test_exports.py compares them.
+from cerata import events as events
 from cerata.engine.environment import Environment as Environment
 from cerata.engine.errors import CerataError as CerataError
 from cerata.engine.errors import Closed as Closed

@@ -37,7 +37,6 @@ def run_delete(options: Namespace, output: Output) -> int:
             for frame in frames:
                 store.delete(frame)
         receipt = transaction.receipt
-        assert receipt is not None
         for frame in frames:
             output.row(("- ", "red"), f"#{frame.id} ", clipped(frame.text, 200))
         before = receipt.seqs[0] - 1

@@ -34,6 +34,7 @@ from cerata.replay.basis import resolve_basis
 from cerata.replay.fold import replay as replayed
 from cerata.retrieval.embedders.embedder import Embedder, check_embedder
 
+from .batch.author import author_of
 from .batch.session import WriteSession
 from .batch.transaction import Transaction
 from .embeddings.commands import EmbeddingCommands
@@ -52,7 +53,7 @@ from .search.reads import SearchReads
 from .snapshot.reader import snapshot_of
 from .snapshot.snapshot import Snapshot
 from .values.arguments import full_scope
-from .values.frames import Context, Receipt
+from .values.frames import Context, Receipt, end_of
 from .view import Basis, View
 
 if TYPE_CHECKING:
@@ -89,6 +90,11 @@ class Store(
     def scope(self) -> Scope | None:
         """The scope passed to `open`: stamped on every write, and a filter of every read."""
         return self._scope
+
+    @property
+    def actor(self) -> str | None:
+        """The actor passed to `open`: recorded with each event, unless a call names another."""
+        return self._session.author.actor
 
     @property
     def path(self) -> str:
@@ -175,7 +181,12 @@ class Store(
     # --- transactions ----------------------------------------------------------------------------
 
     def transaction(
-        self, *, expect: int | None = None, key: str | None = None
+        self,
+        *,
+        expect: int | None = None,
+        key: str | None = None,
+        actor: str | None = None,
+        reason: str | None = None,
     ) -> AbstractContextManager[Transaction]:
         """Collect the writes of this thread or task into one batch: all of them or none.
 
@@ -195,6 +206,8 @@ class Store(
         Args:
             expect: Seq at which the log must end when the block is appended; by default any.
             key: Idempotency key for the calls in the block and their arguments; by default none.
+            actor: Name of the writer; default that of the transaction, else of the store.
+            reason: The reason, for readers of the log; default that of the transaction.
 
         Raises:
             Conflict: at the end of the block: another writer closed a frame or fact that a call
@@ -202,7 +215,7 @@ class Store(
             IdempotencyConflict: the key was used for other calls, or the calls of the block can no
                 longer be repeated.
         """
-        return self._session.transaction(expect=expect, key=key)
+        return self._session.transaction(expect=expect, key=key, actor=actor, reason=reason)
 
     # --- points in time --------------------------------------------------------------------------
 
@@ -249,12 +262,13 @@ class Store(
             self._check_log(basis.log_id)
             return snapshot_of(basis).on_log(self._log, self._fold).within(self._scope)
         if isinstance(basis, Receipt):
-            if basis.head is None:
+            end = end_of(basis)
+            if end is None:
                 raise InvalidInput(
-                    "The receipt belongs to a transaction that is still open",
-                    remedy="Use the receipt of the transaction after its block.",
+                    "The receipt belongs to a transaction that has written nothing",
+                    remedy="Use it after the block has ended without an error.",
                 )
-            basis = basis.head
+            basis = end
         if isinstance(basis, Context):
             self._check_log(basis.log_id)
             now = to_microseconds(basis.now)
@@ -272,7 +286,13 @@ class Store(
         """Return the clock's time, from which a basis in words counts."""
         return to_datetime(self._log.environment.now_us())
 
-    def tag(self, name: str, at: Basis = "HEAD") -> Receipt:
+    def tag(
+        self,
+        name: str,
+        at: Basis = "HEAD",
+        *,
+        actor: str | None = None,
+    ) -> Receipt:
         """Name the end of a batch; `at` takes the name. Durable on return.
 
         A tag never moves. Inside a transaction the tag names a point of the log, without the
@@ -281,6 +301,7 @@ class Store(
         Args:
             name: The tag: a letter, then letters, digits, ".", "_", "-" and "/"; at most 100.
             at: The end of a batch, as the method `at` takes it; default the newest.
+            actor: Name of the writer; default that of the transaction, else of the store.
 
         Raises:
             Conflict: the name is taken.
@@ -296,7 +317,7 @@ class Store(
             )
         seq = state.basis
         self._session.record_call(scope, "tag", name, at if isinstance(at, str | datetime) else seq)
-        return self._session.write([Draft(PutTag(tag=name, at=seq), scope)])
+        return self._session.by(actor).write([Draft(PutTag(tag=name, at=seq), scope)])
 
     def replay(self, basis: Basis = "HEAD") -> View:
         """Return the view of `at`, folded from the events alone: every checkpoint is ignored.
@@ -364,7 +385,11 @@ class Store(
         return View(self._snapshot())
 
     def _recorded(
-        self, context: Context, event: RecallContext, question: tuple[str, str | None]
+        self,
+        context: Context,
+        event: RecallContext,
+        question: tuple[str, str | None],
+        actor: str | None,
     ) -> Context:
         scope = full_scope(None, self._scope)
         # Hash the question without its results: a repeated block writes its frames at another
@@ -382,7 +407,7 @@ class Store(
             omitted_facts=(),
         )
         self._session.record_call(scope, "recall", call)
-        receipt = self._session.write([Draft(event, scope)])
+        receipt = self._session.by(actor).write([Draft(event, scope)])
         return replace(context, recorded=receipt.seqs[0])
 
     def info(self, at: Basis | None = None) -> dict[str, JsonValue]:
@@ -468,6 +493,7 @@ def open_store(
     *,
     mode: Literal["r", "rw"] = "rw",
     scope: Mapping[str, ScopeValue] | None = None,
+    actor: str | None = None,
     embedder: Embedder | None = None,
     sync: SyncPolicy = "commit",
     lock_timeout: float | None = 30.0,
@@ -482,6 +508,7 @@ def open_store(
         path: The file; ``":memory:"`` opens a store without a file.
         mode: "rw", the default, reads and writes; "r" only reads.
         scope: Names and values stamped on every event, and a filter of every read; default none.
+        actor: Name of the writer, recorded with each event; a call may name another. Default none.
         embedder: Computes a vector of each new text; first called for the first such text.
         sync: "commit" syncs each call, "always" syncs twice as proof, a number after so many bytes.
         lock_timeout: Seconds to wait for a lock, default 30; 0 fails at once, None never.
@@ -491,11 +518,13 @@ def open_store(
         projections: Your projections, subclasses of `cerata.RowProjection`; default none.
 
     Raises:
+        InvalidInput: an argument cannot be used.
         NotFound: the file does not exist (mode "r"); the remedy names a similar file.
         Corrupt: acknowledged data is damaged.
         Locked: another process held the lock for ``lock_timeout``.
         Unsupported: the file is not a Cerata file, or has a newer format.
     """
+    author_of(actor)
     if embedder is not None:
         check_embedder(embedder)
     name = path_name(path)
@@ -510,4 +539,4 @@ def open_store(
         salvage=salvage,
     )
     stamped = None if scope is None else full_scope(scope, None)
-    return Store(WriteSession(log, stamped, registry, embedder))
+    return Store(WriteSession(log, stamped, registry, embedder, actor))

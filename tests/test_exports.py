@@ -144,3 +144,14 @@ def test_version_is_a_release_number() -> None:
     major, minor, patch = cerata.__version__.split(".")[:3]
     assert (major + minor).isdigit()
     assert patch[0].isdigit()
+
+
+def test_every_built_in_event_body_is_public() -> None:
+    """Without its body an event could be read and not written."""
+    bodies = {
+        name
+        for name, value in vars(importlib.import_module("cerata.engine.events")).items()
+        if inspect.isclass(value) and issubclass(value, cerata.EventBody)
+    }
+    assert bodies <= set(cerata.events.__all__)
+    assert list(cerata.events.__all__) == sorted(cerata.events.__all__)

@@ -22,6 +22,7 @@ FRONT_FILES = [
     "cerata/__init__.py",
     "cerata/__init__.pyi",
     "cerata/__main__.py",
+    "cerata/events.py",
     "cerata/py.typed",
 ]
 OTHER_FOLDERS = {"cerata", "tests", "benchmarks", "examples", "tools", "build", "dist", "docs"}
@@ -110,6 +111,7 @@ def test_type_checkers_are_given_every_room() -> None:
         [
             "cerata/__init__.pyi",
             "cerata/__main__.py",
+            "cerata/events.py",
             *(f"cerata/{room}" for room in rooms()),
             "tests",
             *code,

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from copy import copy
 from functools import partial
 from types import GeneratorType
 from weakref import ref
@@ -41,13 +42,20 @@ from ..values.arguments import (
     within_scope,
 )
 from ..values.frames import Receipt
+from ..values.pending_ids import PendingIds
+from .author import NO_AUTHOR, author_of
+from .block import MAKERS, Block
 from .space_rules import LogShapes
-from .transaction import MAKERS, Transaction
+from .transaction import Transaction
 from .validation import BatchChecks
 
 
 class WriteSession:
-    """A log opened for writing, the fold of it, and the open transaction of each task."""
+    """A log opened for writing, the fold of it, and the open transaction of each task.
+
+    `by` copies a session for one call. So its attributes are set once, when the file is opened;
+    state that changes is in objects that all copies share, and ``_latest`` is only a cache.
+    """
 
     def __init__(
         self,
@@ -55,26 +63,49 @@ class WriteSession:
         scope: Scope | None,
         registry: Registry | None = None,
         embedder: Embedder | None = None,
+        actor: str | None = None,
     ) -> None:
         self.log = log
         self.fold = Fold(log, registry)
         self.scope = scope
         """The store's scope: stamped on every write, and a filter of every read."""
         self.embedder = embedder
-        self._block: ContextVar[_Block | None] = ContextVar("block", default=None)
+        self.author = author_of(actor)
+        """The store's author: the actor of each event that no draft, call or block names."""
+        self._call = NO_AUTHOR
+        self._block: ContextVar[Block | None] = ContextVar("block", default=None)
         # The layer of the newest view, reused until an append.
         self._latest: tuple[int, LogLayer] | None = None
         self._shapes: LogShapes = {}
         self.waiting_line = threading.Lock()
         """Held by a writer that repeats an attempt, so that the writers of a process take turns."""
 
+    def by(self, actor: str | None, reason: str | None = None) -> "WriteSession":
+        """Return this session for a call that names an actor or a reason; its writes get them.
+
+        Raises:
+            InvalidInput: the actor or the reason cannot be stored.
+        """
+        if actor is None and reason is None:
+            return self
+        session = copy(self)
+        session._call = author_of(actor, reason)
+        return session
+
     def transaction(
-        self, *, expect: int | None = None, key: str | None = None
+        self,
+        *,
+        expect: int | None = None,
+        key: str | None = None,
+        actor: str | None = None,
+        reason: str | None = None,
     ) -> AbstractContextManager[Transaction]:
         """Gather the writes of this thread or task; see `Store.transaction`."""
 
         def begin() -> Generator[Transaction]:
-            block = _Block()
+            checks = BatchChecks(self.log, self.fold, self.scope, self._shapes)
+            find = None if key is None else partial(self.log.find_key, key, sees=self.sees)
+            block = Block(checks, self._is_current, find, author_of(actor, reason))
             steps = self._steps(block, expect, key)
             assert isinstance(steps, GeneratorType)
             block.steps = ref(steps)
@@ -82,72 +113,79 @@ class WriteSession:
 
         return contextmanager(begin)()
 
-    def _steps(
-        self, block: "_Block", expect: int | None, key: str | None
-    ) -> Generator[Transaction]:
+    def _is_current(self, block: Block) -> bool:
+        return self.open_block is block
+
+    def _steps(self, block: Block, expect: int | None, key: str | None) -> Generator[Transaction]:
         if expect is not None:
             expect_integer("expect", expect)
         if self.in_transaction:
             raise Conflict("A transaction is open already", remedy="Use the open transaction.")
-        checks = BatchChecks(self.log, self.fold, self.scope, self._shapes)
-        find = None if key is None else partial(self.log.find_key, key, sees=self.sees)
-        transaction = Transaction(checks, find)
-        transaction.look_up(tenant_of(full_scope(None, self.scope)))
+        block.look_up(tenant_of(full_scope(None, self.scope)))
         try:
             # Inside the `try` that resets it, because an interrupt may follow at once.
-            block.transaction = transaction
             self._block.set(block)
-            yield transaction
+            yield Transaction(block)
         except (Conflict, InvalidInput, NotFound) as error:
-            if transaction.first is None:
+            if block.first is None:
                 raise
             # The first run succeeded over the same state, so the calls differ.
             raise IdempotencyConflict(
                 f"The idempotency key {key!r} was used for other calls, "
                 f"or these calls can no longer be repeated: {error.what}",
-                where=f"event {transaction.first.appended.first_seq:,}",
+                where=f"event {block.first.appended.first_seq:,}",
                 remedy="Use a new key for a new request; the first request is written.",
             ) from error
         finally:
             self._block.set(None)
-        transaction.check_whole()
-        if not transaction.drafts:
-            transaction.look_up_again()
-        if transaction.first is not None and key is not None:
-            if transaction.drafts:
-                hashed = transaction.arguments or arguments_hash(contents_of(transaction.drafts))
-                transaction.first.check(key, hashed)
-            elif transaction.arguments is not None:
-                transaction.first.check(key, transaction.arguments)
-            transaction.receipt = self._receipt((), transaction.first.appended)
-        elif transaction.drafts:
-            transaction.receipt = self._append(
-                transaction.drafts,
+        block.check_whole()
+        if not block.drafts:
+            block.look_up_again()
+        if block.first is not None and key is not None:
+            if block.drafts:
+                hashed = block.arguments or arguments_hash(contents_of(block.drafts))
+                block.first.check(key, hashed)
+            elif block.arguments is not None:
+                block.first.check(key, block.arguments)
+            block.end_with(self._receipt((), block.first.appended))
+        elif block.drafts:
+            receipt = self._append(
+                block.drafts,
                 expect=expect,
                 key=key,
-                arguments=transaction.arguments,
-                payloads=transaction.payloads,
+                arguments=block.arguments,
+                payloads=block.payloads,
             )
+            block.end_with(receipt)
+        else:
+            head = self.log.refresh()
+            block.end_with(Receipt(0, (), (), head, durable=True, added=False))
 
     @property
-    def open_transaction(self) -> Transaction | None:
-        """The open transaction of this thread or task."""
+    def open_block(self) -> Block | None:
+        """The open block of this thread or task."""
         block = self._block.get()
-        return block.transaction if block is not None and block.is_open else None
+        return block if block is not None and block.is_open else None
+
+    @property
+    def ids(self) -> PendingIds | None:
+        """The ids of the open block; None outside a block."""
+        block = self.open_block
+        return None if block is None else block.ids
 
     @property
     def in_transaction(self) -> bool:
         """True if this thread or task has a transaction open."""
-        return self.open_transaction is not None
+        return self.open_block is not None
 
     def record_call(
         self, scope: Scope, *arguments: object, drafts: Sequence[Draft] | None = None
     ) -> None:
         """Record a call of a keyed transaction by the caller's arguments."""
-        transaction = self.open_transaction
-        if transaction is not None and transaction.is_keyed:
-            transaction.look_up(tenant_of(scope))
-            transaction.record_call(*arguments, *(() if drafts is None else (contents_of(drafts),)))
+        block = self.open_block
+        if block is not None and block.is_keyed:
+            block.look_up(tenant_of(scope))
+            block.record_call(*arguments, *(() if drafts is None else (contents_of(drafts),)))
 
     def first_use(self, key: str, tenant: ScopeValue) -> Receipt | None:
         """Return the receipt of an idempotency key's first use in a tenant, or None.
@@ -171,18 +209,18 @@ class WriteSession:
 
     def next_place(self) -> int:
         """Return the place, from 1, that the next event will have in its batch."""
-        transaction = self.open_transaction
-        return 1 if transaction is None else len(transaction.drafts) + 1
+        block = self.open_block
+        return 1 if block is None else len(block.drafts) + 1
 
     # --- the state that reads see ----------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
         """Return the newest state or, in a transaction, that of its first read and its drafts."""
-        transaction = self.open_transaction
-        if transaction is None:
+        block = self.open_block
+        if block is None:
             return self._newest()
-        end = transaction.end
-        return transaction.snapshot(self._newest if end is None else lambda: self.snapshot_at(end))
+        end = block.end
+        return block.snapshot(self._newest if end is None else lambda: self.snapshot_at(end))
 
     def snapshot_at(
         self, seq: int, now_us: int | None = None, valid_at_us: int | None = None
@@ -199,8 +237,8 @@ class WriteSession:
     @property
     def end_of_run(self) -> int | None:
         """Return the last seq before the first run of a repeated keyed transaction, else None."""
-        transaction = self.open_transaction
-        return None if transaction is None else transaction.end
+        block = self.open_block
+        return None if block is None else block.end
 
     def _newest(self) -> Snapshot:
         now = self.log.environment.now_us()
@@ -223,8 +261,9 @@ class WriteSession:
     ) -> Receipt:
         """Append drafts as one batch, or add them to the open transaction.
 
-        Drafts with the default scope get the store's. ``arguments`` is the hash to store
-        with the key; by default that of the drafts.
+        Drafts with the default scope get the store's. A draft without an actor or a reason gets
+        that of the call, else of the transaction, else of the store. ``arguments`` is the hash to
+        store with the key; by default that of the drafts.
 
         Raises:
             InvalidInput: a draft's scope is outside the store's, or a draft has a salt.
@@ -234,17 +273,17 @@ class WriteSession:
                 "A draft must have no salt, since a shared salt survives the erasure of one event",
                 remedy="Leave salt=None; the store draws one for each event.",
             )
-        transaction = self.open_transaction
-        if transaction is None:
-            return self._append(
-                within_scope(drafts, self.scope), expect=expect, key=key, arguments=arguments
-            )
+        block = self.open_block
+        author = self._call.over(NO_AUTHOR if block is None else block.author).over(self.author)
+        drafts = author.signed(within_scope(drafts, self.scope))
+        if block is None:
+            return self._append(drafts, expect=expect, key=key, arguments=arguments)
         if expect is not None or key is not None:
             raise InvalidInput(
                 "expect and key belong to the transaction", remedy="Pass them to transaction()."
             )
         self.check_writable()
-        return transaction.add(drafts)
+        return block.add(drafts)
 
     def check_writable(self) -> None:
         if not self.log.is_writable:
@@ -303,25 +342,6 @@ class WriteSession:
             # A negative id is a frame's place in the same batch.
             replaced=tuple(old if old > 0 else appended.first_seq - old - 1 for old in olds),
         )
-
-
-class _Block:
-    """A ``with store.transaction()`` block of one thread or task.
-
-    The block is open while its generator waits at the ``yield``. A ``finally`` alone cannot close
-    it: a recursion that is too deep ends a generator before any statement of it runs.
-    """
-
-    __slots__ = ("steps", "transaction")
-
-    transaction: Transaction
-    steps: "ref[GeneratorType[Transaction, None, None]]"
-
-    @property
-    def is_open(self) -> bool:
-        """True if the block has begun and not ended."""
-        steps = self.steps()
-        return steps is not None and steps.gi_suspended
 
 
 def contents_of(drafts: Sequence[Draft]) -> list[tuple[str, Scope, EventBody]]:

@@ -1,197 +1,44 @@
-"""Transactions: the drafts of a block, to be appended as one batch when the block ends.
+"""Transactions: the object that a ``with store.transaction()`` block gives to its caller.
 
-Owns the drafts, the log of calls that an idempotency key covers, and the view that reads in the
-block use. Leaves out the checks (`validation`) and the append (`session`).
+Leaves out the drafts of the block (`block`) and their append (`session`).
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Final
-
-from cerata.engine.errors import Conflict, InvalidInput, NotFound
-from cerata.engine.events import (
-    AssertFact,
-    Draft,
-    LinkFacts,
-    MergeEntities,
-    PutFrame,
-    ScopeValue,
-    SplitEntity,
-    SupersedeFrame,
-)
+from cerata.engine.errors import Conflict
 from cerata.engine.handle import Handle
-from cerata.engine.limits import BATCH_EVENTS_MAX
-from cerata.engine.log import KeyUse
-from cerata.projections.columnar.scopes import tenant_key
 
-from ..snapshot.pending import PendingBuilder
-from ..snapshot.snapshot import Snapshot
-from ..values.arguments import arguments_hash, within_scope
 from ..values.frames import Receipt
-from .validation import BatchChecks
-
-MAKERS: Final = frozenset(
-    kind.wire_name for kind in (PutFrame, AssertFact, MergeEntities, SplitEntity, LinkFacts)
-)
-"""The event types that create a frame, fact, merge, split or link; its id is the event's seq."""
+from .block import Block
 
 
 class Transaction(Handle):
-    """The drafts of a ``with store.transaction()`` block; ``receipt`` is set after the block."""
+    """A ``with store.transaction()`` block; ``receipt`` has the ids of its batch, after the block.
+
+    The calls of the store in the block belong to it (`Store.transaction`).
+    """
 
     _instead = "Pass its receipt, after the block."
 
-    def __init__(
-        self, checks: BatchChecks, find: Callable[[ScopeValue], KeyUse | None] | None = None
-    ) -> None:
-        self.drafts: list[Draft] = []
-        self.payloads: list[bytes] = []
-        """The encoded payload of each draft, from the check of its call."""
-        self.receipt: Receipt | None = None
-        self.first: KeyUse | None = None
-        """The first use of the transaction's key, if this block is a repetition."""
-        self._checks = checks
-        self._find = find
-        self._tenants = dict[str, ScopeValue]()
-        self._calls: list[bytes] = []
-        self._base: Snapshot | None = None
-        # None while drafts are folded: after an interrupt a new one folds all of them.
-        self._builder: PendingBuilder | None = None
+    def __init__(self, block: Block) -> None:
+        self._block = block
 
-    def add(self, drafts: Sequence[Draft]) -> Receipt:
-        """Add events; their receipt names them by −place in the batch, from 1.
-
-        Args:
-            drafts: The events; a draft without a scope gets the store's scope.
+    @property
+    def receipt(self) -> Receipt:
+        """The receipt of the block's batch; without any event (`seqs`) if the block wrote nothing.
 
         Raises:
-            InvalidInput, NotFound, Conflict: a draft cannot be stored; none of the drafts was
-                added.
+            Conflict: the block is open, or an exception ended it, so nothing is written.
         """
-        if not drafts:
-            raise InvalidInput("A batch needs at least one event", remedy="Pass one draft or more.")
-        if len(self.drafts) + len(drafts) > BATCH_EVENTS_MAX:
-            raise InvalidInput(
-                f"The transaction would pass {BATCH_EVENTS_MAX:,} events",
-                remedy="Write the events in several transactions.",
-            )
-        self.check_whole()
-        drafts = within_scope(drafts, self._checks.scope)
-        # Draw the salts now: evidence may quote a frame of the block, which needs its salt.
-        drafts = self._checks.salted(drafts)
-        first = len(self.drafts) + 1
-        try:
-            self.drafts += drafts
-            payloads = self._checked(first)
-        except BaseException:
-            del self.drafts[first - 1 :]
-            raise
-        self._checks.keep()
-        # Keep this last: more drafts than payloads shows an interrupt, see `check_whole`.
-        self.payloads += payloads
-        places = tuple(-place for place in range(first, len(self.drafts) + 1))
-        new_ids = tuple(
-            place
-            for place, draft in zip(places, drafts, strict=True)
-            if draft.body.wire_name in MAKERS
-        )
-        return Receipt(
-            id=new_ids[0] if new_ids else places[0],
-            ids=new_ids,
-            seqs=places,
-            head=None,
-            durable=False,
-            replaced=tuple(
-                draft.body.old for draft in drafts if isinstance(draft.body, SupersedeFrame)
-            ),
-        )
-
-    def check_whole(self) -> None:
-        """Refuse to continue after an interrupt left a call incomplete.
-
-        Raises:
-            Conflict: a call in the block was interrupted.
-        """
-        if len(self.drafts) != len(self.payloads):
+        receipt = self._block.receipt
+        if receipt is None:
             raise Conflict(
-                "A call in the transaction was interrupted, so the batch is incomplete",
-                remedy="Run the block again; it has written nothing.",
+                "The transaction is open"
+                if self._block.is_open
+                else "The transaction was left by an exception, and has written nothing",
+                remedy="Read tx.receipt after the block has ended without an error.",
             )
+        return receipt
 
-    def _checked(self, first: int) -> list[bytes]:
-        """Check the drafts from a place on, as the end of the block will check the whole batch."""
-        first_use = self.first
-        try:
-            return self._checks.take(self.drafts, first, self.end)
-        except (Conflict, NotFound):
-            self.look_up_again()
-            if self.first is first_use:
-                raise
-            # Another writer has used this key since, and its batch caused the refusal.
-            return self._checks.take(self.drafts, first, self.end)
 
-    @property
-    def end(self) -> int | None:
-        """The last event before the key's first use: the log's end for a repeated block."""
-        return None if self.first is None else self.first.appended.first_seq - 1
-
-    # --- a key -----------------------------------------------------------------------------------
-
-    @property
-    def is_keyed(self) -> bool:
-        """True if the block has an idempotency key, so that its calls are recorded."""
-        return self._find is not None
-
-    def record_call(self, *arguments: object) -> None:
-        """Record the arguments of a call, before any look-up for the call."""
-        self._calls.append(arguments_hash(arguments))
-
-    @property
-    def arguments(self) -> bytes | None:
-        """The hash of all recorded calls in order; None without calls."""
-        return arguments_hash(self._calls) if self._calls else None
-
-    def look_up(self, tenant: ScopeValue) -> None:
-        """Find the key's first use in a tenant; the block then reads the log before that use.
-
-        So a repeated block has the same drafts, and its first run causes no conflict.
-        """
-        name = tenant_key(tenant)
-        if self._find is None or self.first is not None or name in self._tenants:
-            return
-        use = self._find(tenant)
-        self._tenants[name] = tenant
-        self._take(use)
-
-    def look_up_again(self) -> None:
-        """Find a first use that another writer has appended since the block began."""
-        if self._find is None:
-            return
-        for _, tenant in sorted(self._tenants.items()):
-            if self.first is None:
-                self._take(self._find(tenant))
-
-    def _take(self, use: KeyUse | None) -> None:
-        self.first = use
-        if use is not None:
-            self._base = self._builder = None
-
-    # --- reads -----------------------------------------------------------------------------------
-
-    def snapshot(self, newest: Callable[[], Snapshot]) -> Snapshot:
-        """Return the state of reads in the block; the first takes the log's from ``newest``."""
-        base = self._base
-        if base is None:
-            base = newest()
-            # The drafts, and "now", have the time that the append gives to its events, which is
-            # after the last event; in a repeated block, that of the first run.
-            recorded = max(base.now_us or 0, base.head.recorded + 1)
-            if self.first is not None:
-                recorded = self.first.appended.head.recorded
-            base = self._base = replace(base, now_us=recorded, _base=base.base)
-        builder, self._builder = self._builder, None
-        if builder is None:
-            builder = base.pending_builder(base.now_us or 0)
-        pending = builder.through(self.drafts)
-        self._builder = builder
-        return base.with_pending(pending)
+def block_of(transaction: Transaction) -> Block:
+    """Return the block behind the object that a caller has."""
+    return transaction._block  # pyright: ignore[reportPrivateUsage]

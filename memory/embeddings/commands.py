@@ -18,6 +18,7 @@ from cerata.engine.plain_value import PlainValue
 from cerata.projections.frames.filters import Filter
 from cerata.retrieval.embedders.embedder import Embedder, Progress, check_batch
 
+from ..batch.session import WriteSession
 from ..batch.writer import Writer
 from ..snapshot.snapshot import Snapshot
 from .cache import TextVectors, embedded_text, makers_of
@@ -60,6 +61,7 @@ class EmbeddingCommands(Writer):
         where: Filter | None = None,
         batch: int = BATCH_FRAMES,
         progress: Progress | None = None,
+        actor: str | None = None,
     ) -> EmbeddedFrames:
         """Embed each current frame with a text and without a vector in the embedder's space.
 
@@ -71,6 +73,7 @@ class EmbeddingCommands(Writer):
             where: The frames to embed; by default all.
             batch: Frames per batch; by default 256.
             progress: Called with the count of finished frames, and the count of all.
+            actor: Name of the writer; default that of the transaction, else of the store.
 
         Raises:
             EmbedderFailed: the embedder failed; earlier batches stay written.
@@ -87,6 +90,7 @@ class EmbeddingCommands(Writer):
             )
         check_batch(batch)
         self._session.check_writable()
+        session = self._session.by(actor)
         size = min(batch, BATCH_EVENTS_MAX)
         snapshot = self._snapshot()
         makers = makers_of(self._session.embedder)
@@ -100,7 +104,7 @@ class EmbeddingCommands(Writer):
             for place, (maker, missing) in enumerate(zip(makers, lacking, strict=True)):
                 vectors = TextVectors(maker)
                 numbers = [frame for frame in batch_frames if frame in missing]
-                written[place] += self._embed(numbers, vectors, where)
+                written[place] += self._embed(session, numbers, vectors, where)
                 asked_for[place] += vectors.asked
             if progress is not None:
                 progress(first + len(batch_frames), len(frames))
@@ -111,7 +115,13 @@ class EmbeddingCommands(Writer):
         )
         return replace(embedded, tokens=tokens[0]) if tokens else embedded
 
-    def _embed(self, frames: Sequence[int], vectors: TextVectors, where: Filter | None) -> int:
+    def _embed(
+        self,
+        session: WriteSession,
+        frames: Sequence[int],
+        vectors: TextVectors,
+        where: Filter | None,
+    ) -> int:
         for _ in range(_TRIES):
             snapshot = self._snapshot()
             lacking = dict(_unembedded(snapshot, where, vectors.space, frames)) if frames else {}
@@ -124,9 +134,9 @@ class EmbeddingCommands(Writer):
             if not drafts:
                 return 0
             try:
-                self._session.write(drafts, expect=snapshot.basis)
+                session.write(drafts, expect=snapshot.basis)
             except Conflict:
-                if self._session.log.refresh().seq == snapshot.basis:
+                if session.log.refresh().seq == snapshot.basis:
                     raise
             else:
                 return len(drafts)

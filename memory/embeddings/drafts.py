@@ -11,14 +11,14 @@ from cerata.engine.codec import tenant_of
 from cerata.engine.events import Draft
 from cerata.engine.limits import BATCH_EVENTS_MAX
 
+from ..batch.block import Block
 from ..batch.session import WriteSession, contents_of
-from ..batch.transaction import Transaction
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import arguments_hash
 from ..values.frames import Receipt
 from .cache import TextVectors, makers_of
 
-_OF_TRANSACTIONS = WeakKeyDictionary[Transaction, Sequence[TextVectors]]()
+_OF_BLOCKS = WeakKeyDictionary[Block, Sequence[TextVectors]]()
 """The vectors of the texts of each open transaction, for its later calls."""
 
 
@@ -36,13 +36,13 @@ def text_vectors(session: WriteSession) -> Sequence[TextVectors]:
     """Return the vector caches of a call or of the open transaction; empty without embedder."""
     if session.embedder is None:
         return ()
-    transaction = session.open_transaction
-    stored = None if transaction is None else _OF_TRANSACTIONS.get(transaction)
+    block = session.open_block
+    stored = None if block is None else _OF_BLOCKS.get(block)
     if stored is not None:
         return stored
     vectors = [TextVectors(maker) for maker in makers_of(session.embedder)]
-    if transaction is not None:
-        _OF_TRANSACTIONS[transaction] = vectors
+    if block is not None:
+        _OF_BLOCKS[block] = vectors
     return vectors
 
 
@@ -66,9 +66,9 @@ def with_vectors(
     if session.next_place() - 1 + len(drafts) > BATCH_EVENTS_MAX:
         return drafts
     session.check_writable()
-    transaction = session.open_transaction
-    if transaction is not None:
-        is_repeated = transaction.first is not None
+    block = session.open_block
+    if block is not None:
+        is_repeated = block.first is not None
     else:
         tenant = tenant_of(drafts[0].scope)
         is_repeated = (

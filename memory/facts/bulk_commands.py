@@ -25,7 +25,11 @@ class BulkFactCommands(Writer):
     # --- lines -----------------------------------------------------------------------------------
 
     def import_facts(
-        self, lines: Iterable[str | bytes], *, progress: "Progress | None" = None
+        self,
+        lines: Iterable[str | bytes],
+        *,
+        progress: "Progress | None" = None,
+        actor: str | None = None,
     ) -> "ImportedFacts":
         """Write the facts and entities in lines of `export_facts` (docs/facts.md).
 
@@ -35,6 +39,7 @@ class BulkFactCommands(Writer):
         Args:
             lines: An open file, or the lines.
             progress: Called after each batch with the counts of finished lines and bytes.
+            actor: Name of the writer; default that of the transaction, else of the store.
 
         Raises:
             InvalidInput, Unsupported, Conflict, NotFound: a line is unusable; ``where`` has its
@@ -50,7 +55,7 @@ class BulkFactCommands(Writer):
                 remedy="Call import_facts() after the block.",
             )
         self._session.check_writable()
-        return import_facts(self._session, lines, progress)
+        return import_facts(self._session.by(actor), lines, progress)
 
     # --- extraction ------------------------------------------------------------------------------
 
@@ -62,6 +67,7 @@ class BulkFactCommands(Writer):
         extractor: "Extractor | None" = None,
         dry_run: bool = False,
         report: "Report | None" = None,
+        actor: str | None = None,
     ) -> "Extraction":
         """Find facts in the text of frames, and assert them with the bytes in which they were read.
 
@@ -75,6 +81,7 @@ class BulkFactCommands(Writer):
             extractor: Finds the facts; by default `EnglishFacts`.
             dry_run: Write nothing, and return the facts that a run would write.
             report: Called after each frame with its `Extracted`, its number from 1, and the count.
+            actor: Name of the writer; default that of the transaction, else of the store.
 
         Raises:
             NotFound: no such frame exists.
@@ -104,4 +111,4 @@ class BulkFactCommands(Writer):
             numbers = [frame_id(frame) for frame in listed("frames", frames)]
         ids = frames_to_read(self._snapshot(), numbers, where)
         chosen = EnglishFacts() if extractor is None else extractor
-        return extract(self._session, ids, chosen, dry_run=dry_run, report=report)
+        return extract(self._session.by(actor), ids, chosen, dry_run=dry_run, report=report)

@@ -22,10 +22,11 @@ from cerata.engine.events import (
     UnsplitEntity,
 )
 
+from ..batch.author import Author, author_of
 from ..batch.writer import Writer
 from ..values.arguments import full_scope, listed
 from ..values.facts import OPEN, FactId, FactObject, checked_name, fact_id
-from ..values.frames import Receipt
+from ..values.frames import Receipt, id_in
 from .drafts import Assertion, EvidenceLike, assertion_draft, triple
 from .evidence import quoted
 from .reads import as_named, check_entities
@@ -49,6 +50,7 @@ class FactCommands(Writer):
         because: FactId | None = None,
         scope: Mapping[str, ScopeValue] | None = None,
         key: str | None = None,
+        actor: str | None = None,
     ) -> Receipt:
         """Assert that a fact is true during [valid_from, valid_to). Durable on return.
 
@@ -68,6 +70,7 @@ class FactCommands(Writer):
             because: The fact that led to this fact.
             scope: Names and values that narrow the store's scope.
             key: Idempotency key; the same call again returns the first receipt.
+            actor: Name of the writer; default that of the transaction, else of the store.
 
         Raises:
             InvalidInput: a value cannot be stored, or the period is empty or inverted.
@@ -85,7 +88,7 @@ class FactCommands(Writer):
             assumptions,
             because,
         )
-        return self.assert_facts([assertion], scope=scope, key=key)
+        return self.assert_facts([assertion], scope=scope, key=key, actor=actor)
 
     def assert_facts(
         self,
@@ -93,6 +96,7 @@ class FactCommands(Writer):
         *,
         scope: Mapping[str, ScopeValue] | None = None,
         key: str | None = None,
+        actor: str | None = None,
     ) -> Receipt:
         """Assert many facts as one batch: all of them or none. Durable on return.
 
@@ -100,6 +104,7 @@ class FactCommands(Writer):
             facts: Each an `Assertion`, or (subject, predicate, object); at most 10,000.
             scope: Names and values that narrow the store's scope.
             key: Idempotency key; the same call again returns the first receipt.
+            actor: Name of the writer; default that of the transaction, else of the store.
 
         Raises:
             InvalidInput: as `assert_fact`.
@@ -114,25 +119,42 @@ class FactCommands(Writer):
             for fact in listed("facts", facts)
         ]
         self._session.record_call(stamped, "assert_facts", drafts=drafts)
-        return self._session.write([quoted(self._snapshot, draft) for draft in drafts], key=key)
+        drafts = [quoted(self._snapshot, draft) for draft in drafts]
+        return self._session.by(actor).write(drafts, key=key)
 
-    def retract_fact(self, fact: FactId) -> Receipt:
+    def retract_fact(
+        self,
+        fact: FactId,
+        *,
+        actor: str | None = None,
+        reason: str | None = None,
+    ) -> Receipt:
         """Retract a fact: it is no longer known; earlier views keep it. Durable on return.
 
         Args:
             fact: The fact, its id, or its receipt.
+            actor: Name of the writer; default that of the transaction, else of the store.
+            reason: The reason, for readers of the log; default that of the transaction.
 
         Raises:
             NotFound: no such fact exists.
             Conflict: the fact is retracted already.
         """
-        return self.retract_facts([fact])
+        return self.retract_facts([fact], actor=actor, reason=reason)
 
-    def retract_facts(self, facts: Iterable[FactId]) -> Receipt:
+    def retract_facts(
+        self,
+        facts: Iterable[FactId],
+        *,
+        actor: str | None = None,
+        reason: str | None = None,
+    ) -> Receipt:
         """Retract many facts as one batch: all of them or none. Durable on return.
 
         Args:
             facts: The facts, their ids, or their receipts.
+            actor: Name of the writer; default that of the transaction, else of the store.
+            reason: The reason, for readers of the log; default that of the transaction.
 
         Raises:
             NotFound: a fact does not exist.
@@ -141,7 +163,8 @@ class FactCommands(Writer):
         scope = full_scope(None, self._session.scope)
         numbers = [fact_id(fact) for fact in listed("facts", facts)]
         self._session.record_call(scope, "retract_facts", numbers)
-        return self._session.write([Draft(RetractFact(fact=number), scope) for number in numbers])
+        drafts = [Draft(RetractFact(fact=number), scope) for number in numbers]
+        return self._session.by(actor, reason).write(drafts)
 
     def correct_fact(
         self,
@@ -152,6 +175,8 @@ class FactCommands(Writer):
         valid_to: datetime | str | None = None,
         confidence: float | None = None,
         evidence: Sequence[EvidenceLike] = (),
+        actor: str | None = None,
+        reason: str | None = None,
     ) -> Receipt:
         """Retract a fact and assert a corrected one in the same batch. Durable on return.
 
@@ -165,6 +190,8 @@ class FactCommands(Writer):
             valid_to: The right end; "open" for none; by default unchanged.
             confidence: The right confidence, from 0 to 1; by default unchanged.
             evidence: More places in which the fact was read; added to the old evidence.
+            actor: Name of the writer; default that of the transaction, else of the store.
+            reason: The reason, for readers of the log; default that of the transaction.
 
         Raises:
             NotFound: no such fact exists, or evidence names no frame.
@@ -197,14 +224,19 @@ class FactCommands(Writer):
         place = self._session.next_place()
         draft = assertion_draft(corrected, scope, self._session.log.environment.now_us())
         draft = quoted(self._snapshot, draft)
-        return self._session.write(
+        return self._session.by(actor, reason).write(
             [Draft(RetractFact(fact=number), scope), Draft(draft.body, scope, causation=-place)]
         )
 
     # --- predicates and entities -----------------------------------------------------------------
 
     def declare_predicate(
-        self, predicate: str, *, functional: bool, scope: Mapping[str, ScopeValue] | None = None
+        self,
+        predicate: str,
+        *,
+        functional: bool,
+        scope: Mapping[str, ScopeValue] | None = None,
+        actor: str | None = None,
     ) -> Receipt:
         """Declare whether a subject has a single value of a predicate at a time. Durable on return.
 
@@ -215,10 +247,11 @@ class FactCommands(Writer):
             predicate: Name of the predicate.
             functional: True if a subject has a single value at a time.
             scope: Names and values that narrow the store's scope.
+            actor: Name of the writer; default that of the transaction, else of the store.
         """
         expect_bool("functional", functional)
         body = PutPredicate(predicate=checked_name("A predicate", predicate), functional=functional)
-        return self._one("declare_predicate", body, scope)
+        return self._one("declare_predicate", body, scope, author_of(actor))
 
     def put_entity(
         self,
@@ -227,6 +260,7 @@ class FactCommands(Writer):
         kind: str | None = None,
         aliases: Sequence[str] = (),
         scope: Mapping[str, ScopeValue] | None = None,
+        actor: str | None = None,
     ) -> Receipt:
         """Record an entity's kind, and further names that find it. Durable on return.
 
@@ -235,16 +269,22 @@ class FactCommands(Writer):
             kind: Its kind, such as "person"; by default the kind stays as it is.
             aliases: Names to add.
             scope: Names and values that narrow the store's scope.
+            actor: Name of the writer; default that of the transaction, else of the store.
         """
         body = PutEntity(
             entity=checked_name("An entity's name", name),
             kind=None if kind is None else checked_name("An entity's kind", kind),
             aliases=tuple(checked_name("An alias", alias) for alias in listed("aliases", aliases)),
         )
-        return self._one("put_entity", body, scope)
+        return self._one("put_entity", body, scope, author_of(actor))
 
     def merge_entities(
-        self, entity: str, into: str, *, scope: Mapping[str, ScopeValue] | None = None
+        self,
+        entity: str,
+        into: str,
+        *,
+        scope: Mapping[str, ScopeValue] | None = None,
+        actor: str | None = None,
     ) -> Receipt:
         """Read an entity as another from here on, until `unmerge`. Durable on return.
 
@@ -252,6 +292,7 @@ class FactCommands(Writer):
             entity: Name of the entity that disappears from reads.
             into: Name of the entity that takes its place.
             scope: Names and values that narrow the store's scope.
+            actor: Name of the writer; default that of the transaction, else of the store.
 
         Raises:
             Conflict: entity is merged already, or ``into`` is read as entity.
@@ -259,19 +300,29 @@ class FactCommands(Writer):
         """
         self._check_named(scope, entity, into)
         body = MergeEntities(entity=entity, into=into)
-        return self._one("merge_entities", body, scope)
+        return self._one("merge_entities", body, scope, author_of(actor))
 
-    def unmerge(self, merge: int | Receipt) -> Receipt:
+    def unmerge(
+        self,
+        merge: int | Receipt,
+        *,
+        actor: str | None = None,
+        reason: str | None = None,
+    ) -> Receipt:
         """End a merge. Durable on return.
 
         Args:
             merge: The merge's id, or its receipt.
+            actor: Name of the writer; default that of the transaction, else of the store.
+            reason: The reason, for readers of the log; default that of the transaction.
 
         Raises:
             NotFound: no such merge exists.
             Conflict: the merge has ended already.
         """
-        return self._one("unmerge", UnmergeEntities(merge=_event_id(merge)), None)
+        return self._one(
+            "unmerge", UnmergeEntities(merge=_event_id(merge)), None, author_of(actor, reason)
+        )
 
     def split_entity(
         self,
@@ -280,6 +331,7 @@ class FactCommands(Writer):
         facts: Sequence[FactId],
         *,
         scope: Mapping[str, ScopeValue] | None = None,
+        actor: str | None = None,
     ) -> Receipt:
         """Let an entity that some facts name mean another, from here on. Durable on return.
 
@@ -288,6 +340,7 @@ class FactCommands(Writer):
             into: Name of the entity that the facts mean.
             facts: The facts, their ids, or their receipts; at least one.
             scope: Names and values that narrow the store's scope.
+            actor: Name of the writer; default that of the transaction, else of the store.
 
         Raises:
             NotFound: no such entity or fact exists.
@@ -303,7 +356,7 @@ class FactCommands(Writer):
         body = SplitEntity(
             entity=entity, into=checked_name("An entity's name", into), facts=numbers
         )
-        return self._one("split_entity", body, scope)
+        return self._one("split_entity", body, scope, author_of(actor))
 
     def _check_named(self, scope: Mapping[str, ScopeValue] | None, *names: str) -> None:
         """Raise `NotFound` unless a call may name these entities.
@@ -318,26 +371,38 @@ class FactCommands(Writer):
         )
         check_entities(allowed, names)
 
-    def unsplit(self, split: int | Receipt) -> Receipt:
+    def unsplit(
+        self,
+        split: int | Receipt,
+        *,
+        actor: str | None = None,
+        reason: str | None = None,
+    ) -> Receipt:
         """End a split. Durable on return.
 
         Args:
             split: The split's id, or its receipt.
+            actor: Name of the writer; default that of the transaction, else of the store.
+            reason: The reason, for readers of the log; default that of the transaction.
 
         Raises:
             NotFound: no such split exists.
             Conflict: the split has ended already.
         """
-        return self._one("unsplit", UnsplitEntity(split=_event_id(split)), None)
+        return self._one(
+            "unsplit", UnsplitEntity(split=_event_id(split)), None, author_of(actor, reason)
+        )
 
-    def _one(self, name: str, body: EventBody, scope: Mapping[str, ScopeValue] | None) -> Receipt:
+    def _one(
+        self, name: str, body: EventBody, scope: Mapping[str, ScopeValue] | None, author: Author
+    ) -> Receipt:
         drafts = [Draft(body, full_scope(scope, self._session.scope))]
         self._session.record_call(drafts[0].scope, name, drafts=drafts)
-        return self._session.write(drafts)
+        return self._session.by(*author).write(drafts)
 
 
 def _event_id(value: int | Receipt) -> int:
-    number = value.id if isinstance(value, Receipt) else value
+    number = id_in(value) if isinstance(value, Receipt) else value
     return expect_integer(
         "An event", number, "a seq or a receipt", "Pass the seq of an event, or a receipt."
     )

@@ -22,6 +22,7 @@ from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.frames.filters import Filter
 
 from ..batch.session import WriteSession
+from ..batch.transaction import block_of
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import arguments_hash
 from ..values.facts import FactEvidence, FactObject, plain_object
@@ -250,13 +251,13 @@ def _read(session: WriteSession, frame: Frame, extractor: Extractor) -> Extracte
         return Extracted(frame.id, (), earlier.ids, added=False)
     candidates = _candidates(extractor, frame)
     with session.transaction(key=key) as transaction:
-        transaction.look_up(tenant_of(scope))
-        transaction.record_call(call_hash)
+        block = block_of(transaction)
+        block.look_up(tenant_of(scope))
+        block.record_call(call_hash)
         # Another process may have read the frame since the look-up.
-        if transaction.first is None:
+        if block.first is None:
             session.write(list(_drafts(extractor, frame, candidates, scope, session)))
     receipt = transaction.receipt
-    assert receipt is not None
     return Extracted(frame.id, candidates if receipt.added else (), receipt.ids, receipt.added)
 
 

@@ -37,6 +37,7 @@ from cerata.projections.columnar.scopes import scope_text, tenant_in, tenant_key
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 
 from ..batch.session import WriteSession
+from ..batch.transaction import block_of
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import CONTENT_HASH_SIZE, content_hash, full_scope
 from ..values.facts import OPEN, FactEvidence, checked_name
@@ -241,20 +242,19 @@ class _Import:
         snapshot = self._session.snapshot()
         before = dict(self._ids)
         with self._session.transaction(key=_key(chain)) as transaction:
-            transaction.look_up(tenant_of(first))
-            transaction.record_call(chain)
-            if transaction.first is None:
+            block = block_of(transaction)
+            block.look_up(tenant_of(first))
+            block.record_call(chain)
+            if block.first is None:
                 batch = ImportBatch(dialect=DIALECT, count=len(lines), after=after)
                 self._session.write([Draft(batch, first)])
                 for numbered in lines:
                     with _naming(numbered.number):
                         pending = self._session.write([self._draft(numbered.line, snapshot)])
                         self._name(numbered.line, pending.seqs[0])
-        receipt = transaction.receipt
-        assert receipt is not None
         # Ids within the batch have no meaning outside it.
         self._ids = before
-        return receipt
+        return transaction.receipt
 
     def _parts(self, batch: Sequence[_Numbered], chain: "_Chain") -> "list[_Part]":
         """Return the parts of a batch in order of its lines, those in the log with their events.

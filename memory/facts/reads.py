@@ -113,7 +113,8 @@ class FactReads(Reader):
         Raises:
             NotFound: no fact with this id exists at this basis, or the fact is out of scope.
         """
-        return self._snapshot().fact_at(fact_id(fact))
+        snapshot = self._snapshot()
+        return snapshot.fact_at(fact_id(fact, snapshot.ids))
 
     def fact_history(self, subject: str, predicate: str | None = None) -> list[Fact]:
         """Return every fact of a subject, retracted and invalid facts included, oldest first.
@@ -140,9 +141,8 @@ class FactReads(Reader):
             NotFound: no fact with this id exists at this basis, or the fact is out of scope.
         """
         snapshot = self._snapshot()
-        return [
-            evidence_text(snapshot, place) for place in snapshot.fact_at(fact_id(fact)).evidence
-        ]
+        read = snapshot.fact_at(fact_id(fact, snapshot.ids))
+        return [evidence_text(snapshot, place) for place in read.evidence]
 
     def conflicts(
         self, subject: str | None = None, predicate: str | None = None

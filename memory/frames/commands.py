@@ -55,6 +55,7 @@ class FrameCommands(Writer):
         tokens_space: str | None = None,
         key: str | None = None,
         replace: bool = False,
+        actor: str | None = None,
     ) -> Receipt:
         """Put one frame without splitting or deduplication. Durable on return.
 
@@ -84,6 +85,7 @@ class FrameCommands(Writer):
             key: An idempotency key: the same key and arguments return the first receipt.
             replace: Supersede the current frames with this ``uri`` in the same scope, also if other
                 writers replace them at the same time: one remains. Default False.
+            actor: Name of the writer; default that of the transaction, else of the store.
 
         Raises:
             InvalidInput: a value cannot be stored; ``replace`` without ``uri``, or with ``parent``.
@@ -111,13 +113,14 @@ class FrameCommands(Writer):
         [vector] = vectors(None if embedding is None else [embedding], 1, space)
         matrices = None if token_embedding is None else [token_embedding]
         [tokens] = stored_matrices(matrices, 1, tokens_space)
+        session = self._session.by(actor)
         draft = frame_draft(content, fields, stamped, embedding=vector, tokens=tokens)
         if replace:
             replaced = replaced_uri(fields)
-            self._session.record_call(stamped, "put_frame", "replace", drafts=[draft])
-            return put_replacing(self._session, draft, replaced, key)
-        self._session.record_call(stamped, "put_frame", drafts=[draft])
-        return put_embedded(self._session, [draft], key)
+            session.record_call(stamped, "put_frame", "replace", drafts=[draft])
+            return put_replacing(session, draft, replaced, key)
+        session.record_call(stamped, "put_frame", drafts=[draft])
+        return put_embedded(session, [draft], key)
 
     def put_frames(
         self,
@@ -132,6 +135,7 @@ class FrameCommands(Writer):
         tags: Sequence[str] = (),
         scope: Mapping[str, ScopeValue] | None = None,
         key: str | None = None,
+        actor: str | None = None,
     ) -> Receipt:
         """Put many frames as one batch: all of them or none. Durable on return.
 
@@ -149,6 +153,7 @@ class FrameCommands(Writer):
             tags: The tags of all frames; default none.
             scope: Names and values to add to the store's scope; default the store's scope.
             key: An idempotency key: the same key and arguments return the first receipt.
+            actor: Name of the writer; default that of the transaction, else of the store.
 
         Raises:
             InvalidInput: a value cannot be stored, or an argument has another number of items.
@@ -174,9 +179,16 @@ class FrameCommands(Writer):
             for text, body, row, matrix in zip(texts, each, rows, matrices, strict=True)
         ]
         self._session.record_call(stamped, "put_frames", drafts=drafts)
-        return put_embedded(self._session, drafts, key)
+        return put_embedded(self._session.by(actor), drafts, key)
 
-    def supersede(self, old: FrameId, new: str | FrameId) -> Receipt:
+    def supersede(
+        self,
+        old: FrameId,
+        new: str | FrameId,
+        *,
+        actor: str | None = None,
+        reason: str | None = None,
+    ) -> Receipt:
         """Close a frame and put another in its place. Durable on return.
 
         The old frame, and the chunks below it, stay readable in the past. A new text takes over
@@ -185,32 +197,41 @@ class FrameCommands(Writer):
         Args:
             old: The frame to close.
             new: The text of a new frame, or a stored frame.
+            actor: Name of the writer; default that of the transaction, else of the store.
+            reason: The reason, for readers of the log; default that of the transaction.
 
         Raises:
             NotFound: a frame does not exist.
             Conflict: a frame is closed already.
         """
+        session = self._session.by(actor, reason)
         old_id = frame_id(old)
         if not isinstance(new, str):
-            scope = full_scope(None, self._session.scope)
+            scope = full_scope(None, session.scope)
             new_id = frame_id(new)
-            self._session.record_call(scope, "supersede", old_id, new_id)
-            return self._session.write([Draft(SupersedeFrame(old=old_id, new=new_id), scope)])
+            session.record_call(scope, "supersede", old_id, new_id)
+            return session.write([Draft(SupersedeFrame(old=old_id, new=new_id), scope)])
         fields, scope = inherited_fields(self._snapshot().frame_at(old_id))
-        self._session.record_call(scope, "supersede", old_id, new)
+        session.record_call(scope, "supersede", old_id, new)
         frame = frame_draft(new, fields, scope)
-        place = self._session.next_place()
-        return put_embedded(
-            self._session, [frame, Draft(SupersedeFrame(old=old_id, new=-place), scope)]
-        )
+        place = session.next_place()
+        return put_embedded(session, [frame, Draft(SupersedeFrame(old=old_id, new=-place), scope)])
 
-    def delete(self, frame: FrameId) -> Receipt:
+    def delete(
+        self,
+        frame: FrameId,
+        *,
+        actor: str | None = None,
+        reason: str | None = None,
+    ) -> Receipt:
         """Close a frame, and the chunks below it; it stays readable in the past.
 
         Durable on return.
 
         Args:
             frame: The frame to close.
+            actor: Name of the writer; default that of the transaction, else of the store.
+            reason: The reason, for readers of the log; default that of the transaction.
 
         Raises:
             NotFound: the frame does not exist.
@@ -219,15 +240,20 @@ class FrameCommands(Writer):
         scope = full_scope(None, self._session.scope)
         number = frame_id(frame)
         self._session.record_call(scope, "delete", number)
-        return self._session.write([Draft(DeleteFrame(frame=number), scope)])
+        return self._session.by(actor, reason).write([Draft(DeleteFrame(frame=number), scope)])
 
-    def record_access(self, *frames: FrameId) -> Receipt:
+    def record_access(
+        self,
+        *frames: FrameId,
+        actor: str | None = None,
+    ) -> Receipt:
         """Record that frames were used, for example opened or cited; `access` returns the counts.
 
         Durable on return.
 
         Args:
             *frames: The frames that were used, at least one.
+            actor: Name of the writer; default that of the transaction, else of the store.
 
         Raises:
             NotFound: a frame does not exist.
@@ -240,10 +266,15 @@ class FrameCommands(Writer):
         numbers = tuple(dict.fromkeys(map(frame_id, frames)))
         scope = full_scope(None, self._session.scope)
         self._session.record_call(scope, "record_access", numbers)
-        return self._session.write([Draft(AccessFrames(frames=numbers), scope)])
+        return self._session.by(actor).write([Draft(AccessFrames(frames=numbers), scope)])
 
     def append(
-        self, *events: EventBody | Draft, expect: int | None = None, key: str | None = None
+        self,
+        *events: EventBody | Draft,
+        expect: int | None = None,
+        key: str | None = None,
+        actor: str | None = None,
+        reason: str | None = None,
     ) -> Receipt:
         """Append events of any type as one batch. Durable on return.
 
@@ -251,6 +282,8 @@ class FrameCommands(Writer):
             *events: Event bodies or drafts; without a scope they get the store's scope.
             expect: The seq that the log's head must have; default any.
             key: An idempotency key: the same key and events return the first receipt.
+            actor: Name of the writer; default that of the transaction, else of the store.
+            reason: The reason, for readers of the log; default that of the transaction.
 
         Raises:
             Conflict: the log is not at ``expect``, or a target is closed.
@@ -267,4 +300,4 @@ class FrameCommands(Writer):
         )
         if drafts:
             self._session.record_call(drafts[0].scope, "append", drafts=drafts)
-        return self._session.write(drafts, expect=expect, key=key)
+        return self._session.by(actor, reason).write(drafts, expect=expect, key=key)

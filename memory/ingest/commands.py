@@ -41,6 +41,7 @@ class IngestCommands(Writer):
         content_dates: Sequence[datetime | str] = (),
         created: datetime | str | None = None,
         scope: Mapping[str, ScopeValue] | None = None,
+        actor: str | None = None,
     ) -> Receipt:
         """Remember a text, or the file at a path: split into passages, stored once.
 
@@ -62,6 +63,7 @@ class IngestCommands(Writer):
             content_dates: Dates that the content names, as datetimes or ISO strings; default none.
             created: When the content was created; default the time of recording.
             scope: Names and values to add to the store's scope; default the store's scope.
+            actor: Name of the writer; default that of the transaction, else of the store.
 
         Raises:
             InvalidInput: ``text`` is no text or path, or the file's content is no text.
@@ -87,7 +89,7 @@ class IngestCommands(Writer):
         stamped = full_scope(scope, self._session.scope)
         source = str(text) if isinstance(text, Path) else text
         self._session.record_call(stamped, "remember", source, fields, stamped)
-        return remember(self._session, text, fields, stamped)
+        return remember(self._session.by(actor), text, fields, stamped)
 
     def remember_files(
         self,
@@ -102,6 +104,7 @@ class IngestCommands(Writer):
         scope: Mapping[str, ScopeValue] | None = None,
         dry_run: bool = False,
         report: "Report | None" = None,
+        actor: str | None = None,
     ) -> "Remembered":
         """Remember files and folders, each file once, and return the outcome of each.
 
@@ -119,6 +122,7 @@ class IngestCommands(Writer):
             scope: Names and values to add to the store's scope; default the store's scope.
             dry_run: Write nothing, and return the outcomes of a real call; default False.
             report: Called after each file with its outcome, its number from 1, and the count.
+            actor: Name of the writer; default that of the transaction, else of the store.
 
         Raises:
             InvalidInput: a pattern cannot be used, or a transaction is open.
@@ -138,4 +142,6 @@ class IngestCommands(Writer):
         )
         fields = frame_fields(kind="text", tags=tags, labels=labels, metadata=metadata)
         stamped = full_scope(scope, self._session.scope)
-        return remember_files(self._session, files, fields, stamped, dry_run=dry_run, report=report)
+        return remember_files(
+            self._session.by(actor), files, fields, stamped, dry_run=dry_run, report=report
+        )

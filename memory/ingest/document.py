@@ -235,7 +235,10 @@ class Ingest:
         if stored is not None and stored.is_complete:
             inside = self._session.in_transaction
             head = None if inside else snapshot.head
-            return Receipt(stored.id, stored.ids, (), head, durable=not inside, added=False)
+            ids = self._session.ids
+            return Receipt(
+                stored.id, stored.ids, (), head, durable=not inside, added=False, _block=ids
+            )
         self._learn(snapshot, replaced)
         if stored is not None:
             return self._put_chunks(stored.id, stored.ids, stored.missing, replaced, expect)

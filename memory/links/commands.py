@@ -13,7 +13,7 @@ from ..batch.writer import Writer
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import full_scope
 from ..values.facts import FactId, fact_id
-from ..values.frames import Frame, Receipt
+from ..values.frames import Frame, Receipt, frame_id
 from ..values.links import Link, LinkId, LinkKindName, Target, kind_of
 from .reads import Endpoint, endpoint_of, link_id, link_named, links_from
 
@@ -29,6 +29,7 @@ class LinkCommands(Writer):
         *,
         because: FactId | None = None,
         scope: Mapping[str, ScopeValue] | None = None,
+        actor: str | None = None,
     ) -> Receipt:
         """Link a fact to another fact or a frame. Durable on return.
 
@@ -42,15 +43,17 @@ class LinkCommands(Writer):
             target: The fact or frame to which the link leads.
             because: The fact that caused the link, recorded as its causation; default none.
             scope: Names and values to add to the store's scope; default the store's scope.
+            actor: Name of the writer; default that of the transaction, else of the store.
 
         Raises:
             NotFound: a fact or frame does not exist.
             InvalidInput: the kind is unknown or takes no frame, or the target is the same fact or
                 has another tenant.
         """
-        stamped = full_scope(scope, self._session.scope)
+        session = self._session.by(actor)
+        stamped = full_scope(scope, session.scope)
         name = kind_of(kind).name.lower()
-        self._session.record_call(stamped, "link", fact_id(fact), name, _id(target))
+        session.record_call(stamped, "link", fact_id(fact), name, _id(target))
         snapshot = self._snapshot().log_only
         source = self._endpoint(snapshot, fact)
         end = self._endpoint(snapshot, target)
@@ -64,13 +67,13 @@ class LinkCommands(Writer):
             frame=end.id if end.is_frame else None,
         )
         cause = None if because is None else fact_id(because)
-        return self._session.write([Draft(body, stamped, causation=cause)])
+        return session.write([Draft(body, stamped, causation=cause)])
 
     def _endpoint(self, snapshot: Snapshot, named: Target) -> Endpoint:
-        number, transaction = _id(named), self._session.open_transaction
-        if number < 0 and transaction is not None and -number <= len(transaction.drafts):
+        number, block = _id(named), self._session.open_block
+        if number < 0 and block is not None and -number <= len(block.drafts):
             # The append resolves a draft, for example a repetition of a known fact.
-            return Endpoint(number, isinstance(transaction.drafts[-number - 1].body, PutFrame))
+            return Endpoint(number, isinstance(block.drafts[-number - 1].body, PutFrame))
         return endpoint_of(snapshot, named)
 
     def _equal_link(
@@ -80,8 +83,8 @@ class LinkCommands(Writer):
 
         If the open transaction has drafts of links, the fold finds repetitions.
         """
-        transaction = self._session.open_transaction
-        drafts = [] if transaction is None else transaction.drafts
+        block = self._session.open_block
+        drafts = [] if block is None else block.drafts
         has_link_drafts = any(isinstance(draft.body, LinkFacts | UnlinkFacts) for draft in drafts)
         if source.is_frame or min(source.id, end.id) < 0 or has_link_drafts:
             return None
@@ -91,32 +94,42 @@ class LinkCommands(Writer):
                 return link
         return None
 
-    def unlink(self, link: LinkId) -> Receipt:
+    def unlink(
+        self,
+        link: LinkId,
+        *,
+        actor: str | None = None,
+        reason: str | None = None,
+    ) -> Receipt:
         """Remove a link, and with that its consequences. Durable on return.
 
         A removed link stays removed: the receipt has ``added`` False.
 
         Args:
             link: The link's id, or a value that has the id.
+            actor: Name of the writer; default that of the transaction, else of the store.
+            reason: The reason, for readers of the log; default that of the transaction.
 
         Raises:
             NotFound: the link does not exist.
         """
-        stamped = full_scope(None, self._session.scope)
+        session = self._session.by(actor, reason)
+        stamped = full_scope(None, session.scope)
         number = link_id(link)
-        self._session.record_call(stamped, "unlink", number)
-        if number >= 0 or not self._session.in_transaction:
+        session.record_call(stamped, "unlink", number)
+        if number >= 0 or not session.in_transaction:
             snapshot = self._snapshot().log_only
             row = link_named(snapshot, number)
             number = row.seq
             if not snapshot.labelling.links.holds(row.row):
                 return self._not_added(number, snapshot)
-        return self._session.write([Draft(UnlinkFacts(link=number), stamped)])
+        return session.write([Draft(UnlinkFacts(link=number), stamped)])
 
     def _not_added(self, link: int, snapshot: Snapshot) -> Receipt:
         head = None if self._session.in_transaction else snapshot.head
-        return Receipt(link, (link,), (), head, durable=head is not None, added=False)
+        ids = self._session.ids
+        return Receipt(link, (link,), (), head, durable=ids is None, added=False, _block=ids)
 
 
 def _id(named: Target) -> int:
-    return named.id if isinstance(named, Frame) else fact_id(named)
+    return frame_id(named) if isinstance(named, Frame) else fact_id(named)

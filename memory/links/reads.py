@@ -15,8 +15,9 @@ from ..snapshot.fact_conversion import id_of_seq
 from ..snapshot.reader import Reader
 from ..snapshot.snapshot import Snapshot
 from ..values.facts import Fact, Period, fact_id
-from ..values.frames import Frame, Receipt
+from ..values.frames import Frame, Receipt, id_in
 from ..values.links import Link, LinkId, LinkKindName, Target, kind_of
+from ..values.pending_ids import PendingIds
 
 
 class LinkReads(Reader):
@@ -68,7 +69,7 @@ def endpoint_of(snapshot: Snapshot, target: Target) -> Endpoint:
     """Return the fact or frame that a value names. Raises `NotFound`, `InvalidInput`."""
     if isinstance(target, Frame):
         return Endpoint(snapshot.id_of(target), is_frame=True)
-    number = fact_id(target)
+    number = fact_id(target, snapshot.ids)
     row = snapshot.facts_at.row_of(snapshot.seq_of(number))
     if row is not None:
         return Endpoint(id_of_seq(snapshot.facts_at.seq_of(row), snapshot.basis), is_frame=False)
@@ -110,9 +111,16 @@ def links_from(snapshot: Snapshot, fact: int) -> list[Link]:
     return [link for link in links if link is not None]
 
 
-def link_id(value: LinkId) -> int:
-    """Return the id that a value names. Raises `InvalidInput`."""
-    number = value.id if isinstance(value, Receipt | Link) else value
+def link_id(value: LinkId, inside: PendingIds | None = None) -> int:
+    """Return the id that a value names; ``inside`` are the ids of the reader's transaction.
+
+    Raises:
+        InvalidInput: the value has no id.
+        NotFound: the value is the receipt of a transaction that wrote nothing.
+    """
+    if isinstance(value, Receipt):
+        return id_in(value, inside)
+    number = value.id if isinstance(value, Link) else value
     remedy = "Pass the link's id, or a value that has the id."
     return expect_integer("A link", number, "an id, Receipt or Link", remedy)
 
@@ -123,7 +131,7 @@ def link_named(snapshot: Snapshot, link: LinkId) -> LinkRow:
     Raises:
         NotFound: the link does not exist within the scope. InvalidInput: the value has no id.
     """
-    number = link_id(link)
+    number = link_id(link, snapshot.ids)
     row = snapshot.labelling.links.link(snapshot.seq_of(number))
     if row is None:
         raise NotFound(

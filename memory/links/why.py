@@ -125,7 +125,7 @@ class WhyReads(Reader):
                 f"depth must be from 1 to {DEPTH_MAX}, not {depth}", remedy="Pass depth=16."
             )
         snapshot = self._snapshot()
-        number = snapshot.fact_at(fact_id(fact)).id
+        number = snapshot.fact_at(fact_id(fact, snapshot.ids)).id
         row = snapshot.facts_at.row_of(snapshot.seq_of(number))
         assert row is not None
         return _Tree(snapshot, row, depth).why(row)

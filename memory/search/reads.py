@@ -189,6 +189,7 @@ class SearchReads(Reader):
         token_embedding: Vectors | None = None,
         tokens_space: str | None = None,
         rerank: bool | None = None,
+        actor: str | None = None,
     ) -> Context:
         """Return the best entries for a question that fit ``max_tokens``, with their sources.
 
@@ -219,6 +220,7 @@ class SearchReads(Reader):
             token_embedding: The question's token vectors; as in `search`.
             tokens_space: The space of the token vectors; as in `search`.
             rerank: Put the best hits in order of their token vectors; as in `search`.
+            actor: Name of the writer, for ``record``; default as for other calls.
 
         Raises:
             InvalidInput: as `search`; or a budget is not positive, or no such policy, form or order
@@ -244,10 +246,14 @@ class SearchReads(Reader):
         if not record:
             return context
         event = recall_of(result, options, context, is_framed=framing)
-        return self._recorded(context, event, stated(request))
+        return self._recorded(context, event, stated(request), actor)
 
     def _recorded(
-        self, context: Context, event: RecallContext, question: tuple[str, str | None]
+        self,
+        context: Context,
+        event: RecallContext,
+        question: tuple[str, str | None],
+        actor: str | None,
     ) -> Context:
         """Write the event that lists the entries shown, and return the context.
 

@@ -41,6 +41,7 @@ from cerata.projections.links.projection import LinksProjection
 from cerata.projections.links.reader import Links
 from cerata.replay.fold import Fold, ForkableType, Result
 
+from ..values.pending_ids import PendingIds
 from .layer import Layer
 
 
@@ -161,6 +162,8 @@ class PendingEvents:
     replaced: Mapping[int, Sequence[int]]
     children: Mapping[int, Sequence[int]]
     spaces: Mapping[int, Sequence[str]]
+    ids: PendingIds | None = None
+    """The ids of the block, for values that leave it."""
 
     def event(self, frame: int) -> PendingEvent:
         """Return the draft of a frame, whose id is minus its place."""
@@ -196,8 +199,11 @@ class PendingEvents:
 class PendingBuilder:
     """The state of a transaction's drafts over the layer of the log at the first read."""
 
-    def __init__(self, base: Layer, fold: Fold, recorded: int) -> None:
+    def __init__(
+        self, base: Layer, fold: Fold, recorded: int, ids: PendingIds | None = None
+    ) -> None:
         self._base = base
+        self._ids = ids
         self._recorded = recorded
         self._count = 0
         self._folds = PendingFolds(fold, base.n)
@@ -225,6 +231,7 @@ class PendingBuilder:
             dict(self._replaced),
             self._children,
             dict(self._spaces),
+            self._ids,
         )
 
     def _log_event(self, place: int, draft: Draft) -> PendingEvent:

@@ -37,6 +37,7 @@ from cerata.retrieval.embedders.embedder import Embedder
 from ..values.arguments import copied, joined_text, narrowed
 from ..values.facts import Fact
 from ..values.frames import Frame, FrameId, frame_id
+from ..values.pending_ids import PendingIds
 from .fact_conversion import fact_of, id_of_seq
 from .layer import LogLayer
 from .layers import Layers
@@ -89,9 +90,14 @@ class Snapshot:
         recorded = self.head.recorded
         return to_datetime(recorded if self.now_us is None else max(self.now_us, recorded))
 
-    def pending_builder(self, recorded: int) -> PendingBuilder:
-        """Return a builder of pending events over this snapshot; ``recorded``: their time."""
-        return PendingBuilder(self.base, self._fold, recorded)
+    def pending_builder(self, recorded: int, ids: PendingIds | None = None) -> PendingBuilder:
+        """Return a builder of pending events over this snapshot.
+
+        Args:
+            recorded: The time of the events.
+            ids: The ids of the block that the events belong to.
+        """
+        return PendingBuilder(self.base, self._fold, recorded, ids)
 
     def with_pending(self, pending: PendingEvents) -> "Snapshot":
         """Return this snapshot with the drafts of a transaction over the log."""
@@ -126,7 +132,7 @@ class Snapshot:
         pending = self._pending
         if pending is None:
             return snapshot
-        builder = snapshot.pending_builder(pending.recorded)
+        builder = snapshot.pending_builder(pending.recorded, pending.ids)
         return snapshot.with_pending(builder.through(pending.drafts[: pending.count]))
 
     @property
@@ -274,9 +280,14 @@ class Snapshot:
 
     def id_of(self, frame: FrameId) -> int:
         """Return the id of a frame that exists within the scope, else raise `NotFound`."""
-        number = frame_id(frame)
+        number = frame_id(frame, self.ids)
         self.layers.check_has(number)
         return number
+
+    @property
+    def ids(self) -> PendingIds | None:
+        """The ids of the transaction whose drafts the snapshot has; None without drafts."""
+        return None if self._pending is None else self._pending.ids
 
     def visible(self, frames: Iterable[int]) -> list[int]:
         """Return the frames that exist within the scope."""
@@ -347,6 +358,7 @@ class Snapshot:
             search_text=body.search_text,
             size=size,
             unread=tuple(layers.unread.get(number, ())),
+            _block=self.ids,
         )
 
     def _joined(self, document: int) -> str:

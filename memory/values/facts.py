@@ -19,7 +19,8 @@ from cerata.projections.columnar.intervals import BEGINNING, ENDLESS, Interval
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 from cerata.projections.facts.objects import ObjectKind, Standing
 
-from .frames import Receipt
+from .frames import Receipt, id_in
+from .pending_ids import PendingIds
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +192,16 @@ FactId: TypeAlias = int | Receipt | Fact
 """A fact, its id, or the receipt of its assertion."""
 
 
-def fact_id(value: FactId) -> int:
-    """Return the id of a fact. Raises `InvalidInput` for other values."""
-    if isinstance(value, Receipt | Fact):
+def fact_id(value: FactId, inside: PendingIds | None = None) -> int:
+    """Return the id of a fact; ``inside`` are the ids of the reader's transaction.
+
+    Raises:
+        InvalidInput: the value is no fact, id or receipt.
+        NotFound: the value is the receipt of a transaction that wrote nothing.
+    """
+    if isinstance(value, Receipt):
+        return id_in(value, inside)
+    if isinstance(value, Fact):
         return value.id
     remedy = "Pass the fact's id, its receipt, or the fact."
     return expect_integer("A fact", value, "an id, a receipt or a Fact", remedy)

@@ -20,6 +20,8 @@ from cerata.retrieval.context.best_span import best_span
 from cerata.retrieval.context.packing import ContextItem, Omission
 from cerata.retrieval.tables import find_tables
 
+from .pending_ids import PendingIds
+
 if TYPE_CHECKING:
     from .explanation import Explanation
 
@@ -30,7 +32,8 @@ class Receipt(PlainValue):
 
     - ``id`` is the first new id, or the seq of the batch's first event if no id is new.
     - ``ids`` are all new ids, ``seqs`` all events.
-    - Inside a transaction ids are −1, −2, … of its batch, without a ``head``.
+    - Inside a transaction ids are −1, −2, … of its batch, without a ``head``. After the block the
+      receipt still names the same thing, as the argument of any call; ``tx.receipt`` has the seqs.
     - ``added`` is False if the content was stored before; ``replaced`` are the superseded frames.
     """
 
@@ -41,6 +44,8 @@ class Receipt(PlainValue):
     durable: bool
     added: bool = True
     replaced: tuple[int, ...] = ()
+    _block: PendingIds | None = field(default=None, repr=False, compare=False, kw_only=True)
+    """The ids of the transaction that the call joined."""
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
@@ -82,6 +87,8 @@ class Frame(PlainValue):
     """Bytes of content: UTF-8 text, or blob."""
     unread: tuple[int, ...] = ()
     """Events of later versions that put or name the frame: stored, and not applied."""
+    _block: PendingIds | None = field(default=None, repr=False, compare=False, kw_only=True)
+    """The ids of the transaction in which the frame was read."""
 
     def to_dict(self) -> dict[str, JsonValue]:
         names = (name for name in self.__match_args__ if name != "unread" or self.unread)
@@ -285,13 +292,39 @@ FrameId: TypeAlias = int | Receipt | Frame | Hit
 """The forms in which a caller names a frame: its id, or a value that has the id."""
 
 
-def frame_id(value: FrameId) -> int:
-    """Return the id that a value names.
+def frame_id(value: FrameId, inside: PendingIds | None = None) -> int:
+    """Return the id that a value names; ``inside`` are the ids of the reader's transaction.
 
     Raises:
         InvalidInput: the value is neither an id nor a value that has the id of a frame.
+        NotFound: the value is of a transaction that wrote nothing.
     """
-    if isinstance(value, Receipt | Frame | Hit):
-        return value.id
+    if isinstance(value, Hit):
+        return value.id if value.id >= 0 else id_in(value.frame, inside)
+    if isinstance(value, Receipt | Frame):
+        return id_in(value, inside)
     remedy = "Pass the frame's id, or a value that has the id."
     return expect_integer("A frame", value, "an id, Receipt, Frame or Hit", remedy)
+
+
+def end_of(receipt: Receipt) -> Head | int | None:
+    """Return the end of a receipt's batch; None until its transaction has written the batch."""
+    block = receipt._block  # pyright: ignore[reportPrivateUsage]
+    if receipt.head is not None or block is None or block.batch is None:
+        return receipt.head
+    return block.batch[1]
+
+
+def id_in(value: Receipt | Frame, inside: PendingIds | None = None) -> int:
+    """Return the id of a value that a transaction may have returned.
+
+    Args:
+        value: The value.
+        inside: The ids of the transaction that the reader has a view of: its ids are valid as
+            they are, also after the block.
+
+    Raises:
+        NotFound: the value is of a transaction that wrote nothing.
+    """
+    block = value._block  # pyright: ignore[reportPrivateUsage]
+    return value.id if block is None or block is inside else block.id_of(value.id)

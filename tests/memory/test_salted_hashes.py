@@ -13,6 +13,7 @@ import cerata
 from cerata import IdempotencyConflict, InvalidInput, Store
 from cerata.engine.events import AssertFact, Draft, Erased, Event, Evidence, PutFrame, RecallContext
 from cerata.engine.log import Log
+from cerata.memory.batch.transaction import block_of
 
 from ..engine.words import erasing
 
@@ -44,7 +45,7 @@ def test_the_formulas_are_those_of_the_page(store: Store) -> None:
         frame = store.put_frame(PIN)
         store.assert_fact("ann", "has the PIN", "4711", evidence=[(frame, 18, 22)])
         store.recall("ann PIN", record=True)
-        arguments = tx.arguments
+        arguments = block_of(tx).arguments
         text = store.recall("ann PIN").text
     events = list(store.log())
     salts = [event.salt or b"" for event in events]
@@ -66,7 +67,6 @@ def test_a_block_that_quotes_itself_is_known_again(store: Store) -> None:
         with store.transaction(key="k") as tx:
             frame = store.put_frame(PIN)
             store.assert_fact("ann", "has the PIN", "4711", evidence=[(frame, 18, 22)])
-        assert tx.receipt is not None
         return tx.receipt
 
     assert (run().added, run().added, store.head.seq) == (True, False, 2)

@@ -258,7 +258,6 @@ class TestTransactions:
             assert (first.id, second.id, first.head, first.durable) == (-1, -2, None, False)
             assert store.head.seq == 0
         receipt = transaction.receipt
-        assert receipt is not None
         assert receipt.ids == (1, 2)
         assert store.frame(1).superseded_by == 2
 

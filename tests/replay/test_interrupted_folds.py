@@ -14,7 +14,7 @@ import cerata
 from cerata import Entity
 from cerata.engine.errors import Conflict, Corrupt
 from cerata.engine.events import Event
-from cerata.memory.batch.transaction import Transaction
+from cerata.memory.batch.block import Block
 from cerata.memory.batch.validation import BatchChecks
 from cerata.memory.batch.writer import session_of
 from cerata.memory.store import Store
@@ -338,7 +338,7 @@ def test_an_interrupt_right_after_a_transaction_begins_ends_it(
 ) -> None:
     """The token of the block was not stored yet, so that the block stayed open for ever."""
     with cerata.open(":memory:") as store:
-        monkeypatch.setattr(Transaction, "check_whole", interrupted(Transaction.check_whole, 1))
+        monkeypatch.setattr(Block, "check_whole", interrupted(Block.check_whole, 1))
         with pytest.raises(KeyboardInterrupt), store.transaction():
             pass
         assert not session_of(store).in_transaction

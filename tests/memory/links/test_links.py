@@ -158,7 +158,6 @@ def test_a_long_chain_of_versions_is_no_deep_recursion(store: Store) -> None:
         with store.transaction() as transaction:
             for place in range(1_000):
                 store.assert_fact(f"v{len(ids) + place}", "is", True)
-        assert transaction.receipt is not None
         ids += transaction.receipt.ids
     drafts = [
         Draft(LinkFacts(fact=newer, kind="supersedes", target=older))
@@ -294,7 +293,7 @@ def test_two_writers_who_say_the_same_say_it_once() -> None:
 def test_a_transaction_links_what_it_asserts(store: Store) -> None:
     """Under the ids that the block has, and again afterwards."""
     (a,) = said(store, 1)
-    with store.transaction() as transaction:
+    with store.transaction():
         frame = store.put_frame("why")
         b = store.assert_fact("b", "is", True)
         link = store.link(b, "invalidates", a)
@@ -305,7 +304,6 @@ def test_a_transaction_links_what_it_asserts(store: Store) -> None:
         store.unlink(link)
         assert standing(store) == "SS"
         store.link(b, "invalidates", a)
-    assert transaction.receipt is not None
     assert standing(store) == "IS"
     assert [one.kind for one in store.links()] == ["generated_from", "invalidates"]
 

@@ -300,7 +300,6 @@ def test_what_a_transaction_gathered_is_ranked_too(store: Store) -> None:
         told = store.explain(store.search("tea", **asked)[0])
         assert told.reranked is not None
         assert (told.id, told.reranked.after, told.reranked.score) == (new, 1, 2.0)
-    assert transaction.receipt is not None
     ids = {new: transaction.receipt.ids[0]}
     after = late(store, UNITS[[4, 0]])
     assert after == [(ids.get(frame, frame), score) for frame, score in lane]

@@ -371,7 +371,6 @@ def test_what_a_transaction_gathered_is_searched_too() -> None:
             vector = store.embedding(moved)
             assert vector is not None
             assert vector.tolist() == [-1, 0]
-        assert transaction.receipt is not None
         ids = {new: transaction.receipt.ids[0]}
         assert said(store.search(np.array([1, 0]))) == [
             (ids.get(frame, frame), score) for frame, score in inside

@@ -22,19 +22,21 @@ import numpy as np
 import cerata
 from cerata.engine.events import RecallContext
 from cerata.engine.log import Log
-from cerata.memory.batch.transaction import Transaction
+from cerata.memory.batch.block import Block
+from cerata.memory.batch.transaction import Transaction, block_of
 from cerata.memory.snapshot.layers import Layers
 
-from .isolation_calls import STORE, TRANSACTION, UNCOMPARED, VIEW, WRITES, Calls, Case
+from .isolation_calls import BLOCK, STORE, TRANSACTION, UNCOMPARED, VIEW, WRITES, Calls, Case
 from .tenants import SCOPES, World, alone, is_seen, secrets, whole
 
 TABLES: Final[Mapping[str, Mapping[str, Calls | str]]] = {
     "Store": {**STORE, **WRITES},
     "View": VIEW,
     "Transaction": TRANSACTION,
+    "Block": BLOCK,
 }
 
-_OPAQUE: Final = (cerata.Store, cerata.View, Transaction, Log, Layers, type)
+_OPAQUE: Final = (cerata.Store, cerata.View, Transaction, Block, Log, Layers, type)
 _DEPTH_MAX: Final = 7
 
 
@@ -181,10 +183,15 @@ class Sweep:
             before = _of_others(whole_file, reader)
             case.asked = store
             answers += self.read(case, WRITES)
-            with store.transaction(key="shared-key") as case.asked:
+            with store.transaction(key="shared-key") as transaction:
+                case.asked = transaction
                 answers += self.read(case, TRANSACTION)
-                case.asked.drafts.clear()
-                case.asked.payloads.clear()
+                case.asked = block = block_of(transaction)
+                answers += self.read(case, BLOCK)
+                block.drafts.clear()
+                block.payloads.clear()
+            case.asked = transaction
+            answers += self.read(case, TRANSACTION)
             if _of_others(whole_file, reader) != before:
                 self.leaks.append(f"{reader}: a write changed what others have")
         return answers

@@ -260,6 +260,7 @@ STORE: Final[Mapping[str, Calls | str]] = {
     "digests": "hashes of whole indexes, which are those of the file",
     "head": once(lambda store: repr(store.head)),
     "info": once(lambda store: store.info()["frames"]),
+    "actor": once(lambda store: store.actor),
     "path": "the path that the caller gave",
     "rebuild": by_name(lambda store, name: store.rebuild(name)),
     "refresh": once(lambda store: repr(store.refresh())),
@@ -383,22 +384,26 @@ def _use_of(block: Any) -> str:
     return repr(block.first and block.first.appended)
 
 
-TRANSACTION: Final[Mapping[str, Calls | str]] = {
-    "add": every(
-        by(SCOPES, lambda tx, one: tx.add([_forged(one)])),
-        by_id(lambda tx, one: tx.add([Draft(PutFrame(text="below", parent=one))])),
-    ),
-    "arguments": once(lambda tx: bool(tx.arguments)),
+TRANSACTION: Final[Mapping[str, Calls | str]] = {"receipt": once(lambda tx: tx.receipt)}
+
+BLOCK: Final[Mapping[str, Calls | str]] = {
+    "add": "takes drafts whose scope the session has checked",
+    "author": once(lambda block: block.author),
+    "end_with": "takes the receipt of the batch, and returns nothing",
+    "ids": "counts from -1, and has no event",
+    "is_open": once(lambda block: block.is_open),
+    "steps": "the generator of the caller's own with statement",
+    "arguments": once(lambda block: bool(block.arguments)),
     "record_call": "takes what a caller gave, and returns nothing",
-    "drafts": once(lambda tx: [msgspec.structs.replace(one, salt=None) for one in tx.drafts]),
-    "end": once(lambda tx: tx.end),
+    "drafts": once(lambda block: [msgspec.structs.replace(one, salt=None) for one in block.drafts]),
+    "end": once(lambda block: block.end),
     "first": once(_use_of),
-    "check_whole": once(lambda tx: tx.check_whole()),
-    "is_keyed": once(lambda tx: tx.is_keyed),
+    "check_whole": once(lambda block: block.check_whole()),
+    "is_keyed": once(lambda block: block.is_keyed),
     "look_up": _look_up,
-    "look_up_again": once(lambda tx: (tx.look_up_again(), _use_of(tx))),
-    "payloads": once(lambda tx: tx.payloads),
-    "receipt": once(lambda tx: tx.receipt),
+    "look_up_again": once(lambda block: (block.look_up_again(), _use_of(block))),
+    "payloads": once(lambda block: block.payloads),
+    "receipt": once(lambda block: block.receipt),
     "snapshot": by_case(
         lambda case: _all_of(View(case.asked.snapshot(lambda: snapshot_of(case.store))))
     ),

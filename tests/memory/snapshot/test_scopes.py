@@ -8,6 +8,7 @@ import pytest
 
 import cerata
 from cerata.engine.events import DEFAULT_SCOPE, PutFrame, Scope
+from cerata.memory.batch.writer import session_of
 
 ALICE: Scope = (("tenant", "alice"),)
 BOB: Scope = (("tenant", "bob"),)
@@ -29,8 +30,8 @@ def test_a_draft_does_not_write_into_another_tenant(path: Path, scope: Scope) ->
             bob.append(forged)
         with pytest.raises(cerata.InvalidInput, match="scope"), bob.transaction():
             bob.append(forged)
-        with pytest.raises(cerata.InvalidInput, match="scope"), bob.transaction() as gathered:
-            gathered.add([forged])
+        with pytest.raises(cerata.InvalidInput, match="scope"), bob.transaction():
+            session_of(bob).write([forged])
         assert bob.head.seq == 0
 
 

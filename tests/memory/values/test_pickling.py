@@ -90,7 +90,7 @@ NO_VALUES = {
     *("Environment", "Store", "Transaction", "View", "RowProjection"),
     *("CallableEmbedder", "EndpointEmbedder", "MiniLMEmbedder", "SentenceTransformersEmbedder"),
     *("Embedder", "TokenEmbedder", "Extractor", "EnglishFacts"),
-    *("__version__", "content_hash", "event", "open", "query", "upcaster"),
+    *("__version__", "content_hash", "event", "events", "open", "query", "upcaster"),
 }
 """Public names that are no values: handles, doors to the outside, protocols, functions."""
 
