@@ -10,9 +10,9 @@ linked.
 from msgspec.structs import replace
 
 from .codec import Batch
-from .create import discard, temporary_of, write_empty
+from .create import discard, no_folder, temporary_of, write_empty
 from .environment import Environment
-from .errors import CerataError, Conflict, Corrupt
+from .errors import CerataError, Conflict, Corrupt, NotFound
 from .file import PAGES_SIZE, LogFile, check_writable, choose_page
 from .format.page import RING_OFFSET, HeaderPage
 from .format.record import NO_LINK
@@ -38,6 +38,7 @@ def back_up(log: Log, path: str, *, through: int | None = None) -> None:
     Raises:
         InvalidInput: the path is not valid.
         Conflict: a file exists at the path.
+        NotFound: the path's folder does not exist.
         Corrupt: an event cannot be read.
     """
     log.refresh()
@@ -53,7 +54,10 @@ def back_up(log: Log, path: str, *, through: int | None = None) -> None:
         raise _taken(path)
     page = _page_for(log, snapshot)
     temporary = temporary_of(path, environment)
-    file = storage.create(temporary, known_as=path)
+    try:
+        file = storage.create(temporary, known_as=path)
+    except NotFound as error:
+        raise no_folder(path) from error
     named = False
     try:
         # This lock shows a sweeper of dead creators' temporaries that the file is in use.

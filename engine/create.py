@@ -74,6 +74,11 @@ def temporary_of(path: str, environment: Environment) -> str:
     return f"{path}.{environment.random_bytes(6).hex()}{TEMPORARY_SUFFIX}"
 
 
+def no_folder(path: str) -> NotFound:
+    """Return the error for a new file in a folder that does not exist."""
+    return NotFound("There is no such folder", where=path, remedy="Create it first.")
+
+
 def create(path: str, environment: Environment, ring_size: int) -> StorageFile | None:
     """Create and publish a file; None if another process was first.
 
@@ -84,7 +89,7 @@ def create(path: str, environment: Environment, ring_size: int) -> StorageFile |
     try:
         file = storage.create(temporary, known_as=path)
     except NotFound as error:
-        raise NotFound("There is no such folder", where=path, remedy="Create it first.") from error
+        raise no_folder(path) from error
     named = False
     try:
         # Locked before the file has its name, so that a sweeper of old temporaries skips the file.

@@ -3,6 +3,8 @@
 Owns the values of `Store.info`. Leaves out their print (the command line).
 """
 
+from __future__ import annotations
+
 from typing import Final
 
 from cerata.engine.errors import Corrupt

@@ -5,6 +5,8 @@ Owns `Store`: the handle, points in time, and when projections are saved. Leaves
 bytes.
 """
 
+from __future__ import annotations
+
 import difflib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -85,6 +87,10 @@ class Store(
     """
 
     # --- the handle ------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        scope = "" if self._scope is None else f", scope {dict(self._scope)!r}"
+        return f"<cerata.Store {self.path!r}{scope}>"
 
     @property
     def scope(self) -> Scope | None:
@@ -332,7 +338,7 @@ class Store(
         state = self._at(basis)
         return View(state.on_log(self._log, replayed(self._log, state.basis, self._fold.registry)))
 
-    def diff(self, a: Basis, b: Basis = "HEAD") -> "Diff":
+    def diff(self, a: Basis, b: Basis = "HEAD") -> Diff:
         """Return the differences between the memory at ``a`` and at ``b``, frame by frame.
 
         ``diff("HEAD", store.view())`` in a transaction returns the block's pending
@@ -438,7 +444,7 @@ class Store(
         progress: Callable[[str, int, int], None] | None = None,
         *,
         against: Head | str | None = None,
-    ) -> "Verification":
+    ) -> Verification:
         """Recompute every hash and projection from the log and compare; writes nothing.
 
         The root over the events of ``against`` is recomputed from the events. The result's
@@ -540,3 +546,7 @@ def open_store(
     )
     stamped = None if scope is None else full_scope(scope, None)
     return Store(WriteSession(log, stamped, registry, embedder, actor))
+
+
+# Errors of Python and help() name the function as users call it.
+open_store.__name__ = open_store.__qualname__ = "open"

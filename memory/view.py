@@ -4,6 +4,8 @@ Owns `View`, the public face of a snapshot: its point of the log, and every grou
 out the state (`snapshot.snapshot`) and the reads.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -40,6 +42,10 @@ class View(FrameReads, SearchReads, FactReads, LinkReads, WhyReads, GraphReads, 
 
     _state: Snapshot
 
+    def __repr__(self) -> str:
+        scope = "" if self.scope is None else f", scope {dict(self.scope)!r}"
+        return f"<cerata.View at event {self.basis:,}{scope}>"
+
     def _snapshot(self) -> Snapshot:
         return self._state
 
@@ -72,11 +78,11 @@ class View(FrameReads, SearchReads, FactReads, LinkReads, WhyReads, GraphReads, 
         """
         return self._state.now
 
-    def view(self) -> "View":
+    def view(self) -> View:
         """Return this view, the state that its reads use."""
         return self
 
-    def within(self, scope: Scope | Mapping[str, ScopeValue] | None) -> "View":
+    def within(self, scope: Scope | Mapping[str, ScopeValue] | None) -> View:
         """Return this view narrowed to a scope; the view's scope stays in force.
 
         Args:
@@ -88,7 +94,7 @@ class View(FrameReads, SearchReads, FactReads, LinkReads, WhyReads, GraphReads, 
         state = self._state.within(scope)
         return self if state is self._state else View(state)
 
-    def true_at(self, valid_at: datetime | str | None) -> "View":
+    def true_at(self, valid_at: datetime | str | None) -> View:
         """Return this view limited to the facts that are true at an instant.
 
         Args:

@@ -9,7 +9,8 @@ Owns the kinds and their rules. The kind sets the weight of each lane of a searc
     factual       asks for one thing, or names it exactly: "which", "is it", quotes, parse_date()
 
 The first of these that matches decides; without a match the question is exploratory. Text in double
-quotes is a thing, not a phrase of the question: all other rules ignore it. The rules are a list for
+quotes is a thing, not a phrase of the question: all other rules ignore it, and "least recently
+used", which names a policy. The rules are a list for
 English, matched without regard to case; questions in other languages are temporal by their dates,
 factual by quotes and names of code, else exploratory. Pure: a question has the same kind on any
 machine.
@@ -137,6 +138,8 @@ _RULES: Final[tuple[tuple[QuestionKind, re.Pattern[str]], ...]] = tuple(
 
 _QUOTED: Final = re.compile(r'["\u201c\u201d]([^"\u201c\u201d]+)["\u201c\u201d]')
 
+_POLICIES: Final = re.compile(r"\b(?:least|most)[\s-]+recently[\s-]+used\b", re.IGNORECASE)
+
 
 def classify(question: str) -> Classified:
     """Return the kind of a question in plain language. Cost: tens of microseconds.
@@ -148,7 +151,7 @@ def classify(question: str) -> Classified:
     """
     text = question[:_SIZE_MAX]
     quoted = _QUOTED.search(text)
-    text = _QUOTED.sub(" ", text)
+    text = _POLICIES.sub(" ", _QUOTED.sub(" ", text))
     for kind, pattern in _RULES:
         # A quoted thing makes a question factual, unless it asks for a time, all or a reason.
         if kind == "factual" and quoted is not None:

@@ -222,6 +222,40 @@ def test_a_malformed_decision_is_found() -> None:
     assert missing_files(text) == {"tests/none.py", "benchmarks/none.py"}
 
 
+# --- promises ------------------------------------------------------------------------------------
+
+FUTURE = re.compile(
+    r"\b(?:eras(?:e[ds]?|ing|ure)|compact(?:ion|s|ed)|retention|pruned?)\b", re.IGNORECASE
+)
+ADMISSION = re.compile(r"\byet\b|\breserved\b|\bbefore\b.*\berasure\b", re.IGNORECASE)
+INTERNAL = {"format.md", "reliability.md", "measurements.md", "fault-injection.md"}
+
+
+def promises(text: str) -> list[str]:
+    """Return the paragraphs and rows that speak of a removal of data as if it existed."""
+    parts = re.split(r"\n\n|\n(?=[|#-])", text)
+    return [part for part in parts if FUTURE.search(part) and not ADMISSION.search(part)]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        ROOT / "README.md",
+        *(page for page in (ROOT / "docs").glob("*.md") if page.name not in INTERNAL),
+    ],
+    ids=name_of,
+)
+def test_no_page_promises_a_removal_that_does_not_exist(page: Path) -> None:
+    """A user planned with erasure and retention, which the docs spoke of and no call offers."""
+    assert promises(page.read_text(encoding="utf-8")) == []
+
+
+def test_a_promise_is_found() -> None:
+    """The rule above, seen failing."""
+    text = "An erased frame.\n\n- No erasure yet.\n- A compaction removes it.\n"
+    assert promises(text) == ["An erased frame.", "- A compaction removes it.\n"]
+
+
 # --- glossary ------------------------------------------------------------------------------------
 
 
@@ -311,8 +345,8 @@ def shell_environment(folder: Path) -> dict[str, str]:
     return kept | {"PATH": f"{bin_folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
 
 
-def run_block(block: Block, folder: Path) -> None:
-    """Run one block in ``folder``; the test fails with its output where the block fails."""
+def run_block(block: Block, folder: Path) -> str:
+    """Run one block in ``folder``, and return its output; the test fails if the block fails."""
     command = ["bash", "-euo", "pipefail", "-c", block.text]
     if block.language == "python":
         command = [sys.executable, "-W", "error", "-c", block.text]
@@ -329,17 +363,38 @@ def run_block(block: Block, folder: Path) -> None:
     )
     if run.returncode:
         pytest.fail(f"{block.place} exited with {run.returncode}\n{block.text}\n{run.stdout}")
+    return run.stdout
 
 
 def to_run(page: Path) -> list[Block]:
     return [block for block in blocks(page) if "run" in block.marks]
 
 
+def output_of(page: Path) -> dict[int, str]:
+    """Return the output that a page shows right below a program, by the program's line."""
+    return {
+        program.line: output.text
+        for program, output in pairwise(blocks(page))
+        if program.language == "python"
+        and "run" in program.marks
+        and output.language == "text"
+        and output.line == program.line + program.text.count("\n") + 3
+    }
+
+
+def test_a_page_shows_what_its_program_prints() -> None:
+    """A line of graph.md had another order than the program; the test above compares each."""
+    shown = {page.name for page in pages() if output_of(page)}
+    assert shown >= {"facts.md", "graph.md", "links.md"}
+
+
 @pytest.mark.parametrize("page", [page for page in pages() if to_run(page)], ids=name_of)
 def test_commands_and_programs_of_a_page_run(page: Path, tmp_path: Path) -> None:
     """What a page shows can be typed, in the page's order."""
+    shown = output_of(page)
     for block in to_run(page):
-        run_block(block, tmp_path)
+        output = run_block(block, tmp_path)
+        assert output == shown.get(block.line, output), block.place
 
 
 def test_a_block_that_fails_is_reported(tmp_path: Path) -> None:

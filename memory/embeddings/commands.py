@@ -5,6 +5,8 @@ runs before any lock is taken and never in a replay: its vectors are in the log.
 look-up of vectors (`cache`) and the search by them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -43,7 +45,7 @@ class EmbeddedFrames(PlainValue):
     frames: int
     asked: int
     passed: int
-    tokens: "EmbeddedFrames | None" = None
+    tokens: EmbeddedFrames | None = None
     """The same for token vectors, if the embedder computes them."""
 
 

@@ -3,6 +3,8 @@
 Owns the two calls. Leaves out their work (`importing`, `extraction`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -28,9 +30,9 @@ class BulkFactCommands(Writer):
         self,
         lines: Iterable[str | bytes],
         *,
-        progress: "Progress | None" = None,
+        progress: Progress | None = None,
         actor: str | None = None,
-    ) -> "ImportedFacts":
+    ) -> ImportedFacts:
         """Write the facts and entities in lines of `export_facts` (docs/facts.md).
 
         A thousand lines are a batch, durable before the next is read. Lines that an earlier import
@@ -64,11 +66,11 @@ class BulkFactCommands(Writer):
         frames: FrameId | Iterable[FrameId] | None = None,
         *,
         where: Filter | None = None,
-        extractor: "Extractor | None" = None,
+        extractor: Extractor | None = None,
         dry_run: bool = False,
-        report: "Report | None" = None,
+        report: Report | None = None,
         actor: str | None = None,
-    ) -> "Extraction":
+    ) -> Extraction:
         """Find facts in the text of frames, and assert them with the bytes in which they were read.
 
         Each frame is a durable batch in the frame's scope. A frame that the same version of the

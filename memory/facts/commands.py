@@ -4,6 +4,8 @@ Owns the events of each call. Leaves out appending them (`batch.session`) and th
 from them (`cerata.projections.facts.reader`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 

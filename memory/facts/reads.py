@@ -4,6 +4,8 @@ Owns the reads of facts and entities, for a view and for a store at its newest e
 the look-up of facts at a basis (`cerata.projections.facts.reader`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import cast

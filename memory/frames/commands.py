@@ -4,7 +4,10 @@ Owns the events of each call. Leaves out how they are appended (`batch.session`)
 documents (`ingest.commands`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from cerata.engine.arguments import expect_type
@@ -25,7 +28,7 @@ from ..values.arguments import full_scope, listed, within_scope
 from ..values.frames import FrameId, Receipt, frame_id
 from ..values.token_vectors import stored_matrices
 from ..values.vectors import Vector, Vectors, vectors
-from .drafts import frame_draft, frame_fields, inherited_fields, replaced_uri
+from .drafts import check_not_empty, frame_draft, frame_fields, inherited_fields, replaced_uri
 from .replacement import put_replacing
 
 
@@ -95,6 +98,7 @@ class FrameCommands(Writer):
             IdempotencyConflict: the key was used with other arguments.
             EmbedderFailed: the embedder failed; nothing was written.
         """
+        check_not_empty(content)
         fields = frame_fields(
             kind=kind,
             role=role,
@@ -161,6 +165,8 @@ class FrameCommands(Writer):
             EmbedderFailed: the embedder failed; nothing was written.
         """
         texts = listed("texts", texts)
+        for text in texts:
+            check_not_empty(text)
         if metadata is not None and len(metadata := listed("metadata", metadata)) != len(texts):
             raise InvalidInput(
                 f"metadata must have an item for each of {len(texts):,} texts, "
@@ -200,9 +206,13 @@ class FrameCommands(Writer):
             actor: Name of the writer; default that of the transaction, else of the store.
             reason: The reason, for readers of the log; default that of the transaction.
 
+        Returns:
+            The receipt; its ``id`` is the frame that is now current.
+
         Raises:
             NotFound: a frame does not exist.
             Conflict: a frame is closed already.
+            InvalidInput: the new text is empty.
         """
         session = self._session.by(actor, reason)
         old_id = frame_id(old)
@@ -210,7 +220,9 @@ class FrameCommands(Writer):
             scope = full_scope(None, session.scope)
             new_id = frame_id(new)
             session.record_call(scope, "supersede", old_id, new_id)
-            return session.write([Draft(SupersedeFrame(old=old_id, new=new_id), scope)])
+            receipt = session.write([Draft(SupersedeFrame(old=old_id, new=new_id), scope)])
+            return replace(receipt, id=new_id)
+        check_not_empty(new)
         fields, scope = inherited_fields(self._snapshot().frame_at(old_id))
         session.record_call(scope, "supersede", old_id, new)
         frame = frame_draft(new, fields, scope)

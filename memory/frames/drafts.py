@@ -84,7 +84,19 @@ def _strings(name: str, values: Sequence[str]) -> tuple[str, ...]:
                 f"{name} must hold strings only, and has {value_text(value)}",
                 remedy="Pass strings.",
             )
+        if not value:
+            raise InvalidInput(
+                f"{name} has an empty string", remedy=f"Leave it out, or pass {name}=[]."
+            )
     return items
+
+
+def check_not_empty(content: object) -> None:
+    """Raise `InvalidInput` for an empty text: a lost value is more likely than a wish."""
+    if content == "":
+        raise InvalidInput(
+            "The text is empty", remedy="Pass at least one word, or bytes with search_text=."
+        )
 
 
 def frame_draft(

@@ -3,6 +3,8 @@
 Leaves out questions (`search.reads`) and the state (`snapshot.snapshot`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, TypeVar, overload
@@ -31,6 +33,10 @@ class FrameReads(Reader):
     """The reads of frames, events, tags and projections."""
 
     # --- frames ----------------------------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        """True, also without frames: ``store or other`` must not replace an empty store."""
+        return True
 
     def count(self) -> tuple[int, int]:
         """Return how many frames are current and how many were closed, without chunks."""

@@ -5,6 +5,8 @@ traversal (`cerata.projections.facts.graph`). The walk with decay 1 / (k + hop) 
 fusion by distance (Cormack, Clarke and Büttcher, SIGIR 2009), whose k is 60.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import islice

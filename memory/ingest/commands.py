@@ -3,6 +3,8 @@
 Leaves out their work (`document`, `folder`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -27,7 +29,7 @@ class IngestCommands(Writer):
 
     def remember(
         self,
-        text: "str | Path | Document",
+        text: str | Path | Document,
         *,
         kind: str = "text",
         role: str | None = None,
@@ -93,7 +95,7 @@ class IngestCommands(Writer):
 
     def remember_files(
         self,
-        paths: "Sequence[str | Path]",
+        paths: Sequence[str | Path],
         *,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
@@ -103,9 +105,9 @@ class IngestCommands(Writer):
         metadata: Mapping[str, JsonValue] | None = None,
         scope: Mapping[str, ScopeValue] | None = None,
         dry_run: bool = False,
-        report: "Report | None" = None,
+        report: Report | None = None,
         actor: str | None = None,
-    ) -> "Remembered":
+    ) -> Remembered:
         """Remember files and folders, each file once, and return the outcome of each.
 
         Each file is durable before the next: after a crash the same call continues. A file that

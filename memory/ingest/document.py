@@ -65,7 +65,8 @@ def remember(
         text = some_text(source, fields.uri)
         document = Document(text, markdown_sections(text), "text/plain")
     else:
-        raise wrong_type("text", "a str, Path or Document", source, "Pass bytes to put_frame.")
+        remedy = "Pass bytes to put_frame(), and each text of a list to its own call."
+        raise wrong_type("text", "a str, Path or Document", source, remedy)
     return Ingest(session, document, fields, scope, hashed).run()
 
 

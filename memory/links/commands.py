@@ -4,6 +4,8 @@ Owns the events of each call. Leaves out the checks (`batch.link_rules`) and the
 links (`cerata.projections.links.labelling`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from cerata.engine.events import Draft, LinkFacts, PutFrame, Scope, ScopeValue, UnlinkFacts

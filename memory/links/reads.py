@@ -4,6 +4,8 @@ Owns the read, for a view and for a store at its newest event. Leaves out the co
 for facts (`cerata.projections.links.labelling`).
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 from cerata.engine.arguments import expect_integer

@@ -4,6 +4,8 @@ Owns the tree that explains a fact's standing, and the printed form. Leaves out 
 standing (`cerata.projections.links.labelling`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -44,7 +46,7 @@ class Reason(PlainValue):
     phrase: str
     """The relation from the fact to the other end: "depends on", "superseded by"."""
     standing: Standing
-    why: "Why | None"
+    why: Why | None
     frame: int | None
 
 

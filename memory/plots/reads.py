@@ -3,6 +3,8 @@
 Owns the two calls of a view and of a store. Leaves out the drawing (`bitemporal`, `graph`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -23,7 +25,7 @@ class PlotReads(Reader):
     """The pictures."""
 
     def draw_facts(
-        self, facts: Iterable[Fact], *, title: str = "Facts", form: "Form" = "svg"
+        self, facts: Iterable[Fact], *, title: str = "Facts", form: Form = "svg"
     ) -> bytes:
         """Return a picture of facts: valid time across, known time upwards, as SVG or PNG.
 
@@ -66,7 +68,7 @@ class PlotReads(Reader):
         predicate: str | None = None,
         direction: Direction = "both",
         valid_at: datetime | str | None = None,
-        form: "Form" = "svg",
+        form: Form = "svg",
     ) -> bytes:
         """Return a picture of the graph around an entity, as SVG or PNG.
 

@@ -4,6 +4,8 @@ Owns search and recall, for a view and for a store at its newest event. Leaves o
 question (`frames.reads`), and ranking and the filling of a context (`cerata.retrieval`).
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -38,7 +40,7 @@ class SearchReads(Reader):
 
     def search(
         self,
-        query: "str | Query | npt.NDArray[Any]",
+        query: str | Query | npt.NDArray[Any],
         *,
         embedding: Vector | None = None,
         space: str | None = None,

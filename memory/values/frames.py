@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from cerata.engine.arguments import expect_integer
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import CerataError, InvalidInput
 from cerata.engine.events import JsonValue, ScopeValue
 from cerata.engine.head import Head
 from cerata.engine.plain_value import PlainValue, plain_fields
@@ -25,12 +25,16 @@ from .pending_ids import PendingIds
 if TYPE_CHECKING:
     from .explanation import Explanation
 
+_REPR_SIZE: Final = 80
+"""Characters of a hit's text in its repr."""
+
 
 @dataclass(frozen=True, slots=True)
 class Receipt(PlainValue):
     """The result of a write.
 
-    - ``id`` is the first new id, or the seq of the batch's first event if no id is new.
+    - ``id`` is the first new id; after `supersede` the frame that is now current, also a stored
+      one; else the seq of the batch's first event.
     - ``ids`` are all new ids, ``seqs`` all events.
     - Inside a transaction ids are −1, −2, … of its batch, without a ``head``. After the block the
       receipt still names the same thing, as the argument of any call; ``tx.receipt`` has the seqs.
@@ -151,6 +155,15 @@ class Hit(PlainValue):
     lanes: tuple[str, ...]
     search: HitSource | None = field(repr=False, compare=False)
     """The question, its view and the results of each lane; None in a copy."""
+
+    def __repr__(self) -> str:
+        try:
+            text = " ".join(self.text.split())
+        except CerataError:
+            # The store is closed, or the frame cannot be read: a repr never raises.
+            text = "…"
+        clipped = text if len(text) <= _REPR_SIZE else f"{text[: _REPR_SIZE - 1]}…"
+        return f"Hit(id={self.id}, score={self.score:.4g}, lanes={self.lanes!r}, text={clipped!r})"
 
     def __getstate__(self) -> dict[str, object]:
         # The search cannot leave its process, so a copy carries the values read from it.

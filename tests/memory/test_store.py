@@ -146,9 +146,9 @@ class TestFrames:
             store.put_frame(**bad)  # type: ignore[arg-type]
         assert store.head.seq == 0
 
-    def test_nul_and_empty_text_are_text(self, store: cerata.Store) -> None:
+    def test_nul_and_blanks_are_text(self, store: cerata.Store) -> None:
         """They are odd, not wrong."""
-        for text in ("", "a\0b", "  "):
+        for text in ("a\0b", "  "):
             assert store.frame(store.put_frame(text)).text == text
 
 

@@ -72,7 +72,10 @@ def decode_text(data: bytes, where: str) -> str:
 
 
 def some_text(text: str, where: str | None) -> str:
-    """Return the text; raise `InvalidInput` if the text is blank."""
+    """Return the text; raise `InvalidInput` if the text is blank, or over the limit of a string."""
+    # A character has at most four bytes of UTF-8, so most texts need not be encoded.
+    if len(text) > STRING_SIZE_MAX // 4 and len(text.encode(errors="replace")) > STRING_SIZE_MAX:
+        raise too_large(where)
     if not text.strip():
         raise InvalidInput(
             "There is no text to remember",
@@ -82,10 +85,10 @@ def some_text(text: str, where: str | None) -> str:
     return text
 
 
-def too_large(where: str) -> InvalidInput:
+def too_large(where: str | None) -> InvalidInput:
     """Return the error for a text over the limit of a string."""
     return InvalidInput(
         f"The text is over the limit of {STRING_SIZE_MAX:,} bytes",
         where=where,
-        remedy="Split the text into several files.",
+        remedy="Split the text, and remember each part.",
     )
