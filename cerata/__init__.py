@@ -42,6 +42,7 @@ memory.ingest.folder Remembered RememberedFile
 memory.links.why Reason Why
 memory.store Store open
 memory.values.arguments content_hash
+memory.values.embedder RememberedEmbedder
 memory.values.explanation Explanation
 memory.values.facts Contradiction Entity EntityInfo EvidenceText Fact FactEvidence Period
 memory.values.frames Context Frame Hit Receipt TimelineEntry TimelinePage

@@ -35,6 +35,7 @@ from cerata.engine.events import (
     UnlinkFacts,
     UnmergeEntities,
     UnsplitEntity,
+    UseEmbedder,
 )
 
 __all__ = [
@@ -64,4 +65,5 @@ __all__ = [
     "UnlinkFacts",
     "UnmergeEntities",
     "UnsplitEntity",
+    "UseEmbedder",
 ]

@@ -29,6 +29,7 @@ from cerata.engine.events import (
     UnlinkFacts,
     UnmergeEntities,
     UnsplitEntity,
+    UseEmbedder,
 )
 from cerata.engine.plain_value import plain
 from cerata.projections.columnar.times import to_datetime
@@ -41,6 +42,7 @@ ACTS: Final = {
     "supersedeFrame": "supersede",
     "putTag": "tag",
     "putEmbedding": "embed",
+    "useEmbedder": "use embedder",
     "assertFact": "assert",
     "retractFact": "retract",
     "putPredicate": "declare",
@@ -72,6 +74,8 @@ def describe(event: Event) -> str:
         return f"#{body.frame}"
     if isinstance(body, PutTag):
         return f"{body.tag} names event {body.at}"
+    if isinstance(body, UseEmbedder):
+        return f"{body.name}, {body.space}" if body.name else body.space
     if isinstance(body, ExtractFacts):
         by = f"{body.extractor} {body.extractor_version}"
         return f"{counted(body.count, 'fact')} in #{body.frame} by {by}"

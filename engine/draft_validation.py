@@ -29,6 +29,7 @@ from .events import (
     PutTag,
     Scope,
     UnknownBody,
+    UseEmbedder,
     is_token_space,
     named_by,
 )
@@ -102,6 +103,9 @@ def check_body(body: EventBody) -> None:
         _check_nested(body.object, "object", 1, _PLAIN)
         _check_nested(body.confidence, "confidence", 1, None)
         return
+    if isinstance(body, UseEmbedder):
+        _check_use(body)
+        return
     if isinstance(body, UnknownBody) or _is_flat(type(body)):
         return
     for name in body.__struct_fields__:
@@ -137,6 +141,27 @@ _PLAIN_TYPES: Final = (
     *(msgspec.inspect.IntType, msgspec.inspect.BoolType, msgspec.inspect.StrType),
     *(msgspec.inspect.BytesType, msgspec.inspect.NoneType),
 )
+
+
+def _check_use(body: UseEmbedder) -> None:
+    for field in ("identity", "space", "name", "tokens_space"):
+        value: str | None = getattr(body, field)
+        if value is not None:
+            check_string(value, f"the embedder's {field}", NAME_SIZE_MAX)
+    if not body.identity or not body.space.startswith(f"{body.identity}/"):
+        raise InvalidInput(
+            f"The space {body.space!r:.60} is not that of the embedder {body.identity!r:.60}",
+            remedy="Pass identity='name@revision' and a space that begins with it.",
+        )
+    if is_token_space(body.space):
+        raise InvalidInput(
+            f"{body.space!r} is a space of token vectors", remedy="Pass it as tokens_space."
+        )
+    if body.tokens_space is not None and not is_token_space(body.tokens_space):
+        raise InvalidInput(
+            f"{body.tokens_space!r} is not a space of token vectors",
+            remedy=f"Pass a space whose name ends with {TOKENS_SUFFIX}.",
+        )
 
 
 def check_widths(body: EventBody) -> None:

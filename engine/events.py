@@ -275,6 +275,21 @@ class PutTag(EventBody, frozen=True, kw_only=True):
     at: int
 
 
+@event("useEmbedder")
+class UseEmbedder(EventBody, frozen=True, kw_only=True):
+    """From here on an embedder computes the vectors of the tenant's texts.
+
+    ``identity`` is the model's name and revision, ``name@revision``, with which ``space`` begins.
+    ``name`` is that of a built-in embedder, which later openers use without naming it; None for any
+    other. ``tokens_space`` is the space of its token vectors.
+    """
+
+    identity: str
+    space: str
+    name: str | None = None
+    tokens_space: str | None = None
+
+
 class Evidence(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """The source of a fact: a frame, and the range [start, end) of its text in UTF-8 bytes.
 

@@ -54,6 +54,7 @@ def run(path: Path, notes: int) -> None:
     """Embed with both models, kill the second run, and check the file."""
     with cerata.open(path, embedder=model("1")) as store:
         store.put_frames([f"note {number} on topic {number % 7}" for number in range(notes)])
+        start = store.head.seq
         chain = store.head.chain
     child = multiprocessing.get_context("spawn").Process(target=embed_anew, args=(path, notes // 2))
     child.start()
@@ -65,10 +66,13 @@ def run(path: Path, notes: int) -> None:
         frames = [event.body.frame for event in store.log() if isinstance(event.body, PutEmbedding)]
         assert frames == list(range(1, notes + 1)), "a note was embedded twice, or never"
         assert 0 < rest.frames < notes
-        assert store.at(notes).head.chain == chain
+        assert store.at(start).head.chain == chain
+        remembered = store.remembered_embedder()
+        assert remembered is not None
+        assert remembered.space == rest.space, "the file does not remember the second model"
         assert store.verify().ok
     print(
-        f"{len(frames)} notes embedded again, each once; nothing before event {notes} has changed"
+        f"{len(frames)} notes embedded again, each once; nothing before event {start} has changed"
     )
 
 

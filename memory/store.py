@@ -34,6 +34,7 @@ from cerata.projections.registry import Registry
 from cerata.projections.rows.row_projection import RowProjection
 from cerata.replay.basis import resolve_basis
 from cerata.replay.fold import replay as replayed
+from cerata.retrieval.embedders.built_in import built_in
 from cerata.retrieval.embedders.embedder import Embedder, check_embedder
 
 from .batch.author import author_of
@@ -500,7 +501,7 @@ def open_store(
     mode: Literal["r", "rw"] = "rw",
     scope: Mapping[str, ScopeValue] | None = None,
     actor: str | None = None,
-    embedder: Embedder | None = None,
+    embedder: Embedder | str | None = None,
     sync: SyncPolicy = "commit",
     lock_timeout: float | None = 30.0,
     ring_bytes: int | None = None,
@@ -515,7 +516,7 @@ def open_store(
         mode: "rw", the default, reads and writes; "r" only reads.
         scope: Names and values stamped on every event, and a filter of every read; default none.
         actor: Name of the writer, recorded with each event; a call may name another. Default none.
-        embedder: Computes a vector of each new text; first called for the first such text.
+        embedder: A built-in's name such as "minilm", or an object; default the remembered one.
         sync: "commit" syncs each call, "always" syncs twice as proof, a number after so many bytes.
         lock_timeout: Seconds to wait for a lock, default 30; 0 fails at once, None never.
         ring_bytes: Size of a new file's ring in bytes; default None, the built-in size.
@@ -528,9 +529,13 @@ def open_store(
         NotFound: the file does not exist (mode "r"); the remedy names a similar file.
         Corrupt: acknowledged data is damaged.
         Locked: another process held the lock for ``lock_timeout``.
-        Unsupported: the file is not a Cerata file, or has a newer format.
+        InvalidInput: an argument is not valid, such as the name of no built-in embedder.
+        Unsupported: the file is not a Cerata file or has a newer format, or the extra of a
+            built-in embedder is not installed.
     """
     author_of(actor)
+    if isinstance(embedder, str):
+        embedder = built_in(embedder)
     if embedder is not None:
         check_embedder(embedder)
     name = path_name(path)

@@ -20,6 +20,7 @@ from .frames.projection import FramesProjection
 from .fulltext.projection import FulltextProjection
 from .links.projection import LinksProjection
 from .rows.access_counts import Accesses
+from .rows.embedders import UsedEmbedders
 from .rows.row_fold import MakeOwn, OwnProjection, row_fold
 from .rows.row_projection import RowProjection
 from .rows.tags import Tags
@@ -36,6 +37,7 @@ BUILT_IN: Final[Mapping[str, Make]] = {
     VectorsProjection.name: VectorsProjection,
     Tags.name: lambda: row_fold(Tags),
     Accesses.name: lambda: row_fold(Accesses),
+    UsedEmbedders.name: lambda: row_fold(UsedEmbedders),
 }
 """The projections of every store, in the order in which they are saved."""
 

@@ -43,6 +43,7 @@ from cerata.projections.fulltext.projection import FulltextProjection
 from cerata.projections.links.projection import LinksProjection
 from cerata.projections.links.reader import Links
 from cerata.projections.registry import BUILT_IN, Registry, projection_key
+from cerata.projections.rows.embedders import UsedEmbedders
 from cerata.projections.rows.row_fold import OwnProjection, RowFold
 from cerata.projections.vectors.columns import Key
 from cerata.projections.vectors.projection import VectorsProjection
@@ -196,6 +197,12 @@ class Fold:
     def vectors(self, through: int | None = None) -> Vectors:
         """Return vectors folded through at least an event, by default the log's head."""
         return self._using_kind(VectorsProjection, through, VectorsProjection.snapshot)
+
+    def embedders(self, through: int) -> UsedEmbedders:
+        """Return the used embedders folded through at least an event; the rows are few."""
+        rows = self.using(UsedEmbedders.name, through, lambda fold: _row_fold(fold).snapshot())
+        assert isinstance(rows, UsedEmbedders)
+        return rows
 
     def _using_kind(
         self,

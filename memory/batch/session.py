@@ -16,7 +16,7 @@ from weakref import ref
 import msgspec
 
 from cerata.engine.arguments import expect_integer
-from cerata.engine.codec import tenant_of
+from cerata.engine.codec import encode_payloads, tenant_of
 from cerata.engine.errors import Conflict, IdempotencyConflict, InvalidInput, NotFound, ReadOnly
 from cerata.engine.events import (
     AssertFact,
@@ -28,14 +28,17 @@ from cerata.engine.events import (
     SupersedeFrame,
 )
 from cerata.engine.head import Appended
+from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.engine.log import Log, Sees
 from cerata.projections.columnar.scopes import is_within
 from cerata.projections.registry import Registry
+from cerata.projections.rows.embedders import Used
 from cerata.replay.fold import Fold
 from cerata.retrieval.embedders.embedder import Embedder
 
 from ..snapshot.layer import LogLayer
 from ..snapshot.snapshot import Snapshot
+from ..snapshot.store_embedder import StoreEmbedder
 from ..values.arguments import (
     arguments_hash,
     full_scope,
@@ -45,6 +48,7 @@ from ..values.frames import Receipt
 from ..values.pending_ids import PendingIds
 from .author import NO_AUTHOR, author_of
 from .block import MAKERS, Block
+from .embedder_use import EmbedderUse, embedded_in, has_vectors, use_of
 from .space_rules import LogShapes
 from .transaction import Transaction
 from .validation import BatchChecks
@@ -69,7 +73,7 @@ class WriteSession:
         self.fold = Fold(log, registry)
         self.scope = scope
         """The store's scope: stamped on every write, and a filter of every read."""
-        self.embedder = embedder
+        self.embedders = StoreEmbedder(embedder)
         self.author = author_of(actor)
         """The store's author: the actor of each event that no draft, call or block names."""
         self._call = NO_AUTHOR
@@ -77,6 +81,7 @@ class WriteSession:
         # The layer of the newest view, reused until an append.
         self._latest: tuple[int, LogLayer] | None = None
         self._shapes: LogShapes = {}
+        self.uses = EmbedderUse(self.fold)
         self.waiting_line = threading.Lock()
         """Held by a writer that repeats an attempt, so that the writers of a process take turns."""
 
@@ -226,8 +231,8 @@ class WriteSession:
         self, seq: int, now_us: int | None = None, valid_at_us: int | None = None
     ) -> Snapshot:
         """Return the state at an event of the log."""
-        embedder = self.embedder
-        return Snapshot(self.log, self.fold, seq, self.scope, now_us, valid_at_us, embedder)
+        embedders = self.embedders
+        return Snapshot(self.log, self.fold, seq, self.scope, now_us, valid_at_us, embedders)
 
     def newest_seq(self) -> int:
         """Return the newest seq that the caller can see, within a repeated block an earlier seq."""
@@ -246,8 +251,41 @@ class WriteSession:
         if latest is None or latest[0] != fold.replaced or latest[1].n != head:
             self._latest = latest = fold.replaced, LogLayer(fold, head, self.scope)
         return Snapshot(
-            self.log, fold, head, self.scope, now, embedder=self.embedder, _base=latest[1]
+            self.log, fold, head, self.scope, now, embedders=self.embedders, _base=latest[1]
         )
+
+    # --- the embedder ----------------------------------------------------------------------------
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedder passed to `open`, else the remembered embedder if it can run here."""
+        return self.embedders.passed or self.embedders.of(self.used_embedder(self.scope))
+
+    def used_embedder(self, scope: Scope | None) -> Used | None:
+        """Return the embedder that the memory uses now for a scope's tenant."""
+        return self.uses.used(scope, self.newest_seq())
+
+    def _with_use(
+        self, drafts: Sequence[Draft], payloads: Sequence[bytes] | None
+    ) -> tuple[Sequence[Draft], Sequence[bytes] | None]:
+        """Return a batch with an event for each tenant whose first vectors it has, at its end.
+
+        The event comes last so that the ids of the batch stay dense. A full batch gets none; the
+        next batch with vectors has it.
+        """
+        embedder = self.embedder if has_vectors(drafts) else None
+        if embedder is None:
+            return drafts, payloads
+        uses = [
+            msgspec.structs.replace(use_of(embedder, draft.scope), actor=draft.actor)
+            for draft in embedded_in(drafts, embedder.identity.space)
+            if self.used_embedder(draft.scope[:1]) is None
+        ]
+        if not uses or len(drafts) + len(uses) > BATCH_EVENTS_MAX:
+            return drafts, payloads
+        if payloads is not None:
+            payloads = [*payloads, *encode_payloads(uses, first=len(drafts) + 1)]
+        return [*drafts, *uses], payloads
 
     # --- writing ---------------------------------------------------------------------------------
 
@@ -302,10 +340,11 @@ class WriteSession:
         arguments: bytes | None = None,
         payloads: Sequence[bytes] | None = None,
     ) -> Receipt:
-        checks = BatchChecks(self.log, self.fold, self.scope, self._shapes)
-        checks.gather(drafts)
         if key is not None and arguments is None:
             arguments = arguments_hash(contents_of(drafts))
+        drafts, payloads = self._with_use(drafts, payloads)
+        checks = BatchChecks(self.log, self.fold, self.scope, self._shapes)
+        checks.gather(drafts)
         end, validate = checks.check()
         appended = self.log.append(
             drafts,
@@ -319,6 +358,7 @@ class WriteSession:
         )
         if not appended.replayed:
             checks.appended()
+            self.uses.note_appended(drafts, appended)
         self.fold.save_if_due()
         return self._receipt(drafts, appended)
 

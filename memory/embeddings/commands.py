@@ -14,12 +14,14 @@ from typing import Final
 import numpy as np
 
 from cerata.engine.errors import Conflict, InvalidInput
-from cerata.engine.events import PutFrame
+from cerata.engine.events import Draft, PutFrame
 from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.frames.filters import Filter
+from cerata.retrieval.embedders.built_in import spaces_of
 from cerata.retrieval.embedders.embedder import Embedder, Progress, check_batch
 
+from ..batch.embedder_use import use_of
 from ..batch.session import WriteSession
 from ..batch.writer import Writer
 from ..snapshot.snapshot import Snapshot
@@ -54,7 +56,7 @@ class EmbeddingCommands(Writer):
 
     @property
     def embedder(self) -> Embedder | None:
-        """The embedder passed to `open`; None without one."""
+        """The embedder passed to `open`, else the remembered built-in if it is installed."""
         return self._session.embedder
 
     def embed_missing(
@@ -68,8 +70,9 @@ class EmbeddingCommands(Writer):
         """Embed each current frame with a text and without a vector in the embedder's space.
 
         A token embedder also adds token vectors. Each batch is durable before the next, so a
-        repeated call continues after an interrupt. Vectors of other spaces stay, and earlier views
-        do not change (docs/embedders.md).
+        repeated call continues after an interrupt. At its end the memory uses this embedder: later
+        openers, questions and writes. Vectors of other spaces stay, and earlier views do not change
+        (docs/embedders.md).
 
         Args:
             where: The frames to embed; by default all.
@@ -81,9 +84,11 @@ class EmbeddingCommands(Writer):
             EmbedderFailed: the embedder failed; earlier batches stay written.
             InvalidInput: the store has no embedder, or a transaction is open.
         """
-        if self._session.embedder is None:
+        embedder = self._session.embedder
+        if embedder is None:
             raise InvalidInput(
-                "The store was opened without an embedder", remedy="Open it with embedder=…."
+                "The store was opened without an embedder, and remembers none that can run here",
+                remedy="Open it with embedder='minilm', or with an embedder object.",
             )
         if self._session.in_transaction:
             raise InvalidInput(
@@ -95,7 +100,7 @@ class EmbeddingCommands(Writer):
         session = self._session.by(actor)
         size = min(batch, BATCH_EVENTS_MAX)
         snapshot = self._snapshot()
-        makers = makers_of(self._session.embedder)
+        makers = makers_of(embedder)
         spaces = [maker.identity.space for maker in makers]
         lacking = [{frame for frame, _ in _unembedded(snapshot, where, space)} for space in spaces]
         asked_for = [0] * len(makers)
@@ -110,12 +115,23 @@ class EmbeddingCommands(Writer):
                 asked_for[place] += vectors.asked
             if progress is not None:
                 progress(first + len(batch_frames), len(frames))
+        self._use(session, embedder)
         counts = zip(spaces, written, asked_for, lacking, strict=True)
         embedded, *tokens = (
             EmbeddedFrames(space, count, sent, len(missing) - count)
             for space, count, sent, missing in counts
         )
         return replace(embedded, tokens=tokens[0]) if tokens else embedded
+
+    def _use(self, session: WriteSession, embedder: Embedder) -> None:
+        """Make an embedder that of the store's tenant; without a scope, of all tenants in use."""
+        drafts: list[Draft] = []
+        for scope in session.uses.scopes(session.scope, session.newest_seq()):
+            used = session.used_embedder(scope)
+            if used is None or used.spaces != spaces_of(embedder):
+                drafts.append(use_of(embedder, scope))
+        if drafts:
+            session.write(drafts)
 
     def _embed(
         self,

@@ -8,8 +8,11 @@ from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 from cerata.engine.codec import tenant_of
+from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Draft
 from cerata.engine.limits import BATCH_EVENTS_MAX
+from cerata.projections.columnar.scopes import tenant_in
+from cerata.retrieval.embedders.built_in import spaces_of
 
 from ..batch.block import Block
 from ..batch.session import WriteSession, contents_of
@@ -34,13 +37,14 @@ def put_embedded(session: WriteSession, drafts: Sequence[Draft], key: str | None
 
 def text_vectors(session: WriteSession) -> Sequence[TextVectors]:
     """Return the vector caches of a call or of the open transaction; empty without embedder."""
-    if session.embedder is None:
+    embedder = session.embedder
+    if embedder is None:
         return ()
     block = session.open_block
     stored = None if block is None else _OF_BLOCKS.get(block)
     if stored is not None:
         return stored
-    vectors = [TextVectors(maker) for maker in makers_of(session.embedder)]
+    vectors = [TextVectors(maker) for maker in makers_of(embedder)]
     if block is not None:
         _OF_BLOCKS[block] = vectors
     return vectors
@@ -59,6 +63,7 @@ def with_vectors(
 
     Raises:
         EmbedderFailed: the embedder failed; nothing is written.
+        InvalidInput: the memory uses another embedder than the one passed to `open`.
         ReadOnly: the store was opened for reading; the embedder did not run.
     """
     if not any(cache.lacks(draft.body) for cache in vectors for draft in drafts):
@@ -74,9 +79,34 @@ def with_vectors(
         is_repeated = (
             key is not None and session.log.find_key(key, tenant, sees=session.sees) is not None
         )
-    if is_repeated:
+    if is_repeated or not _fits(session, drafts):
         return drafts
     newest = Snapshot(session.log, session.fold, session.log.refresh().seq, session.scope)
     for cache in vectors:
         drafts = cache.of_drafts(drafts, newest)
     return drafts
+
+
+def _fits(session: WriteSession, drafts: Sequence[Draft]) -> bool:
+    """Return whether the store's embedder is that of the drafts' tenants, or their first.
+
+    A remembered embedder of one tenant embeds no text of a tenant with another embedder.
+
+    Raises:
+        InvalidInput: the embedder was passed to `open`, and a tenant uses another embedder.
+    """
+    embedder = session.embedder
+    if embedder is None:
+        return False
+    for scope in {tenant_in(draft.scope): draft.scope for draft in drafts}.values():
+        used = session.used_embedder(scope[:1])
+        if used is None or used.spaces == spaces_of(embedder):
+            continue
+        if session.embedders.passed is None:
+            return False
+        raise InvalidInput(
+            f"The memory uses the embedder of {used.space!r}, not {embedder.identity.space!r}",
+            where=f"event {used.seq:,}",
+            remedy="Open it without embedder=, or call embed_missing() to change its embedder.",
+        )
+    return True

@@ -24,6 +24,7 @@ from cerata.retrieval.context.policies import ContextPolicy, policy_of
 from cerata.retrieval.ranking.profiles import Profile, profile_of
 
 from ..snapshot.reader import Reader
+from ..values.embedder import RememberedEmbedder
 from ..values.explanation import Explanation
 from ..values.frames import Context, Frame, FrameId, Hit
 from ..values.source_line import source_line
@@ -265,6 +266,17 @@ class SearchReads(Reader):
             "A view does not write",
             remedy="Call recall() of the store, or leave out record=True.",
         )
+
+    def remembered_embedder(self) -> RememberedEmbedder | None:
+        """Return the embedder of the memory's vectors at this basis; None before the first.
+
+        Each tenant has its embedder; without a scope, the result is that of the tenant "default",
+        else the newest of any.
+        """
+        used = self._snapshot().used_embedder
+        if used is None:
+            return None
+        return RememberedEmbedder(used.name, used.identity, used.space, used.tokens_space, used.seq)
 
     def source_of(self, frame: Frame) -> str:
         """Return a short line that names a frame's source: id, title, place and day.

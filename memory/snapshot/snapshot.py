@@ -5,7 +5,7 @@ Leaves out the reads (`frames.reads`, `search.reads`, …) and the public face (
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import chain
@@ -26,6 +26,7 @@ from cerata.projections.links.labelling import Labelling
 from cerata.projections.links.projection import LINK_EVENTS
 from cerata.projections.links.reader import LinksAt
 from cerata.projections.rows.access_counts import Accesses, Counts
+from cerata.projections.rows.embedders import Used, UsedEmbedders
 from cerata.projections.rows.row_fold import OwnProjection
 from cerata.projections.rows.tags import Tags
 from cerata.projections.vectors.reader import Space, Vectors
@@ -42,6 +43,7 @@ from .fact_conversion import fact_of, id_of_seq
 from .layer import LogLayer
 from .layers import Layers
 from .pending import PendingBuilder, PendingEvents
+from .store_embedder import StoreEmbedder
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,8 @@ class Snapshot:
     """The clock's time if the snapshot is at the head, in microseconds since 1970 UTC."""
     valid_at_us: int | None = None
     """The instant at which facts must be true, in microseconds since 1970 UTC; None is any."""
-    embedder: Embedder | None = None
-    """The store's embedder, which computes the vectors of questions."""
+    embedders: StoreEmbedder = field(default_factory=StoreEmbedder)
+    """The choice of the embedder that computes the vectors of questions."""
     _pending: PendingEvents | None = None
     _base: LogLayer | None = None
 
@@ -121,7 +123,7 @@ class Snapshot:
     def earlier(self, seq: int) -> "Snapshot":
         """Return the snapshot at ``seq``, or at this basis if that is lower, in this scope."""
         return Snapshot(
-            self._log, self._fold, min(seq, self.basis), self.scope, embedder=self.embedder
+            self._log, self._fold, min(seq, self.basis), self.scope, embedders=self.embedders
         )
 
     def on_log(self, log: Log, fold: Fold) -> "Snapshot":
@@ -174,7 +176,7 @@ class Snapshot:
             self.scope,
             self.now_us,
             self._instant(valid_at),
-            self.embedder,
+            self.embedders,
             self._pending,
             self._base,
         )
@@ -415,6 +417,22 @@ class Snapshot:
             scope = read_scope(text)
             if self._sees(scope):
                 yield scope, name, at, seq
+
+    # --- the embedder ----------------------------------------------------------------------------
+
+    @cached_property
+    def embedder(self) -> Embedder | None:
+        """The embedder of texts and questions: the store's, else the one in use, if it can run."""
+        return self.embedders.passed or self.embedders.of(self.used_embedder)
+
+    @cached_property
+    def used_embedder(self) -> Used | None:
+        """The embedder that the memory uses at the basis, by the newest event of the tenant."""
+        if self._pending is None or not self._pending.count:
+            return self._fold.embedders(self.basis).newest(self.scope, self.basis)
+        rows = self._rows(UsedEmbedders.name)
+        assert isinstance(rows, UsedEmbedders)
+        return rows.newest(self.scope, self.basis + self._pending.count)
 
     def _sees(self, scope: Scope | None) -> bool:
         """Return whether the snapshot's scope admits an event; an erased event has no scope."""

@@ -105,6 +105,7 @@ def _said(view: View, step: int) -> object:
         ],
         [(event.seq, event.type) for event in view.log()],
         view.tags(),
+        None if (used := view.remembered_embedder()) is None else used.to_dict(),
         _said_of_facts(view),
         [_nearest(view, space, every) for space in ("small", "large", "later")],
         _late(view, every),

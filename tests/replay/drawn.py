@@ -37,6 +37,7 @@ from cerata.engine.events import (
     UnlinkFacts,
     UnmergeEntities,
     UnsplitEntity,
+    UseEmbedder,
     is_token_space,
 )
 from cerata.engine.integrity import hash_bytes
@@ -141,6 +142,8 @@ def _body(source: Random, first: int, place: int) -> EventBody:
         space, number = source.choice(("later", "small", TOKENS)), source.randrange(5)
         return PutEmbedding(frame=ref(), embedding=_vector(space, number)[0])
     if draw < 0.73:
+        if place % 2:
+            return _use(first)
         return PutTag(tag=f"t{first}-{place}", at=first)
     if draw < 0.79:
         return _about_facts(source, ref)
@@ -154,6 +157,17 @@ def _body(source: Random, first: int, place: int) -> EventBody:
         data = msgspec.msgpack.encode({"tag": "x", "cents": 1})
         return UnknownBody(kind=source.choice(("rare", "testSpent")), kind_version=9, data=data)
     return Spent(tag=source.choice(WORDS), cents=source.choice((-2, -1, 1, 1, 2, 2)))
+
+
+def _use(first: int) -> EventBody:
+    """An embedder, in some events with the name of a built-in embedder of a later version."""
+    identity = f"model-{first % 3}@{first}"
+    return UseEmbedder(
+        identity=identity,
+        space=f"{identity}/8/cosine",
+        name="later" if first % 2 else None,
+        tokens_space=None if first % 3 else f"{identity}/8/maxsim/i1",
+    )
 
 
 def _about_access(source: Random, ref: Callable[[], int]) -> EventBody:

@@ -39,10 +39,10 @@ def test_each_frame_has_the_vector_of_its_text(
     embedder = Hashing()
     space = embedder.identity.space
     with cerata.open(":memory:", embedder=embedder) as store:
-        session_of(store).embedder = None
+        session_of(store).embedders.passed = None
         for act in before:
             perform(store, act)
-        session_of(store).embedder = embedder
+        session_of(store).embedders.passed = embedder
         start = store.head.seq
         for act in single:
             perform(store, act)

@@ -70,7 +70,7 @@ def test_a_repetition_asks_nobody_and_means_the_same_frames() -> None:
             store.put_frame("three", key="t")
         assert receipts[0].ids == receipts[1].ids == (1, 2)
         assert embedder.asked_tokens == ["one", "two", "three"]
-        assert store.head.seq == 4
+        assert store.head.seq == 5
 
 
 def test_what_lacks_them_is_given_them_later(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_question_is_embedded_where_it_is_of_use() -> None:
         del embedder.asked_tokens[:]
         hits = store.search("tea green")
         assert [(hit.id, hit.lanes) for hit in hits] == [
-            (2, ("text", "vectors", "late")),
+            (3, ("text", "vectors", "late")),
             (1, ("text", "vectors", "late")),
         ]
         assert store.explain(hits[0]).lanes[-1].score == pytest.approx(2, abs=0.05)
@@ -127,7 +127,7 @@ def test_a_question_is_embedded_where_it_is_of_use() -> None:
         store.search(cerata.query("tea"))
         assert len(embedder.asked_tokens) == 3
         found = store.search("tea green", profile=WORDS, rerank=True, mode="text")
-        assert [hit.id for hit in found] == [2, 1]
+        assert [hit.id for hit in found] == [3, 1]
         assert store.search("tea", tokens_space=SPACE)[0].lanes == ("text", "vectors", "late")
         with pytest.raises(InvalidInput, match="no token vectors to search"):
             store.search("tea", tokens_space="other@1/8/maxsim/i1")

@@ -125,7 +125,7 @@ def test_what_a_users_code_raises_to_stop_reaches_the_caller(
     user.fail(None)
     with cerata.open(":memory:", projections=[Seen]) as store:
         store.put_frame("Ann likes tea.")
-        session_of(store).embedder = user.embedder
+        session_of(store).embedders.passed = user.embedder
         store.put_frame("black coffee")
         user.fail(error)
         with pytest.raises(type(error)) as caught:
@@ -133,7 +133,7 @@ def test_what_a_users_code_raises_to_stop_reaches_the_caller(
         assert caught.value is error
         user.fail(None)
         if name != "import":
-            assert store.head.seq == 2
+            assert store.head.seq == 3
         store.put_frame("green tea")
         assert [hit.id for hit in store.search("green")][:1] == [store.head.seq]
         assert store.projection(Seen).rows["seen"] == 3

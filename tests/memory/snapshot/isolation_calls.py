@@ -176,6 +176,7 @@ READS: Final[Mapping[str, Calls | str]] = {
         lambda case: [case.asked.projection(one) for one in ("tags", "accesses", Mine)]
     ),
     "recall": by(("harbour", "Ada", "nothing matches"), lambda asked, one: asked.recall(one)),
+    "remembered_embedder": once(lambda asked: asked.remembered_embedder()),
     "resolve": by_name(lambda asked, name: asked.resolve(name)),
     "search": every(_queries(), _vectors),
     "search_facts": by(("Ada", "Countess lives", "qz"), lambda asked, one: asked.search_facts(one)),

@@ -1,0 +1,58 @@
+"""The embedder of a store: the embedder passed to `open`, else the one that the memory remembers.
+
+A remembered embedder is used only if it is a built-in, its extra is installed, and its spaces are
+the remembered spaces. Every built-in runs on this machine, so a file causes no request.
+"""
+
+from cerata.engine.errors import Unsupported
+from cerata.projections.rows.embedders import Used
+from cerata.retrieval.embedders.built_in import BUILT_IN, spaces_of
+from cerata.retrieval.embedders.embedder import Embedder
+
+
+class StoreEmbedder:
+    """The choice of a store's embedder; all snapshots of a store share the loaded models."""
+
+    def __init__(self, passed: Embedder | None = None) -> None:
+        self.passed = passed
+        """The embedder passed to `open`; None without one."""
+        self._made: dict[str, Embedder] = {}
+
+    def of(self, used: Used | None) -> Embedder | None:
+        """Return the embedder of a state; None if it has none that can be used here."""
+        if self.passed is not None:
+            return self.passed
+        made = None if used is None else self._built_in(used.name)
+        if used is None or made is None or isinstance(made, Unsupported):
+            return None
+        return made if spaces_of(made) == used.spaces else None
+
+    def obstacle(self, used: Used | None) -> str | None:
+        """Return why the vectors of a state cannot be searched by a question; None if they can."""
+        if used is None:
+            return None
+        lead = f"searched by words only: the vectors are of {used.space!r}, "
+        if self.passed is not None:
+            space = self.passed.identity.space
+            return f"{lead}not of the store's {space!r}; embed_missing() adds vectors of this"
+        made = self._built_in(used.name)
+        if isinstance(made, Unsupported):
+            return f"{lead}and {made.what[0].lower()}{made.what[1:]}; {made.remedy}"
+        if made is None:
+            return f"{lead}which is no built-in embedder; pass it to open(embedder=…)"
+        if spaces_of(made) != used.spaces:
+            return f"{lead}another version of {used.name!r}; embed_missing() adds new vectors"
+        return None
+
+    def _built_in(self, name: str | None) -> Embedder | Unsupported | None:
+        if name is None or name not in BUILT_IN:
+            return None
+        made = self._made.get(name)
+        if made is None:
+            try:
+                made = BUILT_IN[name]()
+            except Unsupported as error:
+                # Not kept: the extra may be installed while the store is open.
+                return error
+            self._made[name] = made
+        return made

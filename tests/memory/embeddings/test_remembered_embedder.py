@@ -1,0 +1,253 @@
+"""The embedder that a memory remembers: recorded with the first vectors, used by later openers."""
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cerata
+from cerata import InvalidInput, Unsupported
+from cerata.engine.events import DEFAULT_SCOPE, Draft, UseEmbedder
+from cerata.retrieval.embedders import built_in
+from cerata.retrieval.embedders.embedder import Embedder
+
+from ...embedders import Hashing, HashingTokens
+from ...embedding_server import Server
+
+SPACE = "hashing@1/8/cosine"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "a.cera"
+
+
+@pytest.fixture(autouse=True)
+def hashing(monkeypatch: pytest.MonkeyPatch) -> list[Hashing]:
+    """The hashing embedder as a built-in; each one that is made."""
+    made = list[Hashing]()
+
+    def make() -> Embedder:
+        made.append(Hashing())
+        return made[-1]
+
+    monkeypatch.setitem(built_in.BUILT_IN, "hashing", make)
+    return made
+
+
+def uses(store: cerata.Store) -> list[UseEmbedder]:
+    return [event.body for event in store.log() if isinstance(event.body, UseEmbedder)]
+
+
+# --- the event -----------------------------------------------------------------------------------
+
+
+def test_the_first_batch_with_vectors_names_the_embedder_at_its_end(path: Path) -> None:
+    """Last, so that the ids of a block are those that its calls returned."""
+    with cerata.open(path, embedder="hashing") as store:
+        assert store.head.seq == 0, "opening writes nothing"
+        with store.transaction() as block:
+            assert [store.put_frame("wax").id, store.put_frame("tablet").id] == [-1, -2]
+        assert block.receipt is not None
+        assert block.receipt.ids == (1, 2)
+        store.put_frame("stylus")
+        types = [event.type for event in store.log()]
+        assert types == ["putFrame", "putFrame", "useEmbedder", "putFrame"]
+        [use] = uses(store)
+        assert use == UseEmbedder(identity="hashing@1", space=SPACE, name="hashing")
+        assert store.verify().ok
+
+
+def test_an_embedder_object_is_remembered_without_a_name(path: Path) -> None:
+    """A class cannot be found by its identity, so later openers must pass it."""
+    with cerata.open(path, embedder=HashingTokens()) as store:
+        store.put_frame("wax")
+        [use] = uses(store)
+        assert (use.name, use.tokens_space) == (None, "hashing@1/8/maxsim/i1")
+    with cerata.open(path) as store:
+        assert store.embedder is None
+
+
+def test_a_text_without_a_vector_records_no_embedder(path: Path) -> None:
+    with cerata.open(path, embedder="hashing") as store:
+        store.put_frame(" ")
+        store.put_frame(b"\x00")
+        store.put_frame("wax", embedding=[1.0, 2.0], space="mine")
+        assert uses(store) == []
+
+
+def test_a_full_batch_leaves_the_event_to_the_next(path: Path) -> None:
+    with cerata.open(path, embedder="hashing") as store:
+        store.put_frames(["ok"] * 10_000)
+        assert uses(store) == []
+        store.put_frame("wax")
+        assert len(uses(store)) == 1
+
+
+def test_a_repeated_call_returns_the_first_receipt(path: Path) -> None:
+    with cerata.open(path, embedder="hashing") as store:
+        first = store.put_frame("wax", key="k")
+    with cerata.open(path) as store:
+        again = store.put_frame("wax", key="k")
+        assert (again.id, again.seqs, again.added) == (first.id, first.seqs, False)
+
+
+# --- later openers -------------------------------------------------------------------------------
+
+
+def test_a_later_opener_embeds_and_searches_with_it(path: Path, hashing: list[Hashing]) -> None:
+    with cerata.open(path, embedder="hashing") as store:
+        store.put_frame("wax tablet")
+    with cerata.open(path) as store:
+        made = len(hashing)
+        assert store.timeline(limit=1)
+        assert len(hashing) == made, "no embedder is made before a text needs one"
+        store.put_frame("stylus")
+        assert store.embedding(3, SPACE) is not None
+        assert store.search("tablet")[0].lanes == ("text", "vectors")
+        assert store.view().recall("tablet").lanes == ("text", "facts", "vectors")
+        assert len(hashing) == made + 1, "one embedder serves the whole store"
+    with cerata.open(path, mode="r") as store:
+        assert store.search("tablet")[0].lanes == ("text", "vectors")
+
+
+def test_a_view_uses_the_embedder_of_its_basis(path: Path) -> None:
+    """As of each event the answer is that of then."""
+    with cerata.open(path) as store:
+        store.put_frame("wax tablet")
+    with cerata.open(path, embedder="hashing") as store:
+        store.put_frame("tablet")
+    with cerata.open(path) as store:
+        lanes = [store.at(n).search("tablet")[0].lanes for n in (1, 2, 3)]
+        assert lanes == [("text",), ("text",), ("text", "vectors")]
+
+
+def test_each_tenant_has_its_embedder(path: Path, hashing: list[Hashing]) -> None:
+    other = {"tenant": "b"}
+    with cerata.open(path, embedder="hashing", scope={"tenant": "a", "user": "ann"}) as store:
+        store.put_frame("wax")
+    with cerata.open(path, embedder=Hashing("2"), scope=other) as store:
+        store.put_frame("wax")
+    with cerata.open(path, scope={"tenant": "a", "user": "ben"}) as store:
+        store.put_frame("tablet")
+        assert store.search("tablet")[0].lanes == ("text", "vectors")
+    with cerata.open(path, scope=other) as store:
+        assert store.embedder is None
+    with cerata.open(path, embedder="hashing") as store:
+        store.put_frame("wax")
+    with cerata.open(path) as store:
+        # A text of a tenant with another embedder gets no vector of this one.
+        note = store.put_frame("stylus", scope=other)
+        assert store.embedder is not None
+        assert store.embedding(note) is None
+
+
+def test_an_endpoint_is_never_contacted_because_it_is_remembered(path: Path) -> None:
+    """It must be passed: a file from elsewhere would send texts to any address."""
+    with closing(Server()) as server:
+        endpoint = cerata.EndpointEmbedder(server.url, model="m", revision="1", dimension=2)
+        with cerata.open(path, embedder=endpoint) as store:
+            store.put_frame("wax")
+            [use] = uses(store)
+        asked = len(server.asked)
+        assert asked == 1
+        assert use.name is None
+        assert server.url not in str(use)
+        with cerata.open(path) as store:
+            # Not even if the event has a name, which no writer of ours gives it.
+            store.append(Draft(UseEmbedder(**{**dict_of(use), "name": "endpoint"}), DEFAULT_SCOPE))
+            assert store.embedder is None
+            store.put_frame("tablet")
+            assert store.search("wax")[0].lanes == ("text",)
+            store.recall("wax")
+        assert len(server.asked) == asked
+
+
+def dict_of(use: UseEmbedder) -> dict[str, Any]:
+    return {name: getattr(use, name) for name in use.__struct_fields__}
+
+
+# --- another embedder ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("second", [Hashing("2"), HashingTokens()])
+def test_a_text_is_not_embedded_by_another_embedder(path: Path, second: Hashing) -> None:
+    """Its vector would be of no use to those who search with the embedder of the memory."""
+    with cerata.open(path, embedder="hashing") as store:
+        store.put_frame("wax")
+    with cerata.open(path, embedder=second) as store:
+        for call in (store.put_frame, store.remember):
+            with pytest.raises(InvalidInput, match="uses the embedder of 'hashing@1"):
+                call("tablet")
+            with pytest.raises(InvalidInput, match="embed_missing"), store.transaction():
+                call("tablet")
+        assert store.head.seq == 2
+        assert second.asked == []
+
+
+def test_embed_missing_changes_the_embedder(path: Path) -> None:
+    with cerata.open(path, embedder=Hashing("0")) as store:
+        store.put_frame("wax")
+    with cerata.open(path, embedder="hashing") as store:
+        assert store.embed_missing().frames == 1
+        end = store.head.seq
+        store.embed_missing()
+        assert store.head.seq == end, "a second call writes nothing"
+        store.put_frame("tablet")
+        assert [use.space for use in uses(store)] == ["hashing@0/8/cosine", SPACE]
+    with cerata.open(path) as store:
+        assert {hit.lanes for hit in store.search("wax tablet")} == {("text", "vectors")}
+        remembered = [store.at(n).remembered_embedder() for n in (1, 2, 4)]
+        assert [each and each.identity for each in remembered] == [None, "hashing@0", "hashing@1"]
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+
+def test_an_unknown_name_is_refused_before_a_file_is_made(path: Path) -> None:
+    with pytest.raises(InvalidInput, match="no built-in embedder 'minilmm'") as caught:
+        cerata.open(path, embedder="minilmm")
+    assert "Did you mean 'minilm'?" in (caught.value.remedy or "")
+    assert not path.exists()
+
+
+def test_a_missing_extra_is_named_with_its_command(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def not_found(_: str) -> None:
+        return None
+
+    monkeypatch.setattr("importlib.util.find_spec", not_found)
+    with pytest.raises(Unsupported) as caught:
+        cerata.open(path, embedder="minilm")
+    assert caught.value.remedy == "Run: pip install 'cerata[minilm]'."
+    assert not path.exists()
+
+
+@pytest.mark.minilm
+def test_each_name_of_minilm_is_known_by_its_object() -> None:
+    made = cerata.MiniLMEmbedder(dtype="i1", token_dimension=128)
+    assert built_in.name_of(made) == "minilm-int8-tokens"
+    assert built_in.name_of(cerata.MiniLMEmbedder(token_dimension=384)) is None
+    for name in ("minilm", "minilm-int8", "minilm-tokens"):
+        assert built_in.name_of(built_in.built_in(name)) == name
+
+
+@pytest.mark.parametrize(
+    ("fields", "match"),
+    [
+        ({"identity": "", "space": "/1"}, "is not that of"),
+        ({"identity": "a@1", "space": "b@1/8/cosine"}, "is not that of"),
+        ({"identity": "a@1", "space": "a@1/8/maxsim/i1"}, "space of token vectors"),
+        ({"identity": "a@1", "space": "a@1/8/cosine", "tokens_space": "t"}, "not a space of token"),
+        ({"identity": "a@1", "space": f"a@1/{'8' * 300}"}, "255"),
+    ],
+)
+def test_an_event_that_names_no_embedder_is_refused(
+    path: Path, fields: dict[str, str], match: str
+) -> None:
+    with cerata.open(path) as store:
+        with pytest.raises(InvalidInput, match=match):
+            store.append(UseEmbedder(**fields))
+        assert store.head.seq == 0
