@@ -397,6 +397,16 @@ def test_commands_and_programs_of_a_page_run(page: Path, tmp_path: Path) -> None
         assert output == shown.get(block.line, output), block.place
 
 
+def test_programs_of_the_readme_print_the_same_twice(tmp_path: Path) -> None:
+    """They appended to a file, so the second run printed what the comments deny."""
+    programs = [block for block in to_run(ROOT / "README.md") if block.language == "python"]
+    first, second = ([run_block(block, tmp_path) for block in programs] for _ in range(2))
+    assert first == second
+    index, alice = first
+    assert re.findall(r"Annoy|HNSW", index) == ["HNSW", "Annoy", "Annoy", "HNSW"]
+    assert [line.split()[-1] for line in alice.splitlines()] == ["rome", "paris", "rome"]
+
+
 def test_a_block_that_fails_is_reported(tmp_path: Path) -> None:
     """The runner above, seen failing, and seen to have the command on its path."""
     page = ROOT / "README.md"
