@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.text import Text
 
 from cerata.engine.errors import InvalidInput, StorageFailed
-from cerata.engine.events import DEFAULT_SCOPE
+from cerata.engine.events import Scope
 from cerata.engine.limits import STRING_SIZE_MAX
 from cerata.memory.batch.writer import session_of
 from cerata.memory.frames.drafts import frame_fields
@@ -18,9 +18,10 @@ from cerata.memory.ingest.document import Ingest
 from cerata.memory.ingest.folder import Outcome, Remembered, RememberedFile, remember_files, take_in
 from cerata.memory.ingest.formats.plain import extract_markdown
 from cerata.memory.store import Store
+from cerata.memory.values.arguments import full_scope
 
 from .output import Output, counted
-from .pair_options import pairs_of
+from .pair_options import pairs_of, scope_of
 from .store_options import DEFAULT_FILE, file_of, planning, writing
 
 _INPUT = "-"
@@ -70,7 +71,7 @@ def _remember_files(options: Namespace, store: Callable[[], Store], output: Outp
         is_there = Path(file_of(options, default=DEFAULT_FILE)).exists()
         target = session_of(store()) if is_there else lambda: session_of(store())
         return remember_files(
-            target, sources, fields, DEFAULT_SCOPE, dry_run=options.dry_run, report=report
+            target, sources, fields, _stamped(options), dry_run=options.dry_run, report=report
         )
 
 
@@ -83,11 +84,16 @@ def _remember_input(options: Namespace, store: Callable[[], Store], output: Outp
     else:
         opened = store()
         fields = frame_fields(kind="text", tags=options.tag)
-        ingest = Ingest(session_of(opened), document, fields, DEFAULT_SCOPE)
+        ingest = Ingest(session_of(opened), document, fields, _stamped(options))
         remembered = take_in(ingest, _INPUT, dry_run=options.dry_run)
         head = opened.refresh().seq
     _print_file(remembered, options, output)
     return Remembered((remembered,), 0, {}, options.dry_run, head)
+
+
+def _stamped(options: Namespace) -> Scope:
+    """Return the scope of every event: files are compared only with those of the same scope."""
+    return full_scope(scope_of(options), None)
 
 
 def _input() -> bytes:

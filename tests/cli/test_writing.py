@@ -4,6 +4,7 @@ import io
 import json
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -113,6 +114,22 @@ class TestScope:
         assert len(json.loads(run("frames", "--json")[1])["frames"]) == 2
         assert run("show", "1", "--scope", "user=ben")[0] == cerata.NotFound.exit_code
         assert run("delete", "1", "--scope", "user=ben")[0] == cerata.NotFound.exit_code
+
+    @pytest.mark.parametrize("tenant", ["default", "acme"])
+    def test_a_file_is_remembered_once_in_each_scope(
+        self, run: Run, piped: Pipe, tenant: str
+    ) -> None:
+        """A second run added the file again, and another tenant's was refused."""
+        Path("note.md").write_text("Tea at five.\n")
+        for user in ("anna", "ben"):
+            scope = ("--scope", f"tenant={tenant}", "--scope", f"user={user}")
+            for added in (1, 0):
+                out = run("remember", "note.md", *scope, "--json")[1]
+                assert [file["outcome"] == "added" for file in json.loads(out)["files"]] == [added]
+                piped(b"Tea at six.\n")
+                out = run("remember", "-", *scope, "--json")[1]
+                assert [file["outcome"] == "added" for file in json.loads(out)["files"]] == [added]
+        assert len(json.loads(run("frames", "--json")[1])["frames"]) == 4
 
 
 class TestFacts:
