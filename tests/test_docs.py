@@ -4,7 +4,8 @@ A fenced block names its language, and one that shows a command or a program say
 who runs it:
 
 - ``pycon``: the examples run here as doctests;
-- ``sh run`` and ``python run``: run here; the blocks of one page share a folder, in order;
+- ``sh run`` and ``python run``: run here; the blocks of one page share a folder, in order; a second
+  run of a program prints the same, except with ``once``;
 - ``sh test=tests/test_x.py::test_y``: that test runs it;
 - ``sh ci=name``: .ci/run takes the block from the page and runs it.
 """
@@ -390,11 +391,16 @@ def test_a_page_shows_what_its_program_prints() -> None:
 
 @pytest.mark.parametrize("page", [page for page in pages() if to_run(page)], ids=name_of)
 def test_commands_and_programs_of_a_page_run(page: Path, tmp_path: Path) -> None:
-    """What a page shows can be typed, in the page's order."""
+    """What a page shows can be typed, in the page's order, and a program twice.
+
+    A program that appended to a file in the reader's folder printed other lines the second time.
+    """
     shown = output_of(page)
     for block in to_run(page):
         output = run_block(block, tmp_path)
         assert output == shown.get(block.line, output), block.place
+        if block.language == "python" and "once" not in block.marks:
+            assert run_block(block, tmp_path) == output, block.place
 
 
 def test_programs_of_the_readme_print_the_same_twice(tmp_path: Path) -> None:
