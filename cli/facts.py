@@ -73,8 +73,8 @@ def run_facts(options: Namespace, output: Output) -> int:
 
 def _refuse_together(options: Namespace) -> None:
     """Raise `InvalidInput` for a pair of options if one would have no effect."""
-    narrowing = ("object", "valid_at", "matching", "retracted", "invalid", "evidence")
-    exclusions = {"conflicts": narrowing, "matching": ("retracted", "invalid")}
+    narrowing = ("object", "valid_at", "matching", "ended", "retracted", "invalid", "evidence")
+    exclusions = {"conflicts": narrowing, "matching": ("ended", "retracted", "invalid")}
     for option, excluded in exclusions.items():
         for partner in excluded:
             if _is_set(options, option) and _is_set(options, partner):
@@ -109,6 +109,7 @@ def _matches(view: View, options: Namespace) -> list[Fact]:
         return [hit.fact for hit in hits]
     restrictions = {
         "valid_at": options.valid_at,
+        "include_ended": options.ended,
         "include_retracted": options.retracted,
         "include_invalid": options.invalid,
     }
@@ -190,6 +191,7 @@ def _print(facts: Sequence[Fact], output: Output, quoting: View | None) -> None:
         is_invalid = fact.standing is Standing.INVALID
         state = "" if fact.standing is Standing.STANDS else f"  {fact.standing}"
         state = f"  retracted by #{fact.retracted_by}" if fact.retracted_by is not None else state
+        state = f"  ended{state}" if fact.is_ended else state
         output.row(
             (f"{f'#{fact.id}':>7}  ", "dim"),
             (f"{cells[0]}  {cells[1]}  {cells[2]}  ", "dim" if is_invalid else ""),

@@ -18,13 +18,14 @@ def add_verbs(adding: Adding) -> None:
             "facts alice --evidence",
             "facts --matching 'where does Alice live?'",
             "facts --conflicts",
-            "facts alice --retracted --plot alice.svg",
+            "facts alice --ended --retracted --plot alice.svg",
         ),
     )
     facts.add_argument("subject", nargs="?", metavar="SUBJECT", help="an entity's name")
     facts.add_argument("--predicate", metavar="NAME", help="only facts with this predicate")
     facts.add_argument("--object", metavar="VALUE", help="an entity's name, a string or a number")
     facts.add_argument("--valid-at", metavar="TIME", help="only facts true at this time")
+    facts.add_argument("--ended", action="store_true", help="include facts that have ended")
     facts.add_argument("--retracted", action="store_true", help="include retracted facts")
     facts.add_argument(
         "--matching", metavar="QUESTION", help="the best facts for a question, best first"

@@ -74,7 +74,9 @@ EVERY_READ: dict[str, Read] = {
     "accesses": lambda face: face.accesses(),
     "log": lambda face: [(event.seq, event.type) for event in face.log()],
     "tags": lambda face: face.tags(),
-    "facts": lambda face: face.facts(include_retracted=True, include_invalid=True),
+    "facts": lambda face: face.facts(
+        include_ended=True, include_retracted=True, include_invalid=True
+    ),
     "search_facts": lambda face: face.search_facts("where does ann live"),
     "links": lambda face: face.links(),
     "entities": lambda face: face.entities(),

@@ -76,13 +76,16 @@ def fact_changes(a: Snapshot, b: Snapshot) -> tuple[FactChange, ...]:
         if was is not None and now is not None:
             if row not in stated_again and _same(before, was, after, now):
                 continue
-            change = FactChange(to_fact(before, was, a.basis), to_fact(after, now, b.basis))
+            change = FactChange(
+                to_fact(before, was, a.basis, a.present_us),
+                to_fact(after, now, b.basis, b.present_us),
+            )
             if change.old == change.new:
                 continue
         else:
             change = FactChange(
-                None if was is None else to_fact(before, was, a.basis),
-                None if now is None else to_fact(after, now, b.basis),
+                None if was is None else to_fact(before, was, a.basis, a.present_us),
+                None if now is None else to_fact(after, now, b.basis, b.present_us),
             )
         changes.append(change)
     return tuple(changes)

@@ -65,12 +65,15 @@ class FactReads(Reader):
         valid_at: datetime | str | None = None,
         overlapping: PeriodLike | None = None,
         allen: tuple[Allen | str, PeriodLike] | None = None,
+        include_ended: bool = False,
         include_retracted: bool = False,
         include_invalid: bool = False,
     ) -> list[Fact]:
         """Return the facts that match all arguments, oldest first.
 
-        Cost: a look at the facts with the subject or object; without either a pass over all.
+        Facts that ended by the view's ``now`` are left out, unless an argument or the view limits
+        the time in which they are true. Cost: a look at the facts with the subject or object;
+        without either a pass over all.
 
         Args:
             subject: Name of the subject; by default any.
@@ -79,6 +82,7 @@ class FactReads(Reader):
             valid_at: Instant at which the facts are true, or "now"; by default the view's, or any.
             overlapping: Period, or (start, end), with at least an instant at which they are true.
             allen: Relation of their period to another, such as ``("during", (start, end))``.
+            include_ended: Also return facts that have ended; see `Fact.is_ended`.
             include_retracted: Also return retracted facts, with the period as stated.
             include_invalid: Also return facts that their links make invalid, with that period.
 
@@ -104,7 +108,10 @@ class FactReads(Reader):
             spans = [span for span in spans if span.valid.overlaps(period)]
         if allen is not None:
             spans = _related(spans, allen)
-        return [to_fact(facts, span, snapshot.basis) for span in spans]
+        present = snapshot.present_us if instant is None else instant
+        if not include_ended and (instant, overlapping, allen) == (None, None, None):
+            spans = [span for span in spans if span.valid.end > present]
+        return [to_fact(facts, span, snapshot.basis, present) for span in spans]
 
     def fact(self, fact: FactId) -> Fact:
         """Return a fact, retracted or not, as of this view.
@@ -119,7 +126,7 @@ class FactReads(Reader):
         return snapshot.fact_at(fact_id(fact, snapshot.ids))
 
     def fact_history(self, subject: str, predicate: str | None = None) -> list[Fact]:
-        """Return every fact of a subject, retracted and invalid facts included, oldest first.
+        """Return every fact of a subject, oldest first; also ended, retracted and invalid facts.
 
         Each has its valid period and its known period.
 
@@ -129,7 +136,8 @@ class FactReads(Reader):
         """
         snapshot = self._snapshot()
         facts, rows = _find(snapshot, subject, predicate, None, closed=True, invalid=True)
-        return [to_fact(facts, span, snapshot.basis) for span in spans_of(facts, rows)]
+        present = snapshot.present_us
+        return [to_fact(facts, span, snapshot.basis, present) for span in spans_of(facts, rows)]
 
     def evidence(self, fact: FactId) -> list[EvidenceText]:
         """Return the places in which a fact was read, with their text, in order of assertion.
@@ -173,8 +181,8 @@ class FactReads(Reader):
                 links.setdefault((row_a, row_b), link)
         return [
             Contradiction(
-                to_fact(facts, first, snapshot.basis),
-                to_fact(facts, second, snapshot.basis),
+                to_fact(facts, first, snapshot.basis, snapshot.present_us),
+                to_fact(facts, second, snapshot.basis, snapshot.present_us),
                 period_of(shared),
                 id_of_seq(links[key], snapshot.basis) if key in links else None,
             )

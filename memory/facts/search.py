@@ -7,7 +7,7 @@ ranking by words (`cerata.projections.facts.text_projection`) and the fusion of 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 
 import numpy as np
@@ -16,16 +16,20 @@ from cerata.engine.arguments import expect_type, is_integer
 from cerata.engine.errors import InvalidInput
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.columns import Mask
+from cerata.projections.columnar.intervals import BEGINNING
 from cerata.projections.facts.entities import Entities
 from cerata.projections.facts.objects import ObjectKind
 from cerata.projections.facts.text_projection import FactTextView
 from cerata.projections.facts.validity import FactSpan
+from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext.analyzer import words
 from cerata.projections.fulltext.query import check_size
+from cerata.retrieval.function_words import content_words
 
 from ..snapshot.fact_conversion import to_fact
 from ..snapshot.snapshot import Snapshot
 from ..values.facts import Fact
+from .filtering import passing_rows
 
 _WORDS_MAX: Final = 64
 """Words at the start of a question that are searched for names of entities."""
@@ -70,19 +74,32 @@ def search_facts(snapshot: Snapshot, query: str, k: int) -> list[FactHit]:
         )
     if not snapshot.facts_at.row_count:
         return []
-    matches = _FactMatches(snapshot, query)
+    matches = _FactMatches(snapshot, query, snapshot.present_us)
     hits = matches.of_named(k)
     return hits + matches.by_words(k - len(hits)) if len(hits) < k else hits
 
 
-def search_named(snapshot: Snapshot, query: str) -> list[FactHit]:
-    """Return the best facts about the entities that a question names; empty without such names.
+def relevant_facts(
+    snapshot: Snapshot, query: str, *, by_words: bool, where: Filter | None = None
+) -> list[FactHit]:
+    """Return the facts that a search of frames and a context use, best first.
 
-    Cost: a look-up for each run of words; if a run is a name, as `search_facts`.
+    These are the facts about the entities that a question names and, with ``by_words``, the facts
+    that share enough of its words of content (`FactText.sharing`). ``where`` narrows both
+    (`filtering`).
+
+    Cost: a look-up for each run of words, and the postings of the words; if a fact matches, as
+    `search_facts`.
     """
-    return (
-        _FactMatches(snapshot, query).of_named(_LANE_FACTS) if snapshot.facts_at.row_count else []
-    )
+    if not snapshot.facts_at.row_count:
+        return []
+    # Earlier versions of a profile mark no fact as ended.
+    present = snapshot.last_us if by_words else BEGINNING
+    matches = _FactMatches(snapshot, query, present, where)
+    hits = matches.of_named(_LANE_FACTS)
+    if by_words and len(hits) < _LANE_FACTS:
+        hits += matches.sharing(_LANE_FACTS - len(hits))
+    return hits
 
 
 def scored_frames(hits: Iterable[FactHit]) -> dict[int, float]:
@@ -110,19 +127,31 @@ def fact_text(fact: Fact) -> str:
     start, end = fact.valid.start, fact.valid.end
     since = "" if start is None else f", since {start.date().isoformat()}"
     until = "" if end is None else f", until {end.date().isoformat()}"
+    ended = " (ended)" if fact.is_ended else ""
     doubt = "" if fact.source == "observed" else f" ({fact.source}, {fact.confidence:.0%})"
-    return f"{fact}{since}{until}{doubt}"
+    return f"{fact}{since}{until}{ended}{doubt}"
 
 
 class _FactMatches:
     """The facts for a question: those of the entities that it names, and those by its words."""
 
-    def __init__(self, snapshot: Snapshot, query: str) -> None:
+    def __init__(
+        self, snapshot: Snapshot, query: str, present: int, where: Filter | None = None
+    ) -> None:
+        """Match the known facts of a snapshot.
+
+        ``present`` is the instant by which a result is called ended; ``where`` narrows the facts of
+        `of_named` and `sharing`.
+        """
         facts = snapshot.facts_at
         self._snapshot = snapshot
         self._facts = facts
         self._query = query
+        self._present = present
+        # No clock enters the order.
+        self._last = min(present, snapshot.last_us)
         self._instant = snapshot.valid_at_us
+        self._passing = None if where is None else partial(passing_rows, snapshot, where=where)
         folded = [word.decode() for word in words(query)[:_WORDS_MAX]]
         self._named: dict[int, list[str]] = {}
         self._older: list[int] = []
@@ -132,6 +161,8 @@ class _FactMatches:
                 *facts.find(object_=(ObjectKind.ENTITY, name), instant=self._instant),
             }
             tenant_rows = sorted(facts.of_tenant(rows, tenant))
+            if self._passing is not None:
+                tenant_rows = self._passing(np.array(tenant_rows, np.int64)).tolist()
             self._older += tenant_rows[:-_NAMED_MAX]
             for row in tenant_rows[-_NAMED_MAX:]:
                 self._named.setdefault(row, []).append(name)
@@ -141,19 +172,41 @@ class _FactMatches:
         return self._snapshot.fact_text.view(self._facts)
 
     def of_named(self, k: int) -> list[FactHit]:
-        """Return facts with the most named entities first, then by words, then the newest first."""
+        """Return facts with the most named entities first; of these, facts that have ended last.
+
+        Then by words, then the newest first.
+        """
         if not self._named:
             return []
         spans = self._true(self._named)
         among = np.zeros(self._facts.row_count, np.bool_)
         among[list(spans)] = True
         ranked = dict(self._ranked(len(spans), among))
-        order = sorted(spans, key=lambda row: (-len(self._named[row]), -ranked.get(row, 0.0), -row))
+
+        def order_of(row: int) -> tuple[float, ...]:
+            is_ended = spans[row].valid.end <= self._last
+            return -len(self._named[row]), is_ended, -ranked.get(row, 0.0), -row
+
+        order = sorted(spans, key=order_of)
         return [self._hit(spans[row], ranked.get(row, 0.0)) for row in order[:k]]
 
     def by_words(self, k: int) -> list[FactHit]:
         """Return facts that share words with the question and have no entity that it names."""
-        among = self._facts.shown_mask(self._instant)
+        return self._best(k, self._facts.shown_mask(self._instant))
+
+    def sharing(self, k: int) -> list[FactHit]:
+        """Return the facts of `by_words` that share the most of the question's words of content."""
+        sought = content_words(words(self._query)[:_WORDS_MAX])
+        text = self._snapshot.fact_text
+        rows = text.sharing(self._facts, sought, self._instant, self._passing)
+        if not len(rows):
+            return []
+        among = np.zeros(self._facts.row_count, np.bool_)
+        among[rows] = True
+        return self._best(k, among)
+
+    def _best(self, k: int, among: Mask) -> list[FactHit]:
+        """Return the best of the facts in a mask that have no entity that the question names."""
         among[[*self._named, *self._older]] = False
         count = k
         while True:
@@ -161,7 +214,9 @@ class _FactMatches:
             spans = self._true(row for row, _ in ranked)
             # A fact stated as true at the instant may have ended when another value began.
             if len(spans) >= k or len(ranked) < count:
-                return [self._hit(spans[row], score) for row, score in ranked if row in spans][:k]
+                hits = [(spans[row], score) for row, score in ranked if row in spans][:k]
+                hits.sort(key=lambda hit: hit[0].valid.end <= self._last)
+                return [self._hit(span, score) for span, score in hits]
             count *= 4
 
     def _ranked(self, k: int, among: Mask) -> list[tuple[int, float]]:
@@ -176,4 +231,5 @@ class _FactMatches:
 
     def _hit(self, span: FactSpan, score: float) -> FactHit:
         named = tuple(self._named.get(span.row, ()))
-        return FactHit(to_fact(self._facts, span, self._snapshot.basis), round(score, 9), named)
+        fact = to_fact(self._facts, span, self._snapshot.basis, self._present)
+        return FactHit(fact, round(score, 9), named)

@@ -64,7 +64,7 @@ def _changes(
     last_seqs = dict(ruling)
     facts = snapshot.facts_at
     for span in spans_of(facts, facts.find(subject, predicate, closed=True)):
-        fact = to_fact(facts, span, snapshot.basis)
+        fact = to_fact(facts, span, snapshot.basis, snapshot.present_us)
         for when, seq in ((fact.known.start, fact.id), (fact.known.end, fact.retracted_by)):
             if when is not None and seq is not None and seq > 0:
                 time = to_microseconds(when)

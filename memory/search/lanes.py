@@ -64,7 +64,7 @@ class TextLane:
 
 @dataclass(frozen=True, slots=True)
 class FactsLane:
-    """The frames in which facts of the entities that a question names were read."""
+    """The frames in which the facts for a question were read."""
 
     name: ClassVar[str] = "facts"
 

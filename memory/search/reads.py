@@ -59,10 +59,11 @@ class SearchReads(Reader):
         """Return the best ``k`` frames for a question, best first; ties go to the older frame.
 
         Text scores are BM25 over the frames that are current in this view, so the same basis gives
-        the same scores. A question in plain language that names an entity with known facts adds the
-        lane "facts": the frames in which these facts were read. Quoted words, filters and NOT in
-        the query hold in every lane. `Hit.lanes` names the lanes that found a hit (an approximate
-        lane as "vectors (hnsw)"), and `explain` shows the share of each in its score.
+        the same scores. A question in plain language that names an entity with known facts, or
+        shares enough words with facts, adds the lane "facts": the frames in which these were read.
+        Quoted words, filters and NOT in the query hold in every lane. `Hit.lanes` names the lanes
+        that found a hit (an approximate lane as "vectors (hnsw)"), and `explain` shows the share of
+        each in its score.
 
         Args:
             query: Plain language (any word may match, quoted words must), a query, or a vector.
@@ -196,9 +197,10 @@ class SearchReads(Reader):
     ) -> Context:
         """Return the best entries for a question that fit ``max_tokens``, with their sources.
 
-        Facts about the entities that the question names come first, at most one fact for each 150
-        tokens of the budget, with the frames in which they were read. Entries that fit whole are
-        written before any entry is cut, and none twice; neighbouring chunks of a document join.
+        Facts about the entities that the question names, or with enough of its words, come first,
+        at most one for each 150 tokens of the budget, with the frames in which they were read.
+        Entries that fit whole are written before any entry is cut, and none twice; neighbouring
+        chunks of a document join.
         Bytes are shown as their ``search_text``, or as their size. If nothing matches, the newest
         frames that pass ``where``, and the filters and NOTs of the query, take their place, and
         `Context.fallback` is true. `Context.omissions` lists the entries left out, and why. The
@@ -212,7 +214,7 @@ class SearchReads(Reader):
             mode: "hybrid", "text" or "vector"; as in `search`.
             max_tokens: Budget of the context, in tokens of ``cl100k_base``.
             entry_tokens: Most tokens of an entry.
-            where: Which frames may be shown; leaves out facts.
+            where: Which frames may be shown, and facts by their evidence (docs/facts.md).
             profile: Name or `Profile`; as in `search`. `Context.lanes` names the lanes that ran.
             form: "text", or "markdown" with headings and quotes.
             policy: Name or `ContextPolicy`: the entries shortened to a gist or a line; duplicates.

@@ -1,8 +1,8 @@
 """Recalling: from the result of a search to a context for a model.
 
-Owns the candidates of a context, each an entry with its tier: the facts of the entities that the
-question names, and the frames of the search, or the newest frames without a result. Owns the event
-that records a context, too. Leaves out the search (`search`) and filling the budget
+Owns the candidates of a context, each an entry with its tier: the facts that the question names or
+shares words with, and the frames of the search, or the newest frames without a result. Owns the
+event that records a context, too. Leaves out the search (`search`) and filling the budget
 (`cerata.retrieval.context.packing`).
 """
 
@@ -37,14 +37,15 @@ CONTEXT_HITS: Final = 100
 """Hits that a context chooses from."""
 
 _TOKENS_A_FACT: Final = 150
-"""Tokens of the budget for each fact of a named entity that a context may have."""
+"""Tokens of the budget for each fact that a context may have."""
 
 
 def context_of(result: SearchResult, options: ContextOptions, *, is_framed: bool) -> Context:
     """Return the context of a result: a pure function of its snapshot, question and policy."""
     snapshot = result.snapshot
-    most = options.max_tokens // _TOKENS_A_FACT
-    fact_hits = result.facts[:most] if result.request.where is None else []
+    fact_hits = result.facts[: options.max_tokens // _TOKENS_A_FACT]
+    if result.request.where is not None and not result.request.profile.fact_words:
+        fact_hits = []
     frames = [hit.id for hit in result.best]
     is_fallback = not frames and not fact_hits
     if is_fallback:

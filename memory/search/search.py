@@ -15,7 +15,7 @@ from cerata.retrieval.base_level_activation import Use
 from cerata.retrieval.query_classifier import Classified, QuestionKind, classify
 from cerata.retrieval.ranking.fusion import RERANK_HITS, LaneRanking, boosted, fuse, reranked
 
-from ..facts.search import search_named
+from ..facts.search import FactHit, relevant_facts
 from ..frames.access import uses_among
 from ..snapshot.layers import both, end_to_end
 from ..snapshot.snapshot import Snapshot
@@ -47,7 +47,11 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
     late = late_lane_of(snapshot, request)
     kind = classify(query) if isinstance(query, str) else Classified("factual", "")
     weights = _weights(request, kind.kind, vectors, late)
-    facts = search_named(snapshot, request.text) if "facts" in weights else []
+    facts: list[FactHit] = []
+    if "facts" in weights:
+        # Earlier versions of a profile leave facts out of a context with a filter.
+        where = request.where if profile.fact_words else None
+        facts = relevant_facts(snapshot, request.text, by_words=profile.fact_words, where=where)
     able = (TextLane(snapshot, request.tree), FactsLane(snapshot, facts), vectors, late)
     lanes = [lane for lane in able if lane is not None and lane.name in weights]
 

@@ -15,8 +15,11 @@ from cerata.projections.facts.validity import FactSpan
 from ..values.facts import Fact, FactEvidence, Period, checked_name, period_of, shown_object
 
 
-def to_fact(facts: FactsAt, span: FactSpan, basis: int) -> Fact:
-    """Return the fact of a row with its valid period, in a view of the log at ``basis``."""
+def to_fact(facts: FactsAt, span: FactSpan, basis: int, present: int) -> Fact:
+    """Return the fact of a row with its valid period, in a view of the log at ``basis``.
+
+    ``present`` is the instant, in microseconds, by which a fact may have ended.
+    """
     row = span.row
     recorded, retracted, by = facts.known_period_of(row)
     confidence, source = facts.last_assertion_of(row)
@@ -43,6 +46,7 @@ def to_fact(facts: FactsAt, span: FactSpan, basis: int) -> Fact:
         None if span.by is None else id_of_seq(facts.seq_of(span.by), basis),
         None if by is None else id_of_seq(by, basis),
         facts.standing_of(row),
+        span.valid.end <= present,
     )
 
 
@@ -51,9 +55,9 @@ def id_of_seq(seq: int, basis: int) -> int:
     return seq if seq <= basis else basis - seq
 
 
-def fact_of(facts: FactsAt, row: int, basis: int) -> Fact:
-    """Return the fact of a row, known or not, in a view of the log at ``basis``."""
-    return to_fact(facts, spans_of(facts, [row])[0], basis)
+def fact_of(facts: FactsAt, row: int, basis: int, present: int) -> Fact:
+    """Return the fact of a row, known or not; the arguments are those of `to_fact`."""
+    return to_fact(facts, spans_of(facts, [row])[0], basis, present)
 
 
 def spans_of(facts: FactsAt, rows: Sequence[int]) -> list[FactSpan]:

@@ -18,7 +18,7 @@ from cerata.engine.head import Head
 from cerata.engine.log import Log
 from cerata.projections.columnar.relative_times import interval_of
 from cerata.projections.columnar.scopes import is_within, read_scope
-from cerata.projections.columnar.times import to_datetime
+from cerata.projections.columnar.times import to_datetime, to_microseconds
 from cerata.projections.facts.projection import FACT_EVENTS
 from cerata.projections.facts.reader import FactsAt
 from cerata.projections.facts.text_projection import FactText
@@ -185,6 +185,18 @@ class Snapshot:
         """Return the instant at which a read's facts must be true, in microseconds; None is any."""
         return self.valid_at_us if valid_at is None else self._instant(valid_at)
 
+    @cached_property
+    def present_us(self) -> int:
+        """The instant by which reads call a fact ended: that of true facts, else `now`."""
+        return to_microseconds(self.now) if self.valid_at_us is None else self.valid_at_us
+
+    @cached_property
+    def last_us(self) -> int:
+        """`present_us` for rankings and contexts: without a clock, the time of the last event."""
+        if self.valid_at_us is not None:
+            return self.valid_at_us
+        return self.head.recorded if self._pending is None else self._pending.recorded
+
     def _instant(self, when: datetime | str | None) -> int | None:
         if when is None:
             return None
@@ -252,7 +264,7 @@ class Snapshot:
                 where=f"basis {self.basis:,}",
                 remedy="Name a fact by its id: call fact(id).",
             )
-        return fact_of(self.facts_at, row, self.basis)
+        return fact_of(self.facts_at, row, self.basis, self.present_us)
 
     def fact_at(self, number: int) -> Fact:
         """Return a fact, retracted or not, by its id or the id of a repeated assertion.

@@ -121,6 +121,8 @@ class Fact(PlainValue):
       functional predicate ends this value.
     - ``known`` lasts from the assertion to the retraction by event ``retracted_by``.
     - ``confidence`` and ``source`` are those stated last.
+    - ``is_ended`` is True if ``valid`` ended by the view's ``now``, or by the ``valid_at`` of the
+      read; it does not enter comparisons.
     """
 
     id: int
@@ -141,6 +143,7 @@ class Fact(PlainValue):
     retracted_by: int | None
     standing: Standing = Standing.STANDS
     """The standing by the fact's links; invalid if the fact is retracted."""
+    is_ended: bool = field(default=False, compare=False)
 
     @property
     def is_known(self) -> bool:

@@ -7,6 +7,7 @@ row (`reader`).
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
+from functools import cached_property
 from typing import Final, Protocol, Self
 
 import numpy as np
@@ -241,6 +242,33 @@ class FactRows:
             rows = rows[~np.isin(rows, list(self.labels.invalid(rows)))]
         return rows
 
+    def true_among(self, rows: I64, instant: int | None) -> I64:
+        """Return `known_among` of rows, and of these the rows stated as true at an instant."""
+        rows = self.known_among(rows)
+        if instant is None:
+            return rows
+        columns = self._columns
+        starts = columns.valid_from.view()[rows]
+        ends = columns.valid_to.view()[rows]
+        return rows[(starts <= instant) & (instant < ends)]
+
+    def born_at(self, seqs: I64) -> I64:
+        """Return the rows of facts that events first asserted; skips other events."""
+        births = self._facts.seqs
+        rows = np.searchsorted(births, seqs)
+        rows = rows[rows < len(births)]
+        return rows[births[rows] == seqs[: len(rows)]]
+
+    @cached_property
+    def known_count(self) -> int:
+        """The count of rows that are known at n and within the scope, invalid rows included."""
+        if self._scopes is None:
+            return self.row_count - self._closings
+        passes = np.zeros(len(self._columns.scopes) + 1, np.bool_)
+        passes[list(self._scopes)] = True
+        inside = passes[self._columns.scope.view()[: self.row_count]]
+        return int(np.count_nonzero(self.known_mask() & inside))
+
     def labelled(self, labels: Labels) -> Self:
         """Return a copy that skips invalid facts."""
         reader = copy(self)
@@ -315,6 +343,25 @@ class FactRows:
             rows = np.unique(columns.evidence_row.view()[places]).astype(np.int64)
             rows_of[frame] = self.known_among(rows).tolist()
         return rows_of
+
+    def frames_cited(self, rows: I64) -> tuple[I64, I64]:
+        """Return the places of evidence of rows by n: the row and the frame of each."""
+        columns = self._columns
+        end = rows_up_to(columns.evidence.seq.view(), self.n)
+        if not end or not len(rows):
+            return rows[:0], rows[:0]
+        keys = columns.evidence_row.view()[:end]
+        places = np.array(columns.by_evidence.find_all(keys, rows.astype(np.uint64)), np.int64)
+        return keys[places].astype(np.int64), columns.evidence_frame.view()[places]
+
+    def recorded_in(self, rows: I64) -> tuple[I64, I64]:
+        """Return the time of recording, and the code of the scope, of each row."""
+        columns = self._columns
+        return columns.recorded.view()[rows], columns.scope.view()[rows].astype(np.int64)
+
+    def scope_with(self, code: int) -> Scope:
+        """Return the scope with a code."""
+        return self._columns.scopes.scope(code)
 
     def tenant_of(self, row: int) -> int:
         """Return the number of a row's tenant."""

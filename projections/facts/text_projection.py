@@ -5,18 +5,27 @@ postings (`fulltext.projection`), ranking (`fulltext.bm25`) and facts (`reader`)
 subject, predicate and object as asserted, without names that a merge or an alias adds.
 """
 
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
 from cerata.engine.events import AssertFact, Erased, EventBody
 
-from ..columnar.columns import I64, Mask, rows_up_to
+from ..columnar.columns import I64, Mask, concatenate, rows_up_to
 from ..columnar.times import to_datetime
+from ..fulltext.analyzer import term_of
 from ..fulltext.bm25 import Fulltext
+from ..fulltext.occurrences import Occurrences
 from ..fulltext.projection import FulltextProjection
 from .objects import ObjectKind, kind_of_value
 from .reader import FactsAt
+
+_COMMON_MIN: Final = 16
+"""A word in at most this many facts is never common."""
+
+_COMMON_PART: Final = 50
+"""A word in more than one fact in this many is common: alone it selects no fact."""
 
 
 class FactTextProjection(FulltextProjection):
@@ -58,6 +67,49 @@ class FactText(NamedTuple):
         Cost: about 10 ms for 1,000,000 facts; reuse the view for more queries.
         """
         return FactTextView(self, facts)
+
+    def sharing(
+        self,
+        facts: FactsAt,
+        words: Iterable[bytes],
+        instant: int | None = None,
+        passing: Callable[[I64], I64] | None = None,
+    ) -> I64:
+        """Return the known rows that share the most of some words, ascending, if that is enough.
+
+        Enough is half of the words, and two unless there is only one. Words that are common among
+        the known facts of the reader's scope do not count. With ``instant`` only facts whose stated
+        range contains the instant are read; ``passing`` returns the rows that may be returned, and
+        changes no statistics. Cost: the postings of the words.
+        """
+        terms = {term for word in words if (term := term_of(word)) is not None}
+        parts = self._rows_with(facts, terms, instant)
+        common_min = max(_COMMON_MIN, facts.known_count // _COMMON_PART)
+        rare = [rows for rows in parts if len(rows) <= common_min]
+        count = len(terms) - len(parts) + len(rare)
+        rows, shared = np.unique(concatenate(rare, np.int64), return_counts=True)
+        is_enough = shared >= max((count + 1) // 2, min(count, 2))
+        rows = rows[is_enough]
+        shared = shared[is_enough]
+        if passing is not None:
+            admitted = np.isin(rows, passing(rows))
+            rows = rows[admitted]
+            shared = shared[admitted]
+        return rows[shared == shared.max()] if len(rows) else rows
+
+    def _rows_with(self, facts: FactsAt, terms: Iterable[bytes], instant: int | None) -> list[I64]:
+        """Return the known rows of facts with each of the terms that occur, in any order."""
+        vocabulary = self.fulltext.vocabulary
+        rows_end = rows_up_to(self.seqs, facts.n)
+        terms_end = vocabulary.count_at(rows_end)
+        ids = [vocabulary.find(term.decode(), terms_end) for term in terms]
+        present = np.array(sorted(number for number in ids if number is not None), np.uint32)
+        if not len(present):
+            return []
+        occurrences = Occurrences(self.fulltext.pieces, self.fulltext.lengths, rows_end)
+        rows, ends, _, _ = occurrences.gather(present)
+        parts = np.split(self.seqs[rows], ends[:-1])
+        return [facts.true_among(facts.born_at(seqs), instant) for seqs in parts]
 
 
 class FactTextView:

@@ -7,7 +7,7 @@ be reproduced: a change needs another version. Leaves out the lanes, and the sum
 
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, get_args
 
 from cerata.engine.arguments import expect_bool, expect_positive
@@ -41,12 +41,13 @@ class Profile(PlainValue):
         method: "rrf", "minmax" or "zscore"; see `cerata.retrieval.ranking.fusion`
         rerank: if True, token vectors order the best hits (`reranked` of that module)
         importance: 0 (off) to 1; multiplies the score of used frames by up to 1 + importance
+        fact_words: if True, facts that share words with the question match, too
 
     Raises:
         InvalidInput: a name, number or method is unknown or out of range.
 
-    >>> Profile("notes", 1, {"text": 1, "vectors": {**dict.fromkeys(KINDS, 1), "factual": 0}})
-    Profile(name='notes', version=1, weights=..., method='rrf', rerank=False, importance=0.0)
+    >>> Profile("notes", 1, {"text": 1, "vectors": {**dict.fromkeys(KINDS, 1), "factual": 0}}).label
+    'notes 1'
     """
 
     name: str
@@ -55,6 +56,7 @@ class Profile(PlainValue):
     method: Method = "rrf"
     rerank: bool = False
     importance: float = 0.0
+    fact_words: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -64,6 +66,7 @@ class Profile(PlainValue):
         if self.method not in get_args(Method):
             raise unknown("method", self.method, get_args(Method), where=self._place)
         expect_bool("rerank", self.rerank, where)
+        expect_bool("fact_words", self.fact_words, where)
         if not (_is_weight(self.importance) and self.importance <= 1):
             raise self._wrong(
                 f"importance must be a number from 0 to 1, not {self.importance!r:.60}",
@@ -135,6 +138,7 @@ class Profile(PlainValue):
     def to_dict(self) -> dict[str, JsonValue]:
         return {
             **plain_fields(self, ("name", "version", "method", "rerank", "importance")),
+            "fact_words": self.fact_words,
             "weights": {kind: {**self.weights_for(kind)} for kind in KINDS},
         }
 
@@ -156,7 +160,7 @@ def _by_kind(factual: float, semantic: float, temporal: float, exploratory: floa
 
 BALANCED: Final = Profile(
     "balanced",
-    2,
+    3,
     {
         "text": _by_kind(1.0, 0.7, 1.0, 1.0),
         "facts": _by_kind(1.0, 0.7, 1.0, 0.7),
@@ -177,28 +181,44 @@ PROFILES: Final[Mapping[str, Profile]] = {
         Profile("words", 1, {"text": 1.0}),
         # For short turns of a dialogue: the margin between scores counts, and vectors come first.
         Profile(
-            "chat", 2, {"text": 0.3, "facts": 0.3, "vectors": 0.7, "late": 0.7}, method="zscore"
+            "chat", 3, {"text": 0.3, "facts": 0.3, "vectors": 0.7, "late": 0.7}, method="zscore"
         ),
         # Used frames move up: from rank r of a lane by at most 10 + r / 6 places.
-        Profile("used", 1, BALANCED.weights, importance=0.2),
+        Profile("used", 2, BALANCED.weights, importance=0.2),
     )
 }
 """The built-in profiles by name."""
 
+EARLIER: Final[Mapping[str, Profile]] = {
+    profile.label: profile
+    for profile in (
+        # Facts of named entities alone.
+        replace(PROFILES["balanced"], version=2, fact_words=False),
+        replace(PROFILES["chat"], version=2, fact_words=False),
+        replace(PROFILES["used"], version=1, fact_words=False),
+    )
+}
+"""Earlier versions of the built-in profiles by label, so that recorded recalls stay repeatable."""
+
 
 def profile_of(value: str | Profile | None) -> Profile:
-    """Return a profile by its name, or itself; the default for None.
+    """Return a profile by its name or label, or itself; the default for None.
+
+    A label, such as "balanced 2", is the name and version that a recorded recall has.
 
     Raises:
-        InvalidInput: no profile has this name.
+        InvalidInput: no profile has this name, or this version.
     """
     if value is None:
         return BALANCED
     if isinstance(value, Profile):
         return value
-    if not isinstance(value, str) or value not in PROFILES:
-        raise unknown("profile", value, PROFILES, remedy="Or pass a cerata.Profile.")
-    return PROFILES[value]
+    if isinstance(value, str):
+        by_label = {profile.label: profile for profile in PROFILES.values()}
+        profile = PROFILES.get(value) or by_label.get(value) or EARLIER.get(value)
+        if profile is not None:
+            return profile
+    raise unknown("profile", value, PROFILES, remedy="Or pass a cerata.Profile.")
 
 
 def unknown(

@@ -154,12 +154,17 @@ def _said_of_facts(view: View) -> object:
     at_seven = view.true_at(EPOCH + timedelta(microseconds=7))
     return [
         [
-            [fact.to_dict() for fact in facts(*bound, include_retracted=retracted)]
+            [fact.to_dict() for fact in facts(*bound, include_ended=ended, include_retracted=ended)]
             for facts in (view.facts, at_seven.facts)
             for bound in BOUND
-            for retracted in (False, True)
+            for ended in (False, True)
         ],
         [_tried(view.fact, number) for number in range(view.basis + 2)],
+        [
+            view.recall(question, max_tokens=600, where=where).to_dict()
+            for question in ("likes is", "what has bob got")
+            for where in (None, *FILTERS)
+        ],
         [[one.to_dict() for one in view.evidence(fact)] for fact in view.facts()],
         [
             [hit.to_dict() for hit in view.search_facts(question, k=4, valid_at=instant)]

@@ -21,6 +21,7 @@ from .answers import (
     plain_link,
     plain_period,
     plain_range,
+    plain_time,
     value_in,
 )
 from .world import (
@@ -50,7 +51,7 @@ def times_in(events: Sequence[ModelEvent]) -> list[int]:
 
 
 _EVERYTHING: Sequence[Question] = [
-    ("facts", (), {"include_retracted": True, "include_invalid": True}),
+    ("facts", (), {"include_ended": True, "include_retracted": True, "include_invalid": True}),
     ("conflicts", (), {}),
     ("links", (None, None), {"include_unlinked": True}),
     ("entities", (), {}),
@@ -84,7 +85,12 @@ def _questions(events: Sequence[ModelEvent]) -> Iterator[Question]:
         for predicate in (None, *PREDICATES)
         for object_ in (None, *OBJECTS)
     ]
-    for retracted in ({}, {"include_retracted": True}, {"include_invalid": True}):
+    for retracted in (
+        {},
+        {"include_ended": True},
+        {"include_ended": True, "include_retracted": True},
+        {"include_invalid": True},
+    ):
         yield from (("facts", given, retracted) for given in bound)
         few = [(), ("ann",), (None, "lives in"), ("bob", "lives in"), (None, None, OBJECTS[1])]
         times = times_in(events)
@@ -164,7 +170,9 @@ def model_answer(model: LinkedModel, question: Question, shown: Shown) -> object
             for one, other, shared, link in model.conflicts(*given)
         ]
     if name == "fact_history":
-        every = model.facts(*given, include_retracted=True, include_invalid=True)
+        every = model.facts(
+            *given, include_ended=True, include_retracted=True, include_invalid=True
+        )
         return [modelled_fact(model, one, shown) for one in every]
     subject, predicate, object_ = (*given, None, None, None)[:3]
     value = None if object_ is None else value_in(object_)
@@ -198,6 +206,7 @@ def _drawn(dice: Random, times: Sequence[int], end: int) -> Question:
     if call in ("entity", "resolve"):
         return call, (dice.choice((name, *ALIASES)),), {}
     how: dict[str, Any] = {"include_retracted": True} if dice.random() < 0.3 else {}
+    how |= {"include_ended": True} if dice.random() < 0.6 else {}
     how |= {"include_invalid": True} if dice.random() < 0.3 else {}
     start, stop = sorted(dice.choices([-EVER, *times[1::3], *times[1::3], EVER], k=2))
     if dice.random() < 0.4:
@@ -212,7 +221,7 @@ def _drawn(dice: Random, times: Sequence[int], end: int) -> Question:
 
 def ask(view: View, asked: Sequence[Question]) -> int:
     """Hold a view against the model of its events by some questions; return how many."""
-    model = LinkedModel(events_of(view), view.scope)
+    model = LinkedModel(events_of(view), view.scope, present=plain_time(view.now) or 0)
 
     def shown(seq: int | None) -> int | None:
         return seq if seq is None or seq <= view.basis else view.basis - seq

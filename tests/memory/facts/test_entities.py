@@ -50,7 +50,7 @@ class TestWho:
         store.assert_fact("al", "lives in", PARIS, valid_from="2020-01-01")
         store.assert_fact("alice", "lives in", ROME, valid_from="2022-01-01")
         store.merge_entities("al", "alice")
-        assert said(store.facts("alice")) == ["paris 2020-2022", "rome 2022-"]
+        assert said(store.facts("alice", include_ended=True)) == ["paris 2020-2022", "rome 2022-"]
 
     def test_a_split_moves_facts_until_it_is_taken_back(self, store: Store) -> None:
         first = store.assert_fact("smith", "is", "a baker")

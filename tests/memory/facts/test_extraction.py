@@ -43,7 +43,7 @@ def test_what_an_extractor_says_of_time_and_assumptions_is_kept(store: Store) ->
         assumptions=("this year",),
     )
     store.extract(extractor=Model(lambda _: [one]))
-    [fact] = store.facts()
+    [fact] = store.facts(include_ended=True)
     assert str(fact.valid) == "[2026-05-01T00:00:00+00:00, 2026-06-01T00:00:00+00:00)"
     assert fact.assumptions == ("this year",)
 
@@ -214,11 +214,11 @@ def test_a_new_version_moves_nobody(store: Store) -> None:
     for text in ("Anna is in Oslo", "Anna is in Rome"):
         notes.append(store.put_frame(text).id)
         store.extract(extractor=Model(last_word, version="1"))
-    said = [(str(fact), fact.valid) for fact in store.facts("Anna")]
+    said = [(str(fact), fact.valid) for fact in store.facts("Anna", include_ended=True)]
     assert [text for text, _ in said] == ["Anna · lives in · Oslo", "Anna · lives in · Rome"]
     store.extract(extractor=Model(last_word, version="2"))
     store.extract(notes[0], extractor=Model(last_word, version="3"))
-    assert [(str(fact), fact.valid) for fact in store.facts("Anna")] == said
+    assert [(str(fact), fact.valid) for fact in store.facts("Anna", include_ended=True)] == said
     assert [str(fact) for fact in store.facts("Anna", valid_at="now")] == ["Anna · lives in · Rome"]
 
 

@@ -24,8 +24,8 @@ def store() -> Store:
 
 def compared(a: View, b: View) -> list[FactChange]:
     """Return the changes by id, from the lists of all facts."""
-    old = {fact.id: fact for fact in a.facts()}
-    new = {fact.id: fact for fact in b.facts()}
+    old = {fact.id: fact for fact in a.facts(include_ended=True)}
+    new = {fact.id: fact for fact in b.facts(include_ended=True)}
     return [
         FactChange(old.get(one), new.get(one))
         for one in sorted(old.keys() | new.keys())

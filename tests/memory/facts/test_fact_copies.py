@@ -27,7 +27,7 @@ class Said:
 
     def __init__(self, view: View, *, history: bool) -> None:
         self.view = view
-        facts = view.facts(include_retracted=history)
+        facts = view.facts(include_ended=True, include_retracted=history)
         # What is never true is not carried over.
         self.facts = [one for one in facts if not _is_empty(one)]
         self.counts_all = len(self.facts) == len(facts)
@@ -88,7 +88,7 @@ def alike(view: View) -> bool:
     They are one in a copy (docs/facts.md).
     """
     seen = set[object]()
-    for fact in view.facts(include_retracted=True):
+    for fact in view.facts(include_ended=True, include_retracted=True):
         event = next(view.log(fact.id, fact.id))
         assert isinstance(event.body, AssertFact)
         assert event.scope is not None

@@ -104,7 +104,8 @@ class TestAgain:
         store.merge_entities("anna", "ann")
         store.assert_fact("anna", "lives in", "Paris")
         store.assert_fact("ann", "lives in", "Rome")
-        assert [one.object for one in store.facts("ann")] == ["Rome", "Paris", "Rome"]
+        objects = [one.object for one in store.facts("ann", include_ended=True)]
+        assert objects == ["Rome", "Paris", "Rome"]
         assert [one.object for one in store.facts("ann", valid_at=LAST)] == ["Rome"]
 
     def test_a_move_that_was_split_off_somebody_else_is_seen_to(self, store: Store) -> None:

@@ -151,7 +151,7 @@ class TestRanges:
             subject="a", predicate="p", object_kind="integer", object=1, valid_from=5, valid_to=3
         )
         store.append(body)
-        assert [fact.object for fact in store.facts("a")] == [1]
+        assert [fact.object for fact in store.facts("a", include_ended=True)] == [1]
         assert store.facts(overlapping=(None, None)) == []
         assert [one for name in Allen for one in store.facts(allen=(name, (T[0], T[1])))] == []
 

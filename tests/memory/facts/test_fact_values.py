@@ -219,9 +219,9 @@ def test_every_edge_survives_a_checkpoint_and_a_replay() -> None:
                 for one, start, end in product(TestObjects.SAME, starts, ends)
             ]
         )
-        said = [fact.to_dict() for fact in store.facts()]
+        said = [fact.to_dict() for fact in store.facts(include_ended=True)]
         store.checkpoint()
     with cerata.open("edges.cera", environment=world) as store:
-        assert [fact.to_dict() for fact in store.facts()] == said
-        assert [fact.to_dict() for fact in store.replay().facts()] == said
+        assert [fact.to_dict() for fact in store.facts(include_ended=True)] == said
+        assert [fact.to_dict() for fact in store.replay().facts(include_ended=True)] == said
     assert len(said) == 9 * len(TestObjects.SAME)

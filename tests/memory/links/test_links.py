@@ -35,7 +35,7 @@ def said(store: Store, count: int, first: int = 0) -> list[int]:
 
 def standing(store: Store | cerata.View) -> str:
     """Return S, I or D for every fact, in order of id, retracted ones too."""
-    every = store.facts(include_retracted=True, include_invalid=True)
+    every = store.facts(include_ended=True, include_retracted=True, include_invalid=True)
     return "".join(str(fact.standing)[0].upper() for fact in every)
 
 

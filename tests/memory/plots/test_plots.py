@@ -54,7 +54,7 @@ def test_a_region_is_where_a_fact_was_held_true(batches: Sequence[Sequence[Act]]
     """At every known time and every instant, what the view of then says, and nothing else."""
     with run(batches, lambda _: None).open() as store:
         view = store.at("HEAD")
-        every = view.facts(include_retracted=True)
+        every = view.facts(include_ended=True, include_retracted=True)
         regions = {one.fact.id: one for one in regions_of(snapshot_of(view), every)}
         events = events_of(view)
         last = {event.recorded: event.seq for event in events}
@@ -75,7 +75,9 @@ def test_a_region_is_where_a_fact_was_held_true(batches: Sequence[Sequence[Act]]
 
 def regions(store: Store, **how: Any) -> list[Region]:
     view = store.at("HEAD")
-    return regions_of(snapshot_of(view), view.facts(include_retracted=True, **how))
+    return regions_of(
+        snapshot_of(view), view.facts(include_ended=True, include_retracted=True, **how)
+    )
 
 
 def test_a_value_ends_only_from_when_the_next_was_known(store: Store) -> None:
@@ -183,7 +185,7 @@ def life(store: Store) -> View:
 @pytest.mark.parametrize("form", canvas.FORMS)
 def test_a_picture_is_whole(store: Store, form: Form) -> None:
     view = life(store)
-    picture = view.draw_facts(view.facts(include_retracted=True), form=form)
+    picture = view.draw_facts(view.facts(include_ended=True, include_retracted=True), form=form)
     assert faults_in(picture, form) == []
 
 
@@ -248,7 +250,9 @@ def test_the_same_state_gives_the_same_picture(checkout: Path, tmp_path: Path) -
 
 def test_no_region_covers_another_in_its_panel(store: Store) -> None:
     view = life(store)
-    panels = facts._panels(regions_of(snapshot_of(view), view.facts(include_retracted=True)))
+    panels = facts._panels(
+        regions_of(snapshot_of(view), view.facts(include_ended=True, include_retracted=True))
+    )
     assert sum(len(panel.regions) for panel in panels) == 11
     assert [panel.title for panel in panels].count("alice · likes") == 1
     for panel in panels:

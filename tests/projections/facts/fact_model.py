@@ -152,6 +152,8 @@ class FactModel:
     scope: Scope | None = None
     all_facts: Sequence[ModelFact] | None = None
     """What the events assert, where that is known already."""
+    present: int = -(1 << 63)
+    """The instant by which a fact may have ended."""
 
     @cached_property
     def facts_seen(self) -> list[ModelFact]:
@@ -181,15 +183,18 @@ class FactModel:
         valid_at: int | None = None,
         overlapping: Range | None = None,
         relation: tuple[str, Range] | None = None,
+        include_ended: bool = False,
         include_retracted: bool = False,
         include_invalid: bool = False,
     ) -> list[ModelAnswer]:
+        is_any_time = (valid_at, overlapping, relation) == (None, None, None)
         found = list[ModelAnswer]()
         for one in self._answers:
             tenant, valid = one.fact.tenant, one.valid
             wanted = (
                 (include_retracted or one.fact.retracted is None)
                 and (include_invalid or one.fact.id not in self.fallen)
+                and (include_ended or not is_any_time or valid[1] > self.present)
                 and (subject is None or one.subject == self.reading(tenant, subject))
                 and (predicate is None or one.fact.stated.predicate == predicate)
                 and (value is None or one.value == self._read_value(tenant, value))

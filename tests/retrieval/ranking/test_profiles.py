@@ -23,6 +23,7 @@ def test_a_profile_says_which_lanes_run_for_a_question_in_their_order() -> None:
         "method": "rrf",
         "rerank": False,
         "importance": 0.0,
+        "fact_words": True,
         "weights": {
             "factual": {"text": 2.0},
             "semantic": both,
@@ -90,3 +91,12 @@ def test_weights_that_cannot_be_summed_are_bad_input(weights: Any) -> None:
 def test_what_is_no_name_of_a_profile_is_bad_input(name: Any) -> None:
     with pytest.raises(InvalidInput):
         profile_of(name)
+
+
+def test_an_earlier_version_of_a_profile_is_found_by_its_label() -> None:
+    """A recorded recall names it."""
+    assert profile_of("balanced 3") is BALANCED
+    earlier = profile_of("balanced 2")
+    assert (earlier.label, earlier.fact_words) == ("balanced 2", False)
+    with pytest.raises(InvalidInput, match="balanced 9"):
+        profile_of("balanced 9")

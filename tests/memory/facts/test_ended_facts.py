@@ -1,0 +1,94 @@
+"""Facts that have ended: left out of `facts` by default, and marked in every result."""
+
+from collections.abc import Iterator
+
+import pytest
+
+import cerata
+from cerata import Entity, Store
+
+from .world import environment
+
+DAY = 86_400_000_000
+"""In microseconds."""
+
+T2026 = 1_767_225_600_000_000
+"""2026-01-01."""
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with cerata.open(":memory:") as store:
+        yield store
+
+
+def test_facts_leaves_out_what_has_ended(store: Store) -> None:
+    store.declare_predicate("lives in", functional=True)
+    old = store.assert_fact("alice", "lives in", Entity("oslo"), valid_from="2020-01-01")
+    new = store.assert_fact("alice", "lives in", Entity("rome"), valid_from="2022-01-01")
+    assert [fact.id for fact in store.facts("alice")] == [new.id]
+    every = store.facts("alice", include_ended=True)
+    assert [(fact.id, fact.is_ended) for fact in every] == [(old.id, True), (new.id, False)]
+    assert [fact.id for fact in store.at(old).facts("alice")] == [old.id]
+
+
+def test_a_question_of_a_time_is_answered_with_facts_that_have_ended_since(store: Store) -> None:
+    old = store.assert_fact("a", "is", 1, valid_from="2020-01-01", valid_to="2021-01-01")
+    [fact] = store.facts("a", valid_at="2020-06-01")
+    assert (fact.id, fact.is_ended) == (old.id, False)
+    assert store.at("HEAD", valid_at="2020-06-01").facts("a") == [fact]
+    assert [one.is_ended for one in store.facts("a", overlapping=("2020-01-01", None))] == [True]
+    assert [one.id for one in store.facts("a", allen=("meets", ("2021-01-01", None)))] == [old.id]
+    assert [one.is_ended for one in store.fact_history("a")] == [True]
+    assert store.fact(old).is_ended
+    assert store.fact(old).to_dict()["is_ended"] is True
+    assert store.facts("a") == []
+
+
+def test_a_fact_that_was_retracted_and_has_ended_needs_both_words(store: Store) -> None:
+    old = store.assert_fact("a", "is", 1, valid_from="2020-01-01", valid_to="2021-01-01")
+    store.retract_fact(old)
+    assert store.facts("a", include_retracted=True) == store.facts("a", include_ended=True) == []
+    assert len(store.facts("a", include_ended=True, include_retracted=True)) == 1
+
+
+def test_a_fact_ends_when_its_time_comes_without_an_event() -> None:
+    """At the head by the clock; in a context, which must stay repeatable, by the last event."""
+    clean, clock = environment()
+    clock.time_us = T2026
+    with cerata.open(":memory:", environment=clean) as store:
+        fact = store.assert_fact("alice", "visits", Entity("oslo"), valid_to="2026-01-03")
+        assert not store.fact(fact).is_ended
+        before = store.recall("where is alice?")
+        clock.time_us += 3 * DAY
+        assert store.facts("alice") == []
+        assert store.fact(fact).is_ended
+        assert not store.at(fact).fact(fact).is_ended
+        assert store.search_facts("alice")[0].fact.is_ended
+        assert store.recall("where is alice?").text == before.text
+        store.put_frame("A later event.")
+        assert "until 2026-01-03 (ended)" in store.recall("where is alice?").text
+        assert store.at(fact).recall("where is alice?").text == before.text
+
+
+def test_a_context_has_facts_that_have_ended_marked_and_last(store: Store) -> None:
+    store.assert_fact("alice", "lives in", "oslo", valid_from="2020-01-01", valid_to="2022-01-01")
+    store.assert_fact("alice", "lives in", "rome by the sea", valid_from="2022-01-01")
+    text = store.recall("where does alice live?").text
+    assert text.index("rome by the sea, since 2022-01-01\n") < text.index(
+        "oslo, since 2020-01-01, until 2022-01-01 (ended)"
+    )
+    assert "(ended)" not in store.recall("where does alice live?", profile="balanced 2").text
+    then = store.at("HEAD", valid_at="2021-01-01").recall("where does alice live?")
+    assert "until 2022-01-01" in then.text
+    assert "(ended)" not in then.text
+
+
+def test_exports_and_conflicts_have_what_has_ended(store: Store) -> None:
+    store.declare_predicate("is", functional=True)
+    for value in (1, 2):
+        store.assert_fact("a", "is", value, valid_from="2020-01-01", valid_to="2021-01-01")
+    assert len(store.conflicts()) == 1
+    with cerata.open(":memory:") as copy:
+        copy.import_facts(store.export_facts())
+        assert len(copy.facts("a", include_ended=True)) == 2
