@@ -38,6 +38,7 @@ memory.facts.importing ImportedFacts
 memory.facts.search FactHit
 memory.frames.access Access
 memory.frames.diff Change Diff
+memory.frames.value_counts ValueCount
 memory.ingest.folder Remembered RememberedFile
 memory.links.why Reason Why
 memory.store Store open

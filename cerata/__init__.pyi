@@ -39,6 +39,7 @@ from cerata.memory.facts.search import FactHit as FactHit
 from cerata.memory.frames.access import Access as Access
 from cerata.memory.frames.diff import Change as Change
 from cerata.memory.frames.diff import Diff as Diff
+from cerata.memory.frames.value_counts import ValueCount as ValueCount
 from cerata.memory.ingest.folder import Remembered as Remembered
 from cerata.memory.ingest.folder import RememberedFile as RememberedFile
 from cerata.memory.links.why import Reason as Reason

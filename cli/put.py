@@ -183,6 +183,7 @@ def run_put(options: Namespace, output: Output) -> int:
             uri=options.uri,
             replace=options.replace,
             content_dates=options.date,
+            expires=options.expires,
         )
         was = f" (was {', '.join(f'#{old}' for old in receipt.replaced)})"
         output.line(f"frame {receipt.id} in {store.path}{was if receipt.replaced else ''}")

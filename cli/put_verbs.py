@@ -64,6 +64,9 @@ def add_verbs(adding: Adding) -> None:
     put_verb.add_argument(
         "--replace", action="store_true", help="supersede the current frame with this --uri"
     )
+    put_verb.add_argument(
+        "--expires", metavar="TIME", help="leave the frame out of reads from this ISO time on"
+    )
     put_verb.add_argument("--tag", action="append", default=[], help="a tag; repeat for several")
     put_verb.add_argument(
         "--label", action="append", default=[], help="a label; repeat for several"

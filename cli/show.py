@@ -45,11 +45,17 @@ def _details_of(frame: Frame) -> Iterator[tuple[str, str]]:
     yield "recorded", f"{frame.recorded:%Y-%m-%d %H:%M:%S} UTC"
     if frame.scope and dict(frame.scope) != {"tenant": "default"}:
         yield "scope", ", ".join(f"{name}={value}" for name, value in frame.scope.items())
-    optional = {"role": frame.role, "kind": None if frame.kind == "text" else frame.kind}
+    optional = {
+        "role": frame.role,
+        "kind": None if frame.kind == "text" else frame.kind,
+        "track": frame.track,
+        "expires": None if frame.expires is None else f"{frame.expires:%Y-%m-%d %H:%M:%S} UTC",
+    }
     yield from ((name, value) for name, value in optional.items() if value)
     lists = {
         "tags": frame.tags,
         "labels": frame.labels,
+        "content dates": [f"{date:%Y-%m-%d}" for date in frame.content_dates],
         "supersedes": [f"#{number}" for number in frame.supersedes],
         "parent": [] if frame.parent is None else [f"#{frame.parent}"],
     }

@@ -173,6 +173,7 @@ def check_widths(body: EventBody) -> None:
         _check_within(value, name, _TIME_MIN)
     if isinstance(body, PutFrame):
         _check_within(body.created, "created", _TIME_MIN)
+        _check_within(body.expires, "expires", _TIME_MIN)
         for date in body.content_dates:
             _check_within(date, "content_dates", _TIME_MIN)
         _check_within(body.chunk_index, "chunk_index", 0, _CHUNKS_MAX)

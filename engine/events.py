@@ -209,7 +209,8 @@ class PutFrame(EventBody, frozen=True, kw_only=True):
 
     Exactly one of ``text`` and ``blob`` is the content. A document that was split has an empty text
     and ``chunk_count`` chunks, whose texts in order are its content. ``content_hash`` is 16 bytes
-    of BLAKE3 over the whole content. Times are microseconds since 1970 UTC.
+    of BLAKE3 over the whole content. Times are microseconds since 1970 UTC. From ``expires`` on,
+    reads of many frames leave the frame out.
     """
 
     text: str | None = None
@@ -227,6 +228,7 @@ class PutFrame(EventBody, frozen=True, kw_only=True):
     chunk_count: int | None = None
     content_dates: tuple[int, ...] = ()
     created: int | None = None
+    expires: int | None = None
     search_text: str | None = None
     content_hash: bytes | None = None
     embedding: Embedding | None = None
@@ -413,6 +415,17 @@ class UnlinkFacts(EventBody, frozen=True, kw_only=True):
     link: int
 
 
+class TimeInterval(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A range of times [start, end) that a question asks for; None is open.
+
+    ``time`` is created, recorded or content. Both bounds are microseconds since 1970 UTC.
+    """
+
+    time: str
+    start: int | None
+    end: int | None
+
+
 @event(
     "recall",
     references={
@@ -433,7 +446,8 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     ``policy_version``, ``order`` and ``framing`` describe the layout; ``policy`` is None in events
     older than policies. ``mode`` and ``space`` are those of a search by vectors, and ``vector`` is
     the question's: float32, little-endian. ``tokens`` are the question's token vectors in
-    ``tokens_space``, int8; with ``rerank`` they ordered the best results.
+    ``tokens_space``, int8; with ``rerank`` they ordered the best results. ``now`` is the meaning of
+    "now", by which frames expire; ``times`` are the intervals that the question's filters name.
     """
 
     query: str
@@ -461,6 +475,8 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     facts: tuple[int, ...] = ()
     omitted: tuple[int, ...] = ()
     omitted_facts: tuple[int, ...] = ()
+    now: int | None = None
+    times: tuple[TimeInterval, ...] = ()
 
 
 @event("access", references={"frames": "putFrame"})

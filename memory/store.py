@@ -46,6 +46,7 @@ from .facts.commands import FactCommands
 from .facts.reads import FactReads
 from .frames.commands import FrameCommands
 from .frames.reads import FrameReads
+from .frames.version_commands import VersionCommands
 from .graph.reads import GraphReads
 from .ingest.commands import IngestCommands
 from .links.commands import LinkCommands
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
 
 class Store(
     FrameCommands,
+    VersionCommands,
     FactCommands,
     BulkFactCommands,
     LinkCommands,
@@ -226,14 +228,20 @@ class Store(
 
     # --- points in time --------------------------------------------------------------------------
 
-    def at(self, basis: Basis, *, valid_at: datetime | str | None = None) -> View:
+    def at(
+        self,
+        basis: Basis,
+        *,
+        valid_at: datetime | str | None = None,
+        now: datetime | str | None = None,
+    ) -> View:
         """Return the memory as it was at a basis; later writes do not change the view.
 
         The basis is one of:
 
         - a number: a seq, exactly the first n events, also inside a batch;
         - a receipt or head: the end of its batch;
-        - a context: its basis;
+        - a context: its basis and "now", so that the same question gives the same context;
         - a view: its basis and scope, with the drafts that it has of an open transaction;
         - an aware datetime or an ISO string: the last batch recorded by then;
         - an ISO day or month, or a time in words such as "yesterday", "last Tuesday" or
@@ -245,6 +253,8 @@ class Store(
             basis: The point of the log.
             valid_at: The instant at which the view's facts must be true, also in words such as
                 "now"; a day counts from 00:00 UTC. Default any.
+            now: The meaning of "now", by which frames expire, such as the `now` of a recall event;
+                default the clock at "HEAD", and the recorded time of any other basis.
 
         Raises:
             NotFound: the log ends before the basis.
@@ -254,12 +264,15 @@ class Store(
             type(basis) is int
             and 0 <= basis <= self._log.snapshot.head_seq
             and not is_relative(valid_at)
+            and now is None
             and not self._session.in_transaction
         ):
             # Events up to the snapshot's head never change, so the file need not be read again.
             instant = None if valid_at is None else to_microseconds(valid_at)
             return View(self._session.snapshot_at(basis, valid_at_us=instant))
         state = self._at(basis)
+        if now is not None:
+            state = state.as_of(to_microseconds(now))
         return View(state if valid_at is None else state.true_at(valid_at))
 
     def _at(self, basis: Basis) -> Snapshot:

@@ -14,6 +14,7 @@ from weakref import ref
 from cerata.engine.errors import Conflict, InvalidInput, NotFound
 from cerata.engine.events import (
     AssertFact,
+    DeleteFrame,
     Draft,
     LinkFacts,
     MergeEntities,
@@ -138,6 +139,9 @@ class Block:
             durable=False,
             replaced=tuple(
                 draft.body.old for draft in drafts if isinstance(draft.body, SupersedeFrame)
+            ),
+            deleted=tuple(
+                draft.body.frame for draft in drafts if isinstance(draft.body, DeleteFrame)
             ),
             _block=self.ids,
         )

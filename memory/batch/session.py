@@ -20,6 +20,7 @@ from cerata.engine.codec import encode_payloads, tenant_of
 from cerata.engine.errors import Conflict, IdempotencyConflict, InvalidInput, NotFound, ReadOnly
 from cerata.engine.events import (
     AssertFact,
+    DeleteFrame,
     Draft,
     EventBody,
     PutFrame,
@@ -372,6 +373,7 @@ class WriteSession:
             bodies = [(draft.body.wire_name, draft.body) for draft in drafts]
         ids = tuple(seq for seq, (kind, _) in zip(seqs, bodies, strict=True) if kind in MAKERS)
         olds = [body.old for _, body in bodies if isinstance(body, SupersedeFrame)]
+        deleted = [body.frame for _, body in bodies if isinstance(body, DeleteFrame)]
         return Receipt(
             id=ids[0] if ids else appended.first_seq,
             ids=ids,
@@ -381,6 +383,7 @@ class WriteSession:
             added=not appended.replayed,
             # A negative id is a frame's place in the same batch.
             replaced=tuple(old if old > 0 else appended.first_seq - old - 1 for old in olds),
+            deleted=tuple(old if old > 0 else appended.first_seq - old - 1 for old in deleted),
         )
 
 

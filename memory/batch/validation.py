@@ -14,6 +14,7 @@ from cerata.engine.events import Draft, Event, Scope
 from cerata.engine.log import Log, Validate
 from cerata.replay.fold import Fold
 
+from .expiry_rules import ExpiryRules
 from .fact_rules import FactRules
 from .link_rules import LinkRules
 from .reference_rules import ReferenceRules
@@ -31,6 +32,7 @@ def all_rules(scope: Scope | None, fold: Fold, shapes: LogShapes) -> tuple[Rule,
         FactRules(),
         TagRules(),
         UriRules(),
+        ExpiryRules(),
         SpaceRules(scope, fold, shapes),
     )
 

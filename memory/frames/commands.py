@@ -21,6 +21,7 @@ from cerata.engine.events import (
     ScopeValue,
     SupersedeFrame,
 )
+from cerata.projections.frames.filters import Filter
 
 from ..batch.writer import Writer
 from ..embeddings.drafts import put_embedded
@@ -28,6 +29,7 @@ from ..values.arguments import full_scope, listed, within_scope
 from ..values.frames import FrameId, Receipt, frame_id
 from ..values.token_vectors import stored_matrices
 from ..values.vectors import Vector, Vectors, vectors
+from .closing import delete_frames, matching_frames
 from .drafts import check_not_empty, frame_draft, frame_fields, inherited_fields, replaced_uri
 from .replacement import put_replacing
 
@@ -59,6 +61,7 @@ class FrameCommands(Writer):
         key: str | None = None,
         replace: bool = False,
         actor: str | None = None,
+        expires: datetime | str | None = None,
     ) -> Receipt:
         """Put one frame without splitting or deduplication. Durable on return.
 
@@ -89,9 +92,11 @@ class FrameCommands(Writer):
             replace: Supersede the current frames with this ``uri`` in the same scope, also if other
                 writers replace them at the same time: one remains. Default False.
             actor: Name of the writer; default that of the transaction, else of the store.
+            expires: The time from which reads of many frames leave the frame out; default never.
 
         Raises:
-            InvalidInput: a value cannot be stored; ``replace`` without ``uri``, or with ``parent``.
+            InvalidInput: a value cannot be stored; ``expires`` is past; ``replace`` without
+                ``uri``, or with ``parent``.
             NotFound: the parent does not exist.
             Conflict: other writers replaced the URI first, in each of 1,000 attempts; or, in a
                 transaction, before the end of the block.
@@ -111,6 +116,7 @@ class FrameCommands(Writer):
             parent=None if parent is None else frame_id(parent),
             content_dates=content_dates,
             created=created,
+            expires=expires,
             search_text=search_text,
         )
         stamped = full_scope(scope, self._session.scope)
@@ -140,6 +146,7 @@ class FrameCommands(Writer):
         scope: Mapping[str, ScopeValue] | None = None,
         key: str | None = None,
         actor: str | None = None,
+        expires: datetime | str | None = None,
     ) -> Receipt:
         """Put many frames as one batch: all of them or none. Durable on return.
 
@@ -158,6 +165,7 @@ class FrameCommands(Writer):
             scope: Names and values to add to the store's scope; default the store's scope.
             key: An idempotency key: the same key and arguments return the first receipt.
             actor: Name of the writer; default that of the transaction, else of the store.
+            expires: The time from which reads of many leave the frames out; default never.
 
         Raises:
             InvalidInput: a value cannot be stored, or an argument has another number of items.
@@ -174,10 +182,13 @@ class FrameCommands(Writer):
                 remedy="Pass a mapping for each text, or {} for a text without metadata.",
             )
         stamped = full_scope(scope, self._session.scope)
-        fields = frame_fields(kind=kind, tags=tags)
+        fields = frame_fields(kind=kind, tags=tags, expires=expires)
         each = [fields] * len(texts)
         if metadata is not None:
-            each = [frame_fields(kind=kind, tags=tags, metadata=entry) for entry in metadata]
+            each = [
+                frame_fields(kind=kind, tags=tags, metadata=entry, expires=expires)
+                for entry in metadata
+            ]
         rows = vectors(embeddings, len(texts), space)
         matrices = stored_matrices(token_embeddings, len(texts), tokens_space)
         drafts = [
@@ -231,25 +242,41 @@ class FrameCommands(Writer):
 
     def delete(
         self,
-        frame: FrameId,
+        frame: FrameId | None = None,
         *,
+        where: Filter | None = None,
         actor: str | None = None,
         reason: str | None = None,
     ) -> Receipt:
-        """Close a frame, and the chunks below it; it stays readable in the past.
+        """Close a frame, or the frames of a filter, and the chunks below; the past keeps them.
 
-        Durable on return.
+        A filter closes the current frames that it admits at the call, as `frames` yields them, in
+        durable batches of 1,000; without a match nothing is written and ``added`` is False. The
+        receipt is that of all batches; ``deleted`` are the frames. Durable on return.
 
         Args:
             frame: The frame to close.
+            where: In place of ``frame``: the filter of the frames to close.
             actor: Name of the writer; default that of the transaction, else of the store.
             reason: The reason, for readers of the log; default that of the transaction.
 
         Raises:
             NotFound: the frame does not exist.
             Conflict: the frame is closed already.
+            InvalidInput: neither or both arguments were passed, or ``where`` is no `Filter`.
         """
         scope = full_scope(None, self._session.scope)
+        if (frame is None) == (where is None):
+            raise InvalidInput(
+                "delete needs either a frame or where=", remedy="Pass one of the two."
+            )
+        if where is not None:
+            expect_type("where", where, Filter, "a Filter", "Pass a Filter.")
+            self._session.check_writable()
+            self._session.record_call(scope, "delete", "where", where.to_dict())
+            frames = matching_frames(self._snapshot(), where)
+            return delete_frames(self._session.by(actor, reason), frames)
+        assert frame is not None
         number = frame_id(frame)
         self._session.record_call(scope, "delete", number)
         return self._session.by(actor, reason).write([Draft(DeleteFrame(frame=number), scope)])

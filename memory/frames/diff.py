@@ -235,7 +235,7 @@ def _check_goes_on(older: Snapshot, newer: Snapshot) -> None:
 def _current(snapshot: Snapshot) -> I64:
     """Return the ids of the current frames, chunks left out."""
     layers = snapshot.layers
-    return _ids(layers, layers.whole(layers.active))
+    return _ids(layers, layers.whole(layers.open))
 
 
 def _ids(layers: Layers, masks: Sequence[Mask]) -> I64:
@@ -261,8 +261,8 @@ def _became(snapshot: Snapshot, frame: int) -> tuple[int, int | None]:
 def _changed(older: Snapshot, newer: Snapshot, common: I64) -> list[tuple[int, int]]:
     """Return the frames of both states whose chunks differ, each with the seq of the change."""
     layers = newer.layers
-    before = _ids(older.layers, older.layers.parts(older.layers.active))
-    after = _ids(newer.layers, newer.layers.parts(newer.layers.active))
+    before = _ids(older.layers, older.layers.parts(older.layers.open))
+    after = _ids(newer.layers, newer.layers.parts(newer.layers.open))
     since: dict[int, int] = {}
     for part in np.setxor1d(before, after, assume_unique=True).tolist():
         document, closing = layers.parent_of(part), layers.closing_of(part)

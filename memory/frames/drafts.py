@@ -37,6 +37,7 @@ def frame_fields(
     parent: int | None = None,
     content_dates: Sequence[datetime | str] = (),
     created: datetime | str | None = None,
+    expires: datetime | str | None = None,
     search_text: str | None = None,
 ) -> PutFrame:
     """Return a frame without content from checked fields; ``metadata`` is copied.
@@ -72,6 +73,7 @@ def frame_fields(
         parent=parent,
         content_dates=tuple(map(to_microseconds, listed("content_dates", content_dates))),
         created=None if created is None else to_microseconds(created),
+        expires=None if expires is None else to_microseconds(expires),
         search_text=search_text,
     )
 

@@ -25,6 +25,7 @@ from ..values.arguments import check_content_hash
 from ..values.frames import Frame, FrameId, Stored, TimelineEntry, TimelinePage
 from .access import Access, access_of, all_access
 from .timeline import Paging, page_of
+from .value_counts import ValueCount, value_counts
 
 OwnType = TypeVar("OwnType", bound=RowProjection[Any, Any])
 
@@ -38,9 +39,66 @@ class FrameReads(Reader):
         """True, also without frames: ``store or other`` must not replace an empty store."""
         return True
 
-    def count(self) -> tuple[int, int]:
-        """Return how many frames are current and how many were closed, without chunks."""
-        return self._snapshot().layers.counts()
+    def count(self, where: Filter | None = None) -> tuple[int, int]:
+        """Return how many frames are current and how many were closed, without chunks.
+
+        Expired frames count among the closed. ``current, closed = store.count()``.
+
+        Args:
+            where: The frames to count; default None counts all.
+
+        Raises:
+            InvalidInput: ``where`` is not a `Filter`.
+        """
+        return self._snapshot().layers.counts(where)
+
+    def get(self, uri: str) -> Frame | None:
+        """Return the current frame with a URI, or None without one; the newest of several.
+
+        A frame of exactly the view's scope comes before frames of other scopes; a document comes
+        without its chunks.
+
+        Args:
+            uri: The whole URI.
+
+        Raises:
+            InvalidInput: ``uri`` is not a string.
+        """
+        snapshot = self._snapshot()
+        number = snapshot.layers.newest_of_uri(expect_string("A URI", uri))
+        return None if number is None else snapshot.frame_at(number)
+
+    def values(
+        self,
+        field: str,
+        *,
+        prefix: str = "",
+        where: Filter | None = None,
+        include_chunks: bool = False,
+    ) -> list[ValueCount]:
+        """Return the distinct values of a field of the current frames, with their counts.
+
+        The most frequent value comes first, ties in order of value. Cost: a pass over the values of
+        the field, which the columns store.
+
+        Args:
+            field: "tag", "label", "kind", "role", "track", "title"; "uri" for the URIs up to the
+                next "/" after ``prefix``; "metadata" for the keys, "metadata.NAME" for the values
+                of a key.
+            prefix: Only names that start with it; default all.
+            where: The frames to count; default None counts all.
+            include_chunks: Also count the chunks of split documents; default False.
+
+        Raises:
+            InvalidInput: the field is unknown, or ``where`` is not a `Filter`.
+        """
+        expect_string("field", field)
+        expect_string("prefix", prefix)
+        layers = self._snapshot().layers
+        masks = layers.admitted(where)
+        if not include_chunks:
+            masks = layers.whole(masks)
+        return value_counts(layers, masks, field, prefix)
 
     def __len__(self) -> int:
         """Return how many frames are current, a split document counted once."""

@@ -44,6 +44,7 @@ class IngestCommands(Writer):
         created: datetime | str | None = None,
         scope: Mapping[str, ScopeValue] | None = None,
         actor: str | None = None,
+        expires: datetime | str | None = None,
     ) -> Receipt:
         """Remember a text, or the file at a path: split into passages, stored once.
 
@@ -66,9 +67,12 @@ class IngestCommands(Writer):
             created: When the content was created; default the time of recording.
             scope: Names and values to add to the store's scope; default the store's scope.
             actor: Name of the writer; default that of the transaction, else of the store.
+            expires: The time from which reads of many leave the frames out; default never. Not
+                applied to content that is stored already; `update` changes it.
 
         Raises:
-            InvalidInput: ``text`` is no text or path, or the file's content is no text.
+            InvalidInput: ``text`` is no text or path, the file's content is no text, or ``expires``
+                is past.
             NotFound: the file does not exist.
             StorageFailed: the file cannot be read.
         """
@@ -87,6 +91,7 @@ class IngestCommands(Writer):
             parent=None if parent is None else frame_id(parent),
             content_dates=content_dates,
             created=created,
+            expires=expires,
         )
         stamped = full_scope(scope, self._session.scope)
         source = str(text) if isinstance(text, Path) else text

@@ -14,10 +14,11 @@ from typing import Final
 
 import msgspec
 
-from cerata.engine.events import RecallContext
+from cerata.engine.events import RecallContext, TimeInterval
 from cerata.engine.salted_hashes import context_hash
 from cerata.projections.columnar.times import to_microseconds
-from cerata.projections.fulltext.query import Query, resolved
+from cerata.projections.frames.filters import times_of
+from cerata.projections.fulltext.query import Query, filters_of, resolved
 from cerata.retrieval.context import framing
 from cerata.retrieval.context.entries import Entry
 from cerata.retrieval.context.packing import Candidate, ContextOptions, pack
@@ -182,7 +183,18 @@ def recall_of(
         facts=facts,
         omitted=tuple(number for number in context.omitted if number not in is_fact),
         omitted_facts=tuple(number for number in context.omitted if number in is_fact),
+        now=to_microseconds(context.now),
+        times=_times_of(request, result.snapshot.now),
     )
+
+
+def _times_of(request: SearchRequest, now: datetime) -> tuple[TimeInterval, ...]:
+    """Return the intervals of times that a question's filters name, each once, in order."""
+    filters = [*filters_of(request.tree)]
+    if request.where is not None:
+        filters.append(request.where)
+    times = (time for where in filters for time in times_of(where.resolved(now)))
+    return tuple(dict.fromkeys(TimeInterval(*time) for time in times))
 
 
 def stated(

@@ -116,10 +116,11 @@ def _weights(
 
 
 def _admitted(snapshot: Snapshot, request: SearchRequest) -> Mask | None:
-    """Return the rows that may be returned; None without a filter: all current rows."""
-    if request.where is None and not (request.include_superseded or request.include_deleted):
-        return None
+    """Return the rows that may be returned; None if all that the ranking counts may be."""
     layers = snapshot.layers
+    closed = request.include_superseded or request.include_deleted
+    if request.where is None and not closed and layers.expired is None:
+        return None
     admitted = layers.admitted(
         request.where,
         include_superseded=request.include_superseded,

@@ -18,6 +18,7 @@ from cerata.engine.events import Draft, Event, PutFrame, Scope, UnknownBody, nam
 from cerata.engine.log import Log
 from cerata.projections.columnar.columns import I64, Mask
 from cerata.projections.columnar.scopes import is_same, is_within
+from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.frames.columns import ClosingKind
 from cerata.projections.frames.filters import Filter
 from cerata.projections.frames.reader import Closing, FrameRow
@@ -39,7 +40,7 @@ class Layers:
     log: Log
     base: LogLayer
     present: Callable[[], datetime]
-    """Returns the time from which the times in words of a filter count."""
+    """Returns "now": the times in words of a filter count from it, and frames expire by it."""
     pending: PendingEvents | None = None
 
     @cached_property
@@ -152,30 +153,69 @@ class Layers:
         frames = (seq * layer.sign for layer in self.all for seq in find(layer))
         return [frame for frame in frames if self.has(frame) and self.closing_of(frame) is None]
 
+    def expired_open(self) -> list[int]:
+        """Return the open frames within the scope that have expired, without chunks, in order."""
+        if self.expired is None:
+            return []
+        masks = self.whole(both(self.open, self.expired))
+        return [*self.newest(masks)][::-1]
+
+    def unexpired(self, frames: Sequence[int]) -> list[int]:
+        """Return the frames that have not expired."""
+        expired = self.expired
+        if expired is None:
+            return list(frames)
+        return [frame for frame in frames if not self._is_in(expired, frame)]
+
+    def _is_in(self, masks: Sequence[Mask], frame: int) -> bool:
+        return any(
+            layer is self.layer_of(frame) and (row := layer.row_of(frame)) is not None and mask[row]
+            for layer, mask in zip(self.all, masks, strict=True)
+        )
+
     def find_content(self, content_hash: bytes) -> list[int]:
         """Return the current frames with a content hash."""
-        return self.current(lambda layer: layer.frames.find_content(content_hash, layer.n))
+        frames = self.current(lambda layer: layer.frames.find_content(content_hash, layer.n))
+        return self.unexpired(frames)
 
     def find_uri(self, uri: str) -> list[int]:
         """Return the current frames with a URI, chunks included."""
+        return self.unexpired(self._open_of_uri(uri))
+
+    def _open_of_uri(self, uri: str) -> list[int]:
         if not is_unicode(uri):
             return []
         return self.current(lambda layer: layer.frames.find_uri(uri, layer.n))
 
     def whole_of_uri(self, uri: str, scope: Scope) -> list[int]:
-        """Return the current frames with a URI and exactly a scope, without chunks, in order."""
-        rows = ((frame, self._row(frame)) for frame in self.find_uri(uri))
+        """Return the open frames with a URI and exactly a scope, without chunks, in order.
+
+        Expired frames are open until a sweep.
+        """
+        rows = ((frame, self._row(frame)) for frame in self._open_of_uri(uri))
         return [
             frame
             for frame, row in rows
             if row is not None and row.chunk_index is None and is_same(row.scope, scope)
         ]
 
-    def counts(self) -> tuple[int, int]:
-        """Return how many frames are current and how many were closed, without chunks."""
+    def newest_of_uri(self, uri: str) -> int | None:
+        """Return the newest current frame with a URI, first of exactly the scope; no chunk."""
+        rows = [
+            (is_same(row.scope, self.base.scope), self.moment(frame), frame)
+            for frame in self.find_uri(uri)
+            if (row := self._row(frame)) is not None and row.chunk_index is None
+        ]
+        return max(rows)[-1] if rows else None
+
+    def counts(self, where: Filter | None = None) -> tuple[int, int]:
+        """Return how many frames are current and how many are not, without chunks."""
         current = total = 0
-        for layer, active in zip(self.all, self.active, strict=True):
-            counted = layer.visible & ~layer.is_chunk
+        passing = [layer.visible for layer in self.all]
+        if where is not None:
+            passing = [*both(passing, self.passing(where))]
+        for layer, active, admitted in zip(self.all, self.active, passing, strict=True):
+            counted = admitted & ~layer.is_chunk
             current += int((counted & active).sum())
             total += int(counted.sum())
         return current, total - current
@@ -239,17 +279,52 @@ class Layers:
     # --- masks -----------------------------------------------------------------------------------
 
     @cached_property
-    def active(self) -> tuple[Mask, ...]:
-        """Rows within the scope that are current, by layer."""
+    def now(self) -> int:
+        """The time by which frames have expired, in microseconds since 1970 UTC."""
+        return to_microseconds(self.present())
+
+    @cached_property
+    def expired(self) -> tuple[Mask, ...] | None:
+        """Rows whose frames have expired, open or closed, by layer; None without any."""
+        if not any(layer.frames.has_expiry for layer in self.all):
+            return None
+        rows = [layer.frames.expired(layer.n, self.now) for layer in self.all]
+        if not any(map(len, rows)):
+            return None
+        masks = tuple(np.zeros(layer.rows, np.bool_) for layer in self.all)
+        for mask, expired in zip(masks, rows, strict=True):
+            mask[expired] = True
+        return masks
+
+    def _unexpired(self, masks: tuple[Mask, ...]) -> tuple[Mask, ...]:
+        if self.expired is None:
+            return masks
+        return both(masks, [~mask for mask in self.expired])
+
+    @cached_property
+    def open(self) -> tuple[Mask, ...]:
+        """Rows within the scope that no event closed, by layer."""
         if self.pending is None:
             return (self.base.current,)
         return self._open(include_superseded=False, include_deleted=False)
 
     @cached_property
-    def sought(self) -> Mask:
-        """Rows of the ranking that a search returns by default."""
+    def active(self) -> tuple[Mask, ...]:
+        """Rows within the scope that are current: open and not expired, by layer."""
+        return self._unexpired(self.open)
+
+    @cached_property
+    def ranked(self) -> Mask:
+        """Rows whose statistics the ranking uses. No clock: an expired row counts until closed."""
         if self.pending is None:
             return self.base.sought
+        return end_to_end(both(self.open, self.searched))
+
+    @cached_property
+    def sought(self) -> Mask:
+        """Rows of the ranking that a search returns by default."""
+        if self.expired is None:
+            return self.ranked
         return end_to_end(both(self.active, self.searched))
 
     def admitted(
@@ -265,8 +340,8 @@ class Layers:
             InvalidInput: ``where`` is not a `Filter`.
         """
         if include_superseded or include_deleted:
-            masks = self._open(
-                include_superseded=include_superseded, include_deleted=include_deleted
+            masks = self._unexpired(
+                self._open(include_superseded=include_superseded, include_deleted=include_deleted)
             )
         else:
             masks = self.active
@@ -326,15 +401,18 @@ class Layers:
         visible = both([layer.visible for layer in self.all], self.searched)
         rows = candidates & end_to_end(visible)
         alive = self._open(include_superseded=include_superseded, include_deleted=include_deleted)
-        current = rows & end_to_end(alive)
+        opened = rows & end_to_end(alive)
         undeleted = end_to_end(self._open(include_superseded=True, include_deleted=include_deleted))
+        current = opened if self.expired is None else opened & ~end_to_end(self.expired)
         passing = current if where is None else current & end_to_end(self.passing(where))
-        count = [int(np.count_nonzero(mask)) for mask in (rows, rows & undeleted, current, passing)]
+        masks = (rows, rows & undeleted, opened, current, passing)
+        count = [int(np.count_nonzero(mask)) for mask in masks]
         return LeftOut(
             candidates=count[0],
             deleted=count[0] - count[1],
             superseded=count[1] - count[2],
-            where=count[2] - count[3],
+            where=count[3] - count[4],
+            expired=count[2] - count[3],
         )
 
     def newest(self, masks: Sequence[Mask]) -> Iterator[int]:
@@ -349,7 +427,7 @@ class Layers:
         """The ranking over the rows of all layers, with the statistics of the current frames."""
         if self.pending is None:
             return self.base.ranking
-        return self.pending.folds.fulltext().view(self.sought)
+        return self.pending.folds.fulltext().view(self.ranked)
 
     def highlights(self, text: str, query: str | Query) -> list[tuple[int, int]]:
         """Return the characters [start, end) of a text that match a query, ascending."""

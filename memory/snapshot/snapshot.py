@@ -13,7 +13,19 @@ from itertools import chain
 import msgspec
 
 from cerata.engine.errors import NotFound, Unsupported
-from cerata.engine.events import Draft, Event, PutFrame, Scope, ScopeValue, UnknownBody, once
+from cerata.engine.events import (
+    Attachment,
+    Draft,
+    Embedding,
+    Event,
+    PutEmbedding,
+    PutFrame,
+    Scope,
+    ScopeValue,
+    UnknownBody,
+    chosen,
+    once,
+)
 from cerata.engine.head import Head
 from cerata.engine.log import Log
 from cerata.projections.columnar.relative_times import interval_of
@@ -119,6 +131,10 @@ class Snapshot:
             return self
         narrow = narrowed(self.scope, scope)
         return self if narrow == self.scope else replace(self, scope=narrow, _base=None)
+
+    def as_of(self, now_us: int) -> "Snapshot":
+        """Return this snapshot with another "now", at least the recorded time of its basis."""
+        return replace(self, now_us=now_us)
 
     def earlier(self, seq: int) -> "Snapshot":
         """Return the snapshot at ``seq``, or at this basis if that is lower, in this scope."""
@@ -320,6 +336,23 @@ class Snapshot:
             return self._pending.drafts[-number - 1].attachments[0]
         return self._log.attachment(number, body.blob)
 
+    def attachment(self, number: int, attachment: Attachment) -> bytes:
+        """Return bytes that the event or draft of a frame names, verified against their hash."""
+        if self._pending is not None and number < 0:
+            return chosen(self._pending.drafts[-number - 1].attachments, attachment, number)
+        return self._log.attachment(number, attachment)
+
+    def later_embeddings(self, number: int) -> Iterator[tuple[Embedding, bytes]]:
+        """Yield the embeddings that later events gave to a frame, in order, and their bytes."""
+        if number > 0:
+            for seq in self.base.frames.embedding_events(number, self.basis):
+                body = self._log.event(seq).body
+                if isinstance(body, PutEmbedding):
+                    yield body.embedding, self._log.attachment(seq, body.embedding.data)
+        for draft in self.layers.drafts:
+            if isinstance(draft.body, PutEmbedding) and draft.body.frame == number:
+                yield draft.body.embedding, draft.attachments[0]
+
     def content_of(self, number: int) -> bytes:
         """Return a frame's content: the bytes of a blob, or its text as UTF-8."""
         blob = self.blob(number)
@@ -361,8 +394,11 @@ class Snapshot:
             labels=body.labels,
             metadata=copied(body.metadata),
             scope={} if event.scope is None else dict(event.scope),
+            track=body.track,
             created=recorded if body.created is None else to_datetime(body.created),
             recorded=recorded,
+            content_dates=tuple(map(to_datetime, body.content_dates)),
+            expires=None if body.expires is None else to_datetime(body.expires),
             parent=body.parent,
             supersedes=layers.supersedes_of(number),
             superseded_by=None if closing is None else closing.by,
@@ -370,6 +406,7 @@ class Snapshot:
             chunk_index=body.chunk_index,
             chunk_count=body.chunk_count,
             search_text=body.search_text,
+            content_hash=body.content_hash,
             size=size,
             unread=tuple(layers.unread.get(number, ())),
             _block=self.ids,

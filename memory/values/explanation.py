@@ -33,16 +33,18 @@ class LeftOut(PlainValue):
     deleted: int
     superseded: int
     where: int
+    expired: int = 0
 
     @property
     def is_any(self) -> bool:
         """True if the lane left out any frame."""
-        return bool(self.deleted or self.superseded or self.where)
+        return bool(self.deleted or self.superseded or self.where or self.expired)
 
     def __str__(self) -> str:
         reasons = {
             "deleted": self.deleted,
             "superseded": self.superseded,
+            "expired": self.expired,
             "by the filter": self.where,
         }
         parts = [f"{count:,} {reason}" for reason, count in reasons.items() if count]

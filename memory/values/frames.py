@@ -38,7 +38,8 @@ class Receipt(PlainValue):
     - ``ids`` are all new ids, ``seqs`` all events.
     - Inside a transaction ids are −1, −2, … of its batch, without a ``head``. After the block the
       receipt still names the same thing, as the argument of any call; ``tx.receipt`` has the seqs.
-    - ``added`` is False if the content was stored before; ``replaced`` are the superseded frames.
+    - ``added`` is False if the content was stored before; ``replaced`` are the superseded frames,
+      ``deleted`` the deleted frames.
     """
 
     id: int
@@ -48,6 +49,7 @@ class Receipt(PlainValue):
     durable: bool
     added: bool = True
     replaced: tuple[int, ...] = ()
+    deleted: tuple[int, ...] = ()
     _block: PendingIds | None = field(default=None, repr=False, compare=False, kw_only=True)
     """The ids of the transaction that the call joined."""
 
@@ -56,6 +58,7 @@ class Receipt(PlainValue):
             **plain_fields(self, ("id", "ids", "seqs")),
             "head": None if self.head is None else self.head.seq,
             **plain_fields(self, ("durable", "added", "replaced")),
+            **(plain_fields(self, ("deleted",)) if self.deleted else {}),
         }
 
 
@@ -89,6 +92,14 @@ class Frame(PlainValue):
     """The text that is searched in place of ``text``, as for bytes."""
     size: int = 0
     """Bytes of content: UTF-8 text, or blob."""
+    track: str | None = None
+    """The named line of frames that the frame belongs to."""
+    content_dates: tuple[datetime, ...] = ()
+    """Dates that the content names."""
+    content_hash: bytes | None = None
+    """The hash of the content, which `find_content` takes; None for a chunk."""
+    expires: datetime | None = None
+    """From this time on, reads of many frames leave the frame out; it is active until closed."""
     unread: tuple[int, ...] = ()
     """Events of later versions that put or name the frame: stored, and not applied."""
     _block: PendingIds | None = field(default=None, repr=False, compare=False, kw_only=True)

@@ -63,6 +63,21 @@ def key_time(key: int) -> int:
     return key - _BIAS
 
 
+def key_number(kind: ValueType, key: int) -> int | float:
+    """Return the number of a type and key; a whole number as int, which `number_key` cannot tell.
+
+    >>> [key_number(*number_key(number)) for number in (2.0, -0.5, 2**64 - 1, -(2**63) + 1)]
+    [2, -0.5, 18446744073709551615, -9223372036854775807]
+    """
+    if kind is ValueType.LARGE:
+        return key
+    if kind is ValueType.LARGE_NEGATIVE:
+        return key - _BIAS
+    bits = key ^ _BIAS if key & _BIAS else KEY_MAX - key
+    number: float = struct.unpack("<d", bits.to_bytes(8, "little"))[0]
+    return int(number) if number.is_integer() else number
+
+
 def number_ranges(operator: str, bound: float) -> list[KeyRange]:
     """Return the keys of the numbers that satisfy an exact comparison with a finite bound.
 

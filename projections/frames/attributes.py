@@ -1,9 +1,9 @@
 """Attributes: optional or repeated values of frames, as postings by field and value.
 
-Owns URI, title, track, tags, labels, content dates and metadata. An attribute is a row of (frame's
-row, group, key): the group is a field and a value type, the key a u64 (order-preserving for numbers
-and times, a code for strings). A frame without attributes takes no space. `GroupIndex` finds the
-rows of a group whose key lies in a range.
+Owns URI, title, track, tags, labels, content dates, expiry and metadata. An attribute is a row of
+(frame's row, group, key): the group is a field and a value type, the key a u64 (order-preserving
+for numbers and times, a code for strings). A frame without attributes takes no space. `GroupIndex`
+finds the rows of a group whose key lies in a range.
 """
 
 import threading
@@ -40,6 +40,7 @@ TRACK: Final = "track"
 TAG: Final = "tag"
 LABEL: Final = "label"
 DATE: Final = "date"
+EXPIRES: Final = "expires"
 METADATA: Final = "metadata."
 """Prefix of the field of a metadata key. On disk: never change any of these names."""
 
@@ -83,6 +84,9 @@ class Attributes:
         if body.content_dates:
             group = self._base(DATE, seq) + ValueType.TIME
             self._new += [(row, group, time_key(date)) for date in body.content_dates]
+        if body.expires is not None:
+            group = self._base(EXPIRES, seq) + ValueType.TIME
+            self._new.append((row, group, time_key(body.expires)))
         for name, value in body.metadata.items():
             self.add_value(row, seq, METADATA + name, value)
 
@@ -179,7 +183,7 @@ class Attributes:
         for code in used:
             name = names[code - 1]
             if not name.startswith(METADATA):
-                expected = ValueType.TIME if name == DATE else ValueType.STRING
+                expected = ValueType.TIME if name in (DATE, EXPIRES) else ValueType.STRING
                 require(
                     (kinds[codes == code] == expected).all(), f"field {name!r} has a wrong type"
                 )
@@ -226,6 +230,14 @@ class AttributeView:
         self._fields = attributes.fields
         self._columns = attributes.row.view(), attributes.group.view(), attributes.key.view()
         self._index = attributes.index
+
+    def fields(self) -> list[str]:
+        """Return the names of the fields, also of those that only later rows have."""
+        return self._fields.texts()
+
+    def has(self, field: str) -> bool:
+        """Return whether any row has the field; also if only later rows have it."""
+        return self._fields.find(field) is not None
 
     def find(self, field: str, kind: ValueType, low: int = 0, high: int = KEY_MAX) -> list[Posting]:
         """Return the rows with a value of a type whose key lies in [low, high], in pieces.

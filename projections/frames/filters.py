@@ -279,6 +279,25 @@ def _parts(operand: object, kind: type[Every] | type[Either]) -> tuple[Expressio
     return expression.parts if isinstance(expression, kind) else (expression,)
 
 
+def times_of(where: Filter) -> list[tuple[TimeName, int | None, int | None]]:
+    """Return name, start and end of each interval of a resolved filter, from left to right."""
+    times: list[tuple[TimeName, int | None, int | None]] = []
+    left = [where.expression]
+    while left:
+        match left.pop(0):
+            case During(name, start, end):
+                assert not isinstance(start, RelativeTime)
+                assert not isinstance(end, RelativeTime)
+                times.append((name, start, end))
+            case Every(parts) | Either(parts):
+                left = [*parts, *left]
+            case Negated(part):
+                left = [part, *left]
+            case _:
+                continue
+    return times
+
+
 def _either(parts: Sequence[Expression]) -> Expression:
     return parts[0] if len(parts) == 1 else Either(tuple(parts))
 

@@ -105,8 +105,9 @@ class FramesProjection(ScopedFold[FrameColumns]):
                 or body.labels
                 or body.content_dates
                 or body.track is not None
+                or body.expires is not None
             ):
-                columns.attributes.add(row, seq, self._without_invalid_dates(body, seq))
+                columns.attributes.add(row, seq, self._without_invalid_times(body, seq))
             if body.embedding is not None:
                 columns.embed(row, seq, body.embedding.space)
             if body.token_embedding is not None:
@@ -147,12 +148,15 @@ class FramesProjection(ScopedFold[FrameColumns]):
             column.append(missing if value is None else value)
         return column
 
-    def _without_invalid_dates(self, body: PutFrame, seq: int) -> PutFrame:
+    def _without_invalid_times(self, body: PutFrame, seq: int) -> PutFrame:
         dates = tuple(date for date in body.content_dates if -_I64_END <= date < _I64_END)
-        if len(dates) == len(body.content_dates):
+        expires = body.expires
+        if expires is not None and not -_I64_END <= expires < _I64_END:
+            expires = None
+        if len(dates) == len(body.content_dates) and expires == body.expires:
             return body
         self._columns.note(seq, FrameAnomaly.OUT_OF_RANGE)
-        return msgspec.structs.replace(body, content_dates=dates)
+        return msgspec.structs.replace(body, content_dates=dates, expires=expires)
 
     def _embed(self, event: FoldedEvent) -> None:
         columns = self._columns

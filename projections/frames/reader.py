@@ -17,10 +17,10 @@ import numpy as np
 
 from cerata.engine.events import Scope
 
-from ..columnar.columns import I64, Mask, place_of, rows_up_to
+from ..columnar.columns import I64, U32, Mask, concatenate, place_of, rows_up_to
 from ..columnar.hash_index import hash_halves
 from ..columnar.scopes import read_scope
-from ..columnar.typed_values import ValueType, key_time
+from ..columnar.typed_values import ValueType, key_time, time_key
 from . import attributes
 from .columns import (
     FLAG_BLOB,
@@ -35,6 +35,7 @@ from .columns import (
 from .filter_masks import FilterMasks
 from .filters import Filter
 from .timeline import NO_TIME, Timeline, TimelineOrder
+from .value_counts import TypedValue, field_counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class FrameRow:
     tags: tuple[str, ...]
     labels: tuple[str, ...]
     content_dates: tuple[int, ...]
+    expires: int | None
     has_text: bool
     has_blob: bool
     has_search_text: bool
@@ -150,9 +152,12 @@ class Frames:
         scope = columns.scopes.text(columns.scope.item(row))
         strings: dict[str, list[str]] = {}
         dates: list[int] = []
+        expires: int | None = None
         for field, kind, key in self._attributes.of_row(row):
             if field == attributes.DATE:
                 dates.append(key_time(key))
+            elif field == attributes.EXPIRES:
+                expires = key_time(key)
             elif kind is ValueType.STRING:
                 strings.setdefault(field, []).append(self._attributes.strings.text(key))
         uri, title, track = (
@@ -175,6 +180,7 @@ class Frames:
             tags=tuple(strings.get(attributes.TAG, ())),
             labels=tuple(strings.get(attributes.LABEL, ())),
             content_dates=tuple(dates),
+            expires=expires,
             has_text=bool(flags & FLAG_TEXT),
             has_blob=bool(flags & FLAG_BLOB),
             has_search_text=bool(flags & FLAG_SEARCH_TEXT),
@@ -262,6 +268,28 @@ class Frames:
         count = self.rows_at(n)
         return FilterMasks(self._columns, self._attributes, count).mask(where.expression)
 
+    @property
+    def has_expiry(self) -> bool:
+        """True if any frame of the log may expire."""
+        return self._attributes.has(attributes.EXPIRES)
+
+    def expired(self, n: int, now: int) -> U32:
+        """Return the rows at n of frames that expired by a time, open or closed, in no order.
+
+        Cost: a bisection of the frames with an expiry; a look-up of a name without any.
+        """
+        kind = ValueType.TIME
+        postings = self._attributes.find(attributes.EXPIRES, kind, high=time_key(now))
+        if not postings:
+            return np.empty(0, np.uint32)
+        rows = concatenate([posting.rows for posting in postings], np.uint32)
+        # Postings may include later rows.
+        return rows[rows < self.rows_at(n)]
+
+    def counts(self, field: str, mask: Mask) -> Counter[TypedValue]:
+        """Return how many rows of a mask have each value of a field; see `field_counts`."""
+        return field_counts(self._columns, self._attributes, field, mask)
+
     def embedded(self, n: int, space: str | None = None) -> Mask:
         """Return a mask over the rows at n of frames with an embedding, in a space or any."""
         mask = np.zeros(self.rows_at(n), np.bool_)
@@ -287,6 +315,18 @@ class Frames:
         matches = (self._embedding_row[:end] == row) & (self._embedding_space[:end] == code)
         seqs: list[int] = self._embedding_seq[:end][matches].tolist()
         return seqs
+
+    def embedding_events(self, frame: int, n: int) -> list[int]:
+        """Return the events up to n that gave a frame an embedding in any space, in order.
+
+        Cost: a pass over the embeddings.
+        """
+        row = self.row_of(frame)
+        end = rows_up_to(self._embedding_seq, n)
+        if row is None:
+            return []
+        seqs: list[int] = self._embedding_seq[:end][self._embedding_row[:end] == row].tolist()
+        return list(dict.fromkeys(seqs))
 
     def first_embedding(
         self, space: str, sees: Callable[[Scope], bool] | None = None

@@ -259,6 +259,20 @@ def resolved(query: Query, now: datetime) -> Query:
             return query
 
 
+def filters_of(query: Query) -> Iterator[Filter]:
+    """Yield the filters of a query, from left to right."""
+    match query:
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from filters_of(part)
+        case Not(part) | Maybe(part):
+            yield from filters_of(part)
+        case FilterLeaf(where):
+            yield where
+        case _:
+            return
+
+
 def words_of(query: Query) -> Iterator[Words]:
     """Yield the words that count for a query's score, from left to right."""
     match query:

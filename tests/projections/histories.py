@@ -133,6 +133,7 @@ _puts = st.builds(
     chunk_count=st.none() | st.integers(1, 3),
     content_hash=st.none() | st.sampled_from((b"a" * 16, b"a" * 8 + b"b" * 8, b"c" * 16)),
     created=st.none() | _times | st.integers(-(1 << 50), 1 << 50),
+    expires=st.none() | _times,
 )
 _bodies = st.one_of(
     _puts,

@@ -80,6 +80,13 @@ def _said(view: View, step: int) -> object:
             for space in (None, "small")
         ],
         [view.find_uri(uri) for uri in ("file:a", "http:c")],
+        [view.get(uri) for uri in ("file:a", "http:c")],
+        [view.count(where) for where in FILTERS],
+        [
+            [value.to_dict() for value in view.values(field, where=where)]
+            for field in ("tag", "label", "kind", "role", "track", "uri", "metadata", "metadata.n")
+            for where in (None, FILTERS[1])
+        ],
         [
             [hit.to_dict() for hit in view.search(asked, k=k, where=where, **closed)]
             for asked in QUERIES

@@ -49,6 +49,8 @@ from ..format.specimen import counted_bytes, environment
 from .spending import Spent
 
 OTHER_SCOPE = (("tenant", "default"), ("session_id", "s1"))
+EXPIRY = 1_700_000_000_000_000 + 40_000_000
+"""A time while the log of `written` grows: before it a frame is read, and from then on not."""
 TOKENS = "m@1/8/maxsim/i1"
 """The space of token vectors."""
 
@@ -185,6 +187,7 @@ def _about_access(source: Random, ref: Callable[[], int]) -> EventBody:
         context=b"h" * 32,
         frames=(ref(), ref()),
         omitted=(ref(),),
+        now=source.choice((None, EXPIRY)),
     )
 
 
@@ -251,6 +254,7 @@ def _put(source: Random, ref: Callable[[], int]) -> PutFrame:
             source.choices((-5, 10, 1_700_000_000_000_000), k=source.choice((0, 1, 2)))
         ),
         created=maybe(source.choice((-7, 12, 1_700_000_001_000_000))),
+        expires=maybe(source.choice((-9, EXPIRY, 2**62)), 0.1),
         content_hash=maybe(source.choice((b"a" * 16, b"b" * 16))),
         embedding=maybe(_vector(source.choice(("small", "large")), source.randrange(5))[0], 0.2),
         token_embedding=maybe(_vector(TOKENS, source.randrange(5))[0], 0.2),

@@ -136,6 +136,7 @@ def test_what_was_left_out_is_counted_by_its_reason(store: Store) -> None:
         "deleted": 1,
         "superseded": 1,
         "where": 1,
+        "expired": 0,
     }
     assert said.lanes[1].left_out.where == 1
     [said, *_] = explained(store, "alice", include_deleted=True).values()

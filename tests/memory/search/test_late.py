@@ -225,6 +225,7 @@ def test_a_hit_of_the_lane_explains_itself(store: Store) -> None:
         "deleted": 1,
         "superseded": 0,
         "where": 0,
+        "expired": 0,
     }
     assert told.score == round(text.added + tokens.added, 9)
     assert told.reranked is None

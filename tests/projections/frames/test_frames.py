@@ -110,7 +110,7 @@ def test_a_row_says_what_its_event_said(events: list[Folded]) -> None:
 
 _SAID = (
     *("kind", "role", "uri", "title", "tags", "labels", "track"),
-    *("chunk_index", "chunk_count", "content_dates", "created"),
+    *("chunk_index", "chunk_count", "content_dates", "created", "expires"),
 )
 
 

@@ -1,0 +1,51 @@
+"""Rules of expiry: a frame expires after it is written.
+
+Owns the check of `PutFrame.expires` against the clock of the write. Leaves out reads, which leave
+expired frames out (`cerata.memory.snapshot.layers`).
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import Draft, Event, PutFrame
+from cerata.engine.log import Validate
+from cerata.projections.columnar.times import to_datetime
+
+from .rule import Rule, State
+
+
+class ExpiryRules(Rule):
+    """The frames among the drafts of a batch that expire."""
+
+    def take(self, drafts: Sequence[Draft], first: int) -> bool:
+        bodies = (draft.body for draft in drafts[first - 1 :])
+        times = (body.expires for body in bodies if isinstance(body, PutFrame))
+        # A value of another type is refused when the draft is encoded.
+        self._earliest = min((time for time in times if isinstance(time, int)), default=None)
+        return self._earliest is not None
+
+    def check(self, state: State) -> Validate:
+        # The key of a repeated call is looked up before this check runs, so it may raise.
+        return partial(self._check_future, _time_of_write(state))
+
+    def _check_future(self, now: int, _: Sequence[Event]) -> None:
+        """Refuse a frame that has expired already.
+
+        Raises:
+            InvalidInput: with both times.
+        """
+        if self._earliest is not None and self._earliest <= now:
+            raise InvalidInput(
+                f"expires is {to_datetime(self._earliest).isoformat()}, which is not after "
+                f"{to_datetime(now).isoformat()}, the time of the write",
+                remedy="Pass a later time, or leave out expires.",
+            )
+
+
+def _time_of_write(state: State) -> int:
+    """Return the time of a batch after event ``n``: the clock, or in a repeated block the first."""
+    log, n = state.log, state.n
+    if n < log.head.seq:
+        return log.event(n + 1).recorded
+    return max(log.environment.now_us(), log.head.recorded)

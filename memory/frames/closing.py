@@ -1,0 +1,99 @@
+"""Closing many frames: the batches that delete the frames of a condition.
+
+Owns the choice of frames, once, and the attempts of each batch. Another writer may close frames
+meanwhile; these are passed over.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from cerata.engine.errors import Conflict
+from cerata.engine.events import DeleteFrame, Draft
+from cerata.projections.columnar.scopes import is_within
+from cerata.projections.frames.filters import Filter
+
+from ..batch.session import WriteSession
+from ..snapshot.snapshot import Snapshot
+from ..values.frames import Receipt
+
+BATCH_FRAMES: Final = 1_000
+"""Frames of a batch; each batch is durable before the next."""
+
+_TRIES: Final = 1_000
+"""Attempts of a batch; each failure is the success of another writer that closes frames."""
+
+EXPIRED: Final = "expired"
+"""The reason of the events with which a sweep closes frames."""
+
+
+def matching_frames(snapshot: Snapshot, where: Filter) -> list[int]:
+    """Return the current frames that a filter admits, without chunks, oldest first."""
+    layers = snapshot.layers
+    return _roots(snapshot, [*layers.newest(layers.whole(layers.admitted(where)))][::-1])
+
+
+def expired_frames(snapshot: Snapshot) -> list[int]:
+    """Return the expired frames of the snapshot's scope that no event closed, oldest first."""
+    return _roots(snapshot, [*snapshot.layers.expired_open()])
+
+
+def _roots(snapshot: Snapshot, frames: Sequence[int]) -> list[int]:
+    """Return the frames without those below another: closing a frame closes the frames below."""
+    among = set(frames)
+    roots: list[int] = []
+    for frame in frames:
+        above = snapshot.layers.parent_of(frame)
+        while above is not None and above not in among:
+            above = snapshot.layers.parent_of(above)
+        roots += [frame] if above is None else []
+    return roots
+
+
+def delete_frames(session: WriteSession, frames: Sequence[int]) -> Receipt:
+    """Delete frames that are still open, in batches; return one receipt of all batches.
+
+    A transaction takes all of them at once.
+
+    Raises:
+        Conflict: other writers were first in every attempt of a batch.
+        InvalidInput: a transaction would pass its limit of events.
+    """
+    size = max(1, len(frames)) if session.in_transaction else BATCH_FRAMES
+    receipts = [
+        receipt
+        for first in range(0, len(frames), size)
+        if (receipt := _delete(session, frames[first : first + size])) is not None
+    ]
+    if not receipts:
+        head = None if session.in_transaction else session.log.refresh()
+        return Receipt(0, (), (), head, durable=head is not None, added=False)
+    return replace(
+        receipts[-1],
+        id=receipts[0].id,
+        seqs=tuple(seq for receipt in receipts for seq in receipt.seqs),
+        deleted=tuple(frame for receipt in receipts for frame in receipt.deleted),
+    )
+
+
+def _delete(session: WriteSession, frames: Sequence[int]) -> Receipt | None:
+    for _ in range(_TRIES):
+        snapshot = session.snapshot()
+        drafts = [
+            Draft(DeleteFrame(frame=frame), scope)
+            for frame in frames
+            if snapshot.layers.closing_of(frame) is None
+            and (scope := snapshot.layers.event(frame).scope) is not None
+            and (session.scope is None or is_within(scope, session.scope))
+        ]
+        if not drafts:
+            return None
+        try:
+            return session.write(drafts)
+        except Conflict:
+            if session.in_transaction or session.log.refresh().seq == snapshot.basis:
+                raise
+    raise Conflict(
+        f"Other writers closed frames first in each of {_TRIES:,} attempts",
+        remedy="Call again when fewer processes write.",
+    )

@@ -1,0 +1,224 @@
+"""Changing frames: the calls that append a new version, and that close expired frames.
+
+Owns `update`, `restore` and `sweep`. Leaves out the drafts of a version (`versions`), and the
+batches that close frames (`closing`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from msgspec import UNSET, UnsetType
+
+from cerata.engine.errors import Conflict, InvalidInput
+from cerata.engine.events import JsonValue, PutFrame
+from cerata.projections.columnar.times import to_microseconds
+
+from ..batch.session import WriteSession
+from ..batch.writer import Writer
+from ..snapshot.snapshot import Snapshot
+from ..values.arguments import full_scope
+from ..values.frames import FrameId, Receipt, frame_id
+from .closing import EXPIRED, delete_frames, expired_frames
+from .drafts import frame_fields
+from .versions import NewVersion, current_version, root_fields, stored_frame
+
+_TRIES: Final = 1_000
+"""Attempts to append a version of several frames while other writers append."""
+
+
+class VersionCommands(Writer):
+    """The calls that change stored frames; each appends durable batches, or joins the block."""
+
+    def update(
+        self,
+        frame: FrameId,
+        *,
+        tags: Sequence[str] | UnsetType = UNSET,
+        metadata: Mapping[str, JsonValue] | UnsetType = UNSET,
+        title: str | None | UnsetType = UNSET,
+        expires: datetime | str | None | UnsetType = UNSET,
+        actor: str | None = None,
+        reason: str | None = None,
+    ) -> Receipt:
+        """Put a new version of a frame with other fields; content and vectors are carried over.
+
+        The new version supersedes the frame and has a new id. Nothing is embedded again. A split
+        document is put again with its chunks, and other current frames below the frame get new
+        versions too. Without a difference nothing is written, and ``added`` is False. Durable on
+        return. Cost: the size of the frame, its chunks and the frames below, with their vectors.
+
+        Args:
+            frame: The frame to change, no chunk.
+            tags: All tags of the new version; by default unchanged.
+            metadata: All metadata of the new version; by default unchanged.
+            title: The title, or None for none; by default unchanged.
+            expires: The time of expiry, or None for never; by default unchanged.
+            actor: Name of the writer; default that of the transaction, else of the store.
+            reason: The reason, for readers of the log; default that of the transaction.
+
+        Raises:
+            NotFound: the frame does not exist, or was erased.
+            Conflict: the frame is closed already.
+            InvalidInput: a value cannot be stored, no field was passed, the frame is a chunk,
+                ``expires`` is past, or frame, chunks and frames below need over 10,000 events.
+        """
+        arguments = {"tags": tags, "metadata": metadata, "title": title, "expires": expires}
+        names = [name for name, value in arguments.items() if value is not UNSET]
+        if not names:
+            raise InvalidInput(
+                "update needs at least one field",
+                remedy="Pass tags=, metadata=, title= or expires=.",
+            )
+        checked = frame_fields(
+            kind="text",
+            tags=() if isinstance(tags, UnsetType) else tags,
+            metadata=None if isinstance(metadata, UnsetType) else metadata,
+            title=None if isinstance(title, UnsetType) else title,
+            expires=None if isinstance(expires, UnsetType) else expires,
+        )
+        fields: dict[str, object] = {name: getattr(checked, name) for name in names}
+        number = frame_id(frame)
+        scope = full_scope(None, self._session.scope)
+        self._session.record_call(scope, "update", number, sorted(fields.items()))
+
+        def version_of(snapshot: Snapshot) -> NewVersion | None:
+            body = _whole_frame(snapshot, number)
+            changed = root_fields(body, fields)
+            is_open = snapshot.layers.closing_of(number) is None
+            if is_open and all(getattr(body, name) == changed[name] for name in names):
+                return None
+            version = NewVersion(snapshot, self._session.next_place())
+            place = version.put(number, changed, parent=body.parent, closes=number)
+            version.put_chunks(number, place, body, fields)
+            version.move(number, place)
+            return version
+
+        return self._write_version(self._session.by(actor, reason), number, version_of)
+
+    def restore(
+        self,
+        frame: FrameId,
+        *,
+        expires: datetime | str | None | UnsetType = UNSET,
+        actor: str | None = None,
+        reason: str | None = None,
+    ) -> Receipt:
+        """Put the content of a closed frame again, as a new version with its fields and vectors.
+
+        The new version supersedes the current version of the frame, if there is one; a deleted
+        frame comes back as a new frame. Chunks of a document come back too. Other frames below the
+        current version get new versions. The event names the restored frame as its cause. Durable
+        on return.
+
+        Args:
+            frame: The closed frame, no chunk.
+            expires: The time of expiry, or None for never; by default that of the frame.
+            actor: Name of the writer; default that of the transaction, else of the store.
+            reason: The reason, for readers of the log; default that of the transaction.
+
+        Raises:
+            NotFound: the frame does not exist, or was erased.
+            Conflict: the frame is current, or was restored already.
+            InvalidInput: the frame is a chunk, ``expires`` is past, or frame, chunks and frames
+                below need over 10,000 events.
+        """
+        fields: dict[str, object] = {}
+        if not isinstance(expires, UnsetType):
+            fields["expires"] = None if expires is None else to_microseconds(expires)
+        number = frame_id(frame)
+        scope = full_scope(None, self._session.scope)
+        self._session.record_call(scope, "restore", number, sorted(fields.items()))
+
+        def version_of(snapshot: Snapshot) -> NewVersion:
+            body = _whole_frame(snapshot, number)
+            current = current_version(snapshot, number)
+            _check_restorable(snapshot, number, body, current)
+            parent = body.parent
+            if parent is not None:
+                parent = current_version(snapshot, parent) or parent
+            version = NewVersion(snapshot, self._session.next_place())
+            place = version.put(number, fields, parent=parent, closes=current, causation=number)
+            version.put_chunks(number, place, body, fields)
+            if current is not None:
+                version.move(current, place)
+            return version
+
+        return self._write_version(self._session.by(actor, reason), number, version_of)
+
+    def sweep(self, *, actor: str | None = None) -> Receipt:
+        """Close the expired frames of the store's scope; they stay readable in the past.
+
+        Each is deleted by an event with the reason "expired". Batches of 1,000 frames are durable
+        one by one; other writers may sweep at the same time, and a second call writes nothing.
+        Reads of many frames do not change: they leave expired frames out already. Scores may, since
+        statistics count a frame until it is closed.
+
+        Returns the receipt of all batches; ``deleted`` are the frames, without their chunks.
+
+        Args:
+            actor: Name of the writer; default that of the transaction, else of the store.
+
+        Raises:
+            Conflict: other writers closed frames first in each of 1,000 attempts.
+        """
+        self._session.check_writable()
+        scope = full_scope(None, self._session.scope)
+        self._session.record_call(scope, "sweep")
+        session = self._session.by(actor, EXPIRED)
+        return delete_frames(session, expired_frames(self._snapshot()))
+
+    def _write_version(
+        self, session: WriteSession, frame: int, version_of: Callable[[Snapshot], NewVersion | None]
+    ) -> Receipt:
+        """Append a new version; find its frames again if another writer was first."""
+        session.check_writable()
+        for _ in range(_TRIES):
+            snapshot = self._snapshot()
+            version = version_of(snapshot)
+            if version is None:
+                head = None if session.in_transaction else snapshot.head
+                return Receipt(frame, (), (), head, durable=head is not None, added=False)
+            exact = version.depends_on_all and not session.in_transaction
+            try:
+                return session.write(version.drafts, expect=snapshot.basis if exact else None)
+            except Conflict:
+                if not exact or session.log.refresh().seq == snapshot.basis:
+                    raise
+        raise Conflict(
+            "Other writers appended first in every attempt",
+            where=f"frame {frame:,}",
+            remedy="Call again when fewer processes write.",
+        )
+
+
+def _whole_frame(snapshot: Snapshot, number: int) -> PutFrame:
+    """Return the body of a frame.
+
+    Raises:
+        InvalidInput: the frame is a chunk.
+        NotFound: the frame does not exist within the scope, or was erased.
+    """
+    body, _ = stored_frame(snapshot, number)
+    if body.chunk_index is not None:
+        raise InvalidInput(
+            f"Frame {number:,} is a part of a document",
+            remedy=f"Pass the document, frame {body.parent}.",
+        )
+    return body
+
+
+def _check_restorable(snapshot: Snapshot, number: int, body: PutFrame, current: int | None) -> None:
+    if current == number:
+        raise Conflict(
+            f"Frame {number:,} is current",
+            remedy="Leave this call out; update() changes the fields of a current frame.",
+        )
+    if current is not None or body.content_hash is None:
+        return
+    for copy in snapshot.layers.find_content(body.content_hash):
+        if snapshot.layers.event(copy).causation == number:
+            raise Conflict(
+                f"Frame {number:,} was restored as frame {copy:,}",
+                remedy=f"Pass frame {copy:,} instead.",
+            )

@@ -1,0 +1,170 @@
+"""New versions: the drafts that carry a frame's content and vectors over to a new frame.
+
+Owns the drafts of `update` and `restore`: the new frame, the frames below it, their vectors, and
+the closings. No text is embedded again: the vectors of the log are appended as they are. Leaves out
+the calls (`version_commands`).
+
+- The chunks of a document are put again below the new document; their old frames close with it.
+- Other frames below move along: each gets a new version, so none is closed by its parent.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from cerata.engine.errors import NotFound
+from cerata.engine.events import Draft, PutEmbedding, PutFrame, Scope, SupersedeFrame
+from cerata.projections.frames.columns import ClosingKind
+
+from ..snapshot.snapshot import Snapshot
+from ..values.arguments import SOURCE_HASH, SPAN
+
+Fields = Mapping[str, object]
+"""New values of fields of a `PutFrame`, by name."""
+
+_TITLE_SEPARATOR = " > "
+
+
+class NewVersion:
+    """The drafts of the new version of a frame, from place ``first`` of a batch on."""
+
+    def __init__(self, snapshot: Snapshot, first: int) -> None:
+        self._snapshot = snapshot
+        self._first = first
+        self._puts: list[Draft] = []
+        self._vectors: list[Draft] = []
+        self._closings: list[Draft] = []
+
+    @property
+    def depends_on_all(self) -> bool:
+        """True if any other write may change the drafts: they carry over more than one frame."""
+        return len(self._puts) > 1 or self._puts[0].causation is not None
+
+    @property
+    def drafts(self) -> list[Draft]:
+        """The events in order: frames, vectors, and closings from the bottom up."""
+        return [*self._puts, *self._vectors, *reversed(self._closings)]
+
+    def put(
+        self,
+        frame: int,
+        fields: Fields,
+        *,
+        parent: int | None,
+        closes: int | None = None,
+        causation: int | None = None,
+    ) -> int:
+        """Add a new version of a frame without those below; return its −place.
+
+        Args:
+            frame: The frame whose content and vectors are carried over.
+            fields: The values that differ.
+            parent: The frame above the new version.
+            closes: The frame that the new version supersedes, if any.
+            causation: The event that the new version follows from, if any.
+        """
+        body, scope = stored_frame(self._snapshot, frame)
+        event = self._snapshot.layers.event(frame)
+        created = event.recorded if body.created is None else body.created
+        new = msgspec.structs.replace(body, **{"created": created, **fields, "parent": parent})
+        attachments = tuple(
+            self._snapshot.attachment(frame, attachment)
+            for attachment in (body.blob, *(embedding.data for embedding in body.embeddings))
+            if attachment is not None
+        )
+        self._puts.append(Draft(new, scope, causation=causation, attachments=attachments))
+        place = -(self._first + len(self._puts) - 1)
+        for embedding, data in self._snapshot.later_embeddings(frame):
+            body_of_vector = PutEmbedding(frame=place, embedding=embedding)
+            self._vectors.append(Draft(body_of_vector, scope, attachments=(data,)))
+        if closes is not None:
+            self._closings.append(Draft(SupersedeFrame(old=closes, new=place), scope))
+        return place
+
+    def put_chunks(self, document: int, new: int, old: PutFrame, fields: Fields) -> None:
+        """Add the chunks of a document below its new version."""
+        for chunk in self._snapshot.layers.chunks(document).values():
+            body, _ = stored_frame(self._snapshot, chunk)
+            self.put(chunk, _of_chunk(body, old, fields), parent=new)
+
+    def move(self, frame: int, new: int) -> None:
+        """Add new versions of the current frames below a frame, without chunks, below ``new``."""
+        for child in self._current_below(frame):
+            place = self.put(child, {}, parent=new, closes=child)
+            body, _ = stored_frame(self._snapshot, child)
+            self.put_chunks(child, place, body, {})
+            self.move(child, place)
+
+    def _current_below(self, frame: int) -> Iterator[int]:
+        layers = self._snapshot.layers
+        for child in self._snapshot.visible(layers.children(frame)):
+            body = layers.event(child).body
+            is_part = isinstance(body, PutFrame) and body.chunk_index is not None
+            if layers.closing_of(child) is None and not is_part:
+                yield child
+
+
+def stored_frame(snapshot: Snapshot, frame: int) -> tuple[PutFrame, Scope]:
+    """Return the body and scope of a frame.
+
+    Raises:
+        NotFound: the frame was erased, or its event is of a later version.
+    """
+    event = snapshot.layers.event(frame)
+    if not isinstance(event.body, PutFrame) or event.scope is None:
+        raise NotFound(
+            f"The content of frame {frame:,} was erased, or is of a later version",
+            remedy="Put a new frame with put_frame().",
+        )
+    return event.body, event.scope
+
+
+def root_fields(old: PutFrame, fields: Fields) -> dict[str, object]:
+    """Return the new values of a frame; metadata about its source stays."""
+    new = dict(fields)
+    metadata = new.get("metadata")
+    if isinstance(metadata, dict):
+        source = {name: old.metadata[name] for name in (SOURCE_HASH, SPAN) if name in old.metadata}
+        new["metadata"] = {**metadata, **source}
+    return new
+
+
+def _of_chunk(chunk: PutFrame, old: PutFrame, fields: Fields) -> Fields:
+    """Return the new values of a chunk, whose title and metadata also name its section."""
+    new = dict(fields)
+    metadata = new.get("metadata")
+    if isinstance(metadata, dict):
+        absent = object()
+        of_section = {
+            name: value
+            for name, value in chunk.metadata.items()
+            if name == SPAN or old.metadata.get(name, absent) != value
+        }
+        new["metadata"] = {**metadata, **of_section}
+    if "title" in new:
+        title = new["title"]
+        names = [title] if isinstance(title, str) and title else []
+        new["title"] = _TITLE_SEPARATOR.join([*names, *_headings(chunk, old)]) or None
+    return new
+
+
+def _headings(chunk: PutFrame, old: PutFrame) -> list[str]:
+    """Return the headings in a chunk's title, after the document's title or its beginning."""
+    if not chunk.title:
+        return []
+    parts = chunk.title.split(_TITLE_SEPARATOR)
+    for count in range(len(parts), 0, -1):
+        if (old.title or "").startswith(_TITLE_SEPARATOR.join(parts[:count])):
+            return parts[count:]
+    return parts
+
+
+def current_version(snapshot: Snapshot, frame: int) -> int | None:
+    """Return the current frame that a frame's chain of versions ends with, or None if it ended."""
+    closing = snapshot.layers.closing_of(frame)
+    while closing is not None:
+        if closing.kind is not ClosingKind.SUPERSEDE or closing.by is None:
+            return None
+        frame = closing.by
+        closing = snapshot.layers.closing_of(frame)
+    return frame if snapshot.layers.has(frame) else None

@@ -1,0 +1,333 @@
+"""New versions: update and restore carry content and vectors over; nothing is embedded again."""
+
+from collections.abc import Iterator, Sequence
+from random import Random
+from threading import Thread
+
+import numpy as np
+import pytest
+
+import cerata
+from cerata import Conflict, Filter, InvalidInput, NotFound, Store
+from cerata.engine.environment import Environment
+from cerata.engine.events import PutEmbedding
+from cerata.engine.memory_storage import MemoryStorage
+
+from ...clocks import StandingClock
+from ...embedders import Hashing
+
+DAY = 86_400_000_000
+LONG = "\n\n".join(f"# Part {part}\n\n" + f"tea{part} " * 300 for part in range(4))
+
+
+@pytest.fixture
+def clock() -> StandingClock:
+    return StandingClock(1_772_355_600_000_000)
+
+
+@pytest.fixture
+def store(clock: StandingClock) -> Iterator[Store]:
+    environment = Environment(MemoryStorage(), clock, Random(1).randbytes)
+    with cerata.open(":memory:", environment=environment) as opened:
+        yield opened
+
+
+def _vectors(store: Store, frames: Sequence[int]) -> list[str]:
+    return [str(store.embedding(frame, "s")) for frame in frames]
+
+
+def test_an_update_changes_only_what_was_passed(store: Store) -> None:
+    old = store.frame(
+        store.put_frame(
+            "tea",
+            kind="note",
+            role="user",
+            uri="a",
+            title="Tea",
+            tags=["x"],
+            labels=["l"],
+            metadata={"n": 1},
+            track="t",
+            content_dates=["2026-01-02"],
+            search_text="cha",
+        )
+    )
+    receipt = store.update(old, tags=["y", "z"])
+    new = store.frame(receipt)
+    assert receipt.replaced == (old.id,)
+    differs = {name for name, value in old.to_dict().items() if new.to_dict()[name] != value}
+    assert differs == {"id", "tags", "recorded", "supersedes"} - (
+        {"recorded"} if new.recorded == old.recorded else set()
+    )
+    assert (new.tags, new.created) == (("y", "z"), old.created)
+    cleared = store.frame(store.update(new, title=None, metadata={}))
+    assert (cleared.title, cleared.metadata, cleared.tags) == (None, {}, ("y", "z"))
+    assert [version.id for version in store.history(old)] == [old.id, new.id, cleared.id]
+
+
+def test_an_update_carries_all_vectors_over_without_the_embedder() -> None:
+    embedder = Hashing()
+    with cerata.open(":memory:", embedder=embedder) as store:
+        frame = store.put_frame("tea at four").id
+        space = embedder.identity.space
+        store.append(_embedding(store, frame))
+        calls = embedder.calls
+        new = store.update(frame, tags=["x"]).id
+        assert embedder.calls == calls
+        assert str(store.embedding(new, space)) == str(store.embedding(frame, space))
+        assert str(store.embedding(new, "s")) == "[0. 1.]"
+        assert [hit.id for hit in store.search(np.array([0.0, 1.0]), space="s")] == [new]
+
+
+def _embedding(store: Store, frame: int) -> cerata.Draft:
+    from cerata.engine.events import Attachment, Embedding
+    from cerata.engine.integrity import hash_bytes
+
+    data = np.array([0, 1], "<f4").tobytes()
+    embedding = Embedding("s", "f4", 2, Attachment(hash_bytes(data), len(data)))
+    return cerata.Draft(PutEmbedding(frame=frame, embedding=embedding), attachments=(data,))
+
+
+def test_bytes_are_carried_over(store: Store) -> None:
+    old = store.put_frame(b"\x00\x01", search_text="tea", embedding=[1.0, 0.0], space="s")
+    new = store.update(old, title="Tea")
+    assert store.content(new) == b"\x00\x01"
+    assert _vectors(store, [new.id]) == _vectors(store, [old.id])
+    assert [hit.id for hit in store.search("tea", mode="text")] == [new.id]
+
+
+def test_a_document_is_updated_with_its_chunks(store: Store) -> None:
+    old = store.remember(LONG, uri="d", title="Teas", tags=["x"], metadata={"a": 1, "b": 2})
+    new = store.update(old, title="Other", tags=["y"], metadata={"a": 3})
+    frame = store.frame(new)
+    assert frame.text == store.frame(old).text == LONG
+    hits = store.search("tea2", where=Filter(tags=["y"]))
+    assert hits
+    for hit in hits:
+        assert hit.frame.parent == new.id
+        assert (hit.frame.title or "").startswith("Other > Part")
+        assert {"a", "span"} <= set(hit.frame.metadata)
+        assert "b" not in hit.frame.metadata
+    assert store.count() == (1, 1)
+    # The content is found again, so the same text is not stored twice.
+    assert store.remember(LONG, uri="d").added is False
+    assert len(store.chunks(new)) == len(store.chunks(old)) == len(old.ids) - 1
+
+
+def test_the_frames_below_move_along(store: Store) -> None:
+    root = store.put_frame("root")
+    child = store.put_frame("child", parent=root)
+    document = store.remember(LONG, parent=child)
+    new = store.update(root, tags=["x"])
+    texts = {frame.text: frame for frame in store.frames()}
+    assert set(texts) == {"root", "child", LONG}
+    assert texts["child"].parent == new.id
+    assert texts["child"].supersedes == (child.id,)
+    assert texts[LONG].parent == texts["child"].id
+    assert texts[LONG].supersedes == (document.id,)
+    assert len(store.chunks(texts[LONG])) == len(document.ids) - 1
+    assert len(store.search("tea3")) == len(store.at(document).search("tea3"))
+
+
+def test_an_update_without_a_difference_writes_nothing(store: Store) -> None:
+    frame = store.put_frame("a", tags=["x"])
+    head = store.head.seq
+    receipt = store.update(frame, tags=["x"], title=None)
+    assert (receipt.id, receipt.added, receipt.seqs, store.head.seq) == (frame.id, False, (), head)
+
+
+def test_updates_conflict_as_supersedes_do(store: Store) -> None:
+    frame = store.put_frame("a")
+    store.update(frame, tags=["x"])
+    with pytest.raises(Conflict, match="superseded"):
+        store.update(frame, tags=["x"])
+    with pytest.raises(NotFound):
+        store.update(99, tags=["x"])
+    with pytest.raises(InvalidInput, match="field"):
+        store.update(frame)
+    document = store.remember(LONG)
+    with pytest.raises(InvalidInput, match="part of a document"):
+        store.update(document.ids[1], tags=["x"])
+    with pytest.raises(InvalidInput, match="not after"):
+        store.update(document, expires="2020-01-01")
+
+
+def test_an_update_in_a_transaction(store: Store) -> None:
+    with store.transaction(key="k") as block:
+        frame = store.put_frame("a", embedding=[1.0, 0.0], space="s")
+        new = store.update(frame, tags=["x"])
+        assert [one.id for one in store.frames()] == [new.id]
+        last = store.update(new, title="A")
+    assert block.receipt is not None
+    [current] = store.frames()
+    assert (current.title, current.tags) == ("A", ("x",))
+    assert _vectors(store, [current.id]) == ["[1. 0.]"]
+    assert last.replaced == (new.id,)
+
+
+def test_a_deleted_frame_comes_back(store: Store) -> None:
+    frame = store.put_frame("tea", tags=["x"], embedding=[1.0, 0.0], space="s")
+    store.delete(frame)
+    new = store.restore(frame)
+    assert [(one.id, one.text, one.tags) for one in store.frames()] == [(new.id, "tea", ("x",))]
+    assert _vectors(store, [new.id]) == ["[1. 0.]"]
+    [event] = store.log(new.id, new.id)
+    assert event.causation == frame.id
+    with pytest.raises(Conflict, match="restored as"):
+        store.restore(frame)
+    with pytest.raises(Conflict, match="current"):
+        store.restore(new)
+
+
+def test_an_older_version_replaces_the_current_version(store: Store) -> None:
+    first = store.put_frame("one", uri="a")
+    second = store.supersede(first, "two")
+    reply = store.put_frame("reply", parent=second)
+    third = store.restore(first)
+    assert third.replaced == (reply.id, second.id)
+    assert {frame.text: frame.parent for frame in store.frames()} == {
+        "one": None,
+        "reply": third.id,
+    }
+    assert [version.text for version in store.history(third)] == ["one", "two", "one"]
+
+
+def test_a_deleted_document_comes_back_with_its_chunks(store: Store) -> None:
+    document = store.remember(LONG, uri="d")
+    store.delete(document)
+    assert store.search("tea1") == []
+    new = store.restore(document)
+    assert store.frame(new).text == LONG
+    assert {hit.frame.parent for hit in store.search("tea1")} == {new.id}
+
+
+def test_two_restores_at_once_leave_one_frame(store: Store) -> None:
+    frame = store.put_frame("tea")
+    store.delete(frame)
+    errors: list[Exception] = []
+
+    def restore() -> None:
+        try:
+            store.restore(frame)
+        except Conflict as error:
+            errors.append(error)
+
+    threads = [Thread(target=restore) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(errors), store.count()) == (7, (1, 1))
+
+
+def test_an_expired_frame_is_restored_with_another_expiry(
+    store: Store, clock: StandingClock
+) -> None:
+    frame = store.put_frame("tea", expires="2026-03-02")
+    clock.time_us += DAY
+    assert store.sweep().deleted == (frame.id,)
+    with pytest.raises(InvalidInput, match="not after"):
+        store.restore(frame)
+    assert store.frame(store.restore(frame, expires=None)).expires is None
+
+
+def test_a_sweep_closes_expired_frames_once(store: Store, clock: StandingClock) -> None:
+    document = store.remember(LONG, expires="2026-03-02")
+    kept = store.put_frame("kept", expires="2026-04-01")
+    assert store.sweep().added is False
+    clock.time_us += DAY
+    with store.transaction():
+        assert store.sweep().deleted == (document.id,)
+        assert store.sweep().deleted == ()
+    head = store.head.seq
+    assert store.sweep() == cerata.Receipt(0, (), (), store.head, durable=True, added=False)
+    assert store.head.seq == head
+    [event] = store.log(head)
+    assert (event.type, event.reason) == ("deleteFrame", "expired")
+    assert [frame.id for frame in store.frames()] == [kept.id]
+    assert store.frame(document).active is False
+
+
+def test_sweeps_at_once_close_each_frame_once(store: Store, clock: StandingClock) -> None:
+    store.put_frames([str(number) for number in range(2_500)], expires="2026-03-02")
+    clock.time_us += DAY
+    deleted: list[int] = []
+    threads = [Thread(target=lambda: deleted.extend(store.sweep().deleted)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(deleted) == list(range(1, 2_501))
+
+
+def test_a_sweep_leaves_other_scopes_alone(clock: StandingClock) -> None:
+    environment = Environment(MemoryStorage(), clock, Random(1).randbytes)
+    with cerata.open("a.cera", environment=environment) as store:
+        for user in ("ann", "bob"):
+            store.put_frame(user, scope={"user": user}, expires="2026-03-02")
+    clock.time_us += DAY
+    scope = {"tenant": "default", "user": "ann"}
+    with cerata.open("a.cera", environment=environment, scope=scope) as store:
+        assert store.sweep().deleted == (1,)
+    with cerata.open("a.cera", environment=environment) as store:
+        assert store.frame(2).active
+
+
+def test_a_filter_deletes_in_batches(store: Store) -> None:
+    store.put_frames([str(number) for number in range(2_100)], tags=["x"])
+    parent = store.put_frame("kept").id
+    child = store.put_frame("below", parent=parent, tags=["x"]).id
+    store.put_frame("deeper", parent=child, tags=["x"])
+    receipt = store.delete(where=Filter(tags=["x"]))
+    assert receipt.deleted == (*range(1, 2_101), child)
+    assert len(receipt.seqs) == 2_101
+    assert [frame.id for frame in store.frames()] == [parent]
+    assert store.delete(where=Filter(tags=["x"])).added is False
+    for arguments in ({}, {"frame": 1, "where": Filter()}):
+        with pytest.raises(InvalidInput, match="either"):
+            store.delete(**arguments)  # type: ignore[arg-type]
+
+
+def test_count_get_and_values(store: Store, clock: StandingClock) -> None:
+    store.put_frame("a", uri="dir/a", tags=["x", "x"], metadata={"n": 1, "m": True})
+    store.put_frame("b", uri="dir/b", tags=["x", "y"], metadata={"n": "1"}, role="user")
+    store.remember(LONG, uri="file:///home/a", tags=["x"])
+    gone = store.put_frame("c", uri="dir/b", tags=["y"], expires="2026-03-02").id
+    assert [(one.value, one.count) for one in store.values("tag")] == [("x", 3), ("y", 2)]
+    assert store.count(Filter(tags=["y"])) == (2, 0)
+    found = store.get("dir/b")
+    assert found is not None
+    assert found.id == gone
+    before = store.at("HEAD")
+    clock.time_us += DAY
+    assert [(one.value, one.count) for one in store.values("tag")] == [("x", 3), ("y", 1)]
+    assert [(one.value, one.count) for one in before.values("tag")] == [("x", 3), ("y", 2)]
+    assert store.count(Filter(tags=["y"])) == (1, 1)
+    found = store.get("dir/b")
+    assert found is not None
+    assert found.text == "b"
+    assert store.get("dir") is None
+    document = store.get("file:///home/a")
+    assert document is not None
+    assert document.text == LONG
+    pairs = {
+        field: [(one.value, one.count) for one in store.values(field)]
+        for field in ("kind", "role", "uri", "metadata", "metadata.n", "metadata.m")
+    }
+    assert pairs == {
+        "kind": [("text", 2), ("document", 1)],
+        "role": [("user", 1)],
+        "uri": [("dir/", 2), ("file:///", 1)],
+        "metadata": [("n", 2), ("m", 1)],
+        "metadata.n": [(1, 1), ("1", 1)],
+        "metadata.m": [(True, 1)],
+    }
+    deeper = store.values("uri", prefix="dir/")
+    assert [one.value for one in deeper] == ["dir/a", "dir/b"]
+    assert store.values("tag", where=Filter(role="user"), prefix="y")[0].count == 1
+    with store.transaction():
+        store.put_frame("d", tags=["x"])
+        store.delete(1)
+        assert [(one.value, one.count) for one in store.values("tag")] == [("x", 3), ("y", 1)]
+    with pytest.raises(InvalidInput, match="no field"):
+        store.values("colour")
