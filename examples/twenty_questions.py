@@ -86,14 +86,15 @@ def best_files(store: cerata.Store, question: str) -> list[str]:
 
 def ask(store: cerata.Store) -> int:
     """Ask all questions, print the rank of each answer, and return the number among the first."""
-    right = 0
+    right = first = 0
     for question, answer in QUESTIONS:
         uris = best_files(store, question)
         answer_uri = (library() / answer).as_posix()
         place = str(uris.index(answer_uri) + 1) if answer_uri in uris else "-"
         right += answer_uri in uris
+        first += place == "1"
         print(f"{place:>2}  {answer:<22} {question}")
-    print(f"\n{right} of {len(QUESTIONS)} among the first {AMONG_FIRST}")
+    print(f"\n{right} of {len(QUESTIONS)} among the first {AMONG_FIRST}, {first} first")
     return right
 
 

@@ -10,10 +10,14 @@ import pytest
 
 import cerata
 from cerata.projections.fulltext import bm25 as ranking
-from examples import twenty_questions
+from examples import folder_search, twenty_questions
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
+
+
+_NO_MODULES = ["test", "tests", "idlelib", "lib2to3", "site-packages", "config-*", "*_test.py"]
+"""Folders and files of the standard library that answer no question about modules."""
 
 
 def run(folder: Path, name: str, *arguments: str, exit_code: int = 0) -> str:
@@ -68,6 +72,63 @@ def test_a_chat_remembers_across_processes_and_not_across_users(tmp_path: Path) 
     with cerata.open(tmp_path / "agent.cera", mode="r") as store:
         roles = [frame.role for frame in store.frames()]
         assert roles.count("user") == roles.count("assistant") == 4
+
+
+def test_an_audit_names_writers_reasons_and_the_answer_then(tmp_path: Path) -> None:
+    """Who changed what the memory knew on a day, and why."""
+    printed = run(tmp_path, "audit.py")
+    assert printed == (
+        "in February: A customer can return a purchase for 30 days. returns · paid by · the shop\n"
+        "now: A customer can return a purchase for 14 days.\n"
+        "#3 ben: PutFrame, the new terms of March\n"
+        "#4 ben: SupersedeFrame, the new terms of March\n"
+        "#5 ben: RetractFact, the new terms of March\n"
+    )
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_folder_search_finds_the_file_with_the_answer(tmp_path: Path) -> None:
+    """Twice, because the second run must read the stored files and print the same."""
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "ports.md").write_text(
+        "# Ports\n\n| service | port | owner |\n|---|---|---|\n"
+        "| database | 5433 | anna |\n| queue | 5672 | cara |\n"
+    )
+    (notes / "code.py").write_text('def escape(text):\n    """Escape a text for HTML."""\n')
+    (notes / "plan.txt").write_text("We deploy on Tuesday, after the stand-up.\n")
+    questions = ("who is the owner of the queue?", "when do we deploy?", "escape HTML")
+    answers = (
+        f"{questions[0]}\n  {notes}/ports.md: | queue | 5672 | cara |\n"
+        f"{questions[1]}\n  {notes}/plan.txt: We deploy on Tuesday, after the stand-up.\n"
+        f"{questions[2]}\n  {notes}/code.py: def escape(text):\n"
+    )
+    first = run(tmp_path, "folder_search.py", "--in", "notes", *questions)
+    assert first == f"3 files added, 0 unchanged\n{answers}"
+    again = run(tmp_path, "folder_search.py", "--in", "notes", *questions)
+    assert again == f"0 files added, 3 unchanged\n{answers}"
+
+
+@pytest.mark.slow
+def test_a_folder_search_over_real_files_has_the_right_file_first(tmp_path: Path) -> None:
+    """The modules of the standard library, without their tests: the file first for 18 of 20."""
+    library = twenty_questions.library()
+    with cerata.open(tmp_path / "library.cera") as store:
+        done = store.remember_files([library], include=["*.py"], exclude=_NO_MODULES)
+        assert len(done.of("added")) > 350
+        firsts = [
+            (folder_search.best_files(store, question, 1)[0].frame.uri, f"{library}/{file}")
+            for question, file in twenty_questions.QUESTIONS
+        ]
+    right = sum(first == answer for first, answer in firsts)
+    assert right >= 18
+
+
+@pytest.mark.parametrize("name", ["audit.py", "chat.py", "folder_search.py"])
+def test_a_first_program_takes_under_forty_lines(name: str) -> None:
+    """A newcomer reads a screen."""
+    path = EXAMPLES / name
+    assert not path.exists() or len(path.read_text(encoding="utf-8").splitlines()) < 40
 
 
 def test_workers_do_every_task_once_though_one_is_killed(tmp_path: Path) -> None:
