@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
 
@@ -59,12 +60,13 @@ class TestRefusals:
         """Remember refused one, put_frame and supersede stored it."""
         with cerata.open(":memory:") as store:
             first = store.put_frame("one")
-            for call in (
+            calls: tuple[Callable[[], object], ...] = (
                 lambda: store.put_frame(""),
                 lambda: store.put_frames(["two", ""]),
                 lambda: store.supersede(first, ""),
                 lambda: store.remember(""),
-            ):
+            )
+            for call in calls:
                 with pytest.raises(InvalidInput, match=r"text is empty|no text"):
                     call()
             assert store.head.seq == 1
@@ -109,7 +111,7 @@ class TestRefusals:
     def test_an_error_of_python_names_open(self) -> None:
         """It named open_store, which no user has called."""
         with pytest.raises(TypeError, match=r"open\(\) takes 1 positional argument"):
-            cerata.open("x", "r")  # type: ignore[misc]  # a user's mistake
+            cerata.open("x", "r")  # type: ignore[call-arg]  # a user's mistake
 
 
 def test_a_receipt_of_supersede_names_the_current_frame() -> None:
