@@ -31,4 +31,5 @@ PROJECTIONS: Final = (
     "vectors",
     "tags",
     "access",
+    "embedders",
 )

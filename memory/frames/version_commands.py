@@ -4,6 +4,8 @@ Owns `update`, `restore` and `sweep`. Leaves out the drafts of a version (`versi
 batches that close frames (`closing`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
