@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Final, TypedDict
 
 from cerata.engine.errors import InvalidInput
+from cerata.engine.loading import loading
 from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
 
@@ -18,9 +19,15 @@ _LOOKED_AT: Final = 2_000
 
 def where_of(options: Namespace) -> Filter | None:
     """Return the filter of the options, or None."""
-    if not (options.tag or options.kind or options.role):
-        return None
-    return Filter(tags=options.tag, kind=options.kind, role=options.role)
+    where = None
+    if options.tag or options.kind or options.role:
+        where = Filter(tags=options.tag, kind=options.kind, role=options.role)
+    if options.where is None:
+        return where
+    with loading("the query language"):
+        from cerata.retrieval.query_language.query_filter import query_filter
+    tests = query_filter(options.where)
+    return tests if where is None else where & tests
 
 
 class Closed(TypedDict):

@@ -172,6 +172,11 @@ def add_filters(verb: ArgumentParser, *, closed: bool) -> None:
     )
     verb.add_argument("--kind", help="only frames of this structure")
     verb.add_argument("--role", help="only frames of this speaker")
+    verb.add_argument(
+        "--where",
+        metavar="TESTS",
+        help="only frames that pass: 'metadata.user.name:anna created:yesterday'",
+    )
     if closed:
         verb.add_argument("--superseded", action="store_true", help="include superseded frames")
         verb.add_argument("--deleted", action="store_true", help="include deleted frames")

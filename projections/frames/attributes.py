@@ -1,14 +1,16 @@
 """Attributes: optional or repeated values of frames, as postings by field and value.
 
-Owns URI, title, track, tags, labels, content dates, expiry and metadata. An attribute is a row of
-(frame's row, group, key): the group is a field and a value type, the key a u64 (order-preserving
-for numbers and times, a code for strings). A frame without attributes takes no space. `GroupIndex`
-finds the rows of a group whose key lies in a range.
+Owns URI, title, track, tags, labels, content dates, expiry and metadata, nested values included: a
+value in a map has the field of its path ("user.name", the same as a key with a dot), and a value in
+a list a field of items. An attribute is a row of (frame's row, group, key): the group is a field
+and a value type, the key a u64 (order-preserving for numbers and times, a code for strings). A
+frame without attributes takes no space. `GroupIndex` finds the rows of a group whose key lies in a
+range.
 """
 
 import threading
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 
@@ -42,7 +44,12 @@ LABEL: Final = "label"
 DATE: Final = "date"
 EXPIRES: Final = "expires"
 METADATA: Final = "metadata."
-"""Prefix of the field of a metadata key. On disk: never change any of these names."""
+"""Prefix of the field of a metadata path."""
+ITEM: Final = "item."
+"""Prefix of the field of a metadata path inside a list. On disk: never change these names."""
+
+_SPAN: Final = "span"
+"""The metadata of a chunk that places it in its document; no filter reads its two numbers."""
 
 _TYPE_BITS: Final = 3
 _TYPE_MASK: Final = (1 << _TYPE_BITS) - 1
@@ -89,6 +96,23 @@ class Attributes:
             self._new.append((row, group, time_key(body.expires)))
         for name, value in body.metadata.items():
             self.add_value(row, seq, METADATA + name, value)
+            if isinstance(value, dict | list) and (name != _SPAN or body.chunk_index is None):
+                self._add_inner(row, seq, METADATA, name, value)
+
+    def _add_inner(self, row: int, seq: int, prefix: str, path: str, value: object) -> None:
+        """Add the values inside a map or a list; the log limits their depth."""
+        if isinstance(value, dict):
+            members = cast("dict[str, object]", value).items()
+            inner = [(prefix, f"{path}.{name}", item) for name, item in members]
+        else:
+            inner = [(ITEM, path, item) for item in cast("list[object]", value)]
+        for place, name, item in inner:
+            is_leaf = not isinstance(item, dict | list)
+            # The presence of a map or list is an attribute, unless it lies in a list.
+            if is_leaf or place == METADATA:
+                self.add_value(row, seq, place + name, item)
+            if not is_leaf:
+                self._add_inner(row, seq, place, name, item)
 
     def add_value(self, row: int, seq: int, field: str, value: object) -> None:
         """Add a string, number, bool or null; for a list or map, only its presence."""
@@ -182,7 +206,7 @@ class Attributes:
         used: list[int] = np.unique(codes).tolist()
         for code in used:
             name = names[code - 1]
-            if not name.startswith(METADATA):
+            if not name.startswith((METADATA, ITEM)):
                 expected = ValueType.TIME if name in (DATE, EXPIRES) else ValueType.STRING
                 require(
                     (kinds[codes == code] == expected).all(), f"field {name!r} has a wrong type"

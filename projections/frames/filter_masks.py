@@ -14,7 +14,7 @@ from ..columnar.names import Names
 from ..columnar.relative_times import RelativeTime
 from ..columnar.string_order import bounds
 from ..columnar.typed_values import ValueType, number_ranges, time_key
-from .attributes import DATE, AttributeView, Posting
+from .attributes import DATE, ITEM, METADATA, AttributeView, Posting
 from .columns import FrameColumns
 from .filters import Compared, During, Either, Every, Expression, Named, Negated
 from .timeline import creation_times
@@ -104,7 +104,10 @@ class FilterMasks:
 
 def rows_of(attributes: AttributeView, test: Compared) -> Iterator[U32]:
     """Yield the rows with an attribute that passes a test, in no order."""
-    if test.operator == "exists":
+    if test.operator == "contains":
+        path = test.field.removeprefix(METADATA)
+        yield from rows_of(attributes, Compared(ITEM + path, "=", test.type, test.value))
+    elif test.operator == "exists":
         for kind in ValueType:
             yield from (posting.rows for posting in attributes.find(test.field, kind))
     elif test.type is ValueType.STRING:

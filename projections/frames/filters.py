@@ -8,11 +8,13 @@ evaluation: `filter_masks` turns a filter into an exact mask over the rows of fr
   matches.
 - ``uri_prefix``: the frame has a URI with this prefix.
 - ``scope``: the scope has each name with this value.
-- ``metadata``: a plain value means ``=``; else ``(operator, value)`` with ``=``, ``!=``, ``<``,
-  ``<=``, ``>``, ``>=``, ``in`` (a list of values) or ``exists`` (True or False). Values compare
-  within their family: null, bool, number or string, numbers exactly, strings by code point; True
-  is not 1. A missing key, a value of another family, a list and a map match no comparison, not
-  even ``!=``: for "not 3, or absent" write ``~Filter(metadata={"n": 3})``.
+- ``metadata``: by key, or by a path of keys joined by dots; a map of tests stands for its paths. A
+  plain value means ``=``; else ``(operator, value)`` with ``=``, ``!=``, ``<``, ``<=``, ``>``,
+  ``>=``, ``in`` (a list of values), ``contains`` (a list that has the value) or ``exists`` (True or
+  False). Values compare within their family: null, bool, number or string, numbers exactly, strings
+  by code point; True is not 1. A missing key, a value of another family, a list and a map match no
+  comparison, not even ``!=``: for "not 3, or absent" write ``~Filter(metadata={"n": 3})``. A list
+  contains the values of lists inside it, and by their path the values of maps inside it.
 - ``created``, ``recorded``, ``content``: ``(start, end)`` with start ≤ time < end; None is open.
   A single string is the whole day, month or other time that it names. A time in words, such as
   "last week", is a `RelativeTime`, which each read resolves against its now (`resolved`). A frame
@@ -32,6 +34,7 @@ from typing import Final, Literal, TypeAlias, cast
 from cerata.engine.arguments import expect_text, expect_type
 from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.events import JsonValue, ScopeValue
+from cerata.engine.limits import NESTING_MAX
 
 from ..columnar.relative_times import RelativeTime, interval_of, is_relative
 from ..columnar.times import to_datetime
@@ -42,9 +45,11 @@ TimeRange: TypeAlias = tuple[Time | None, Time | None] | str
 Bound: TypeAlias = int | RelativeTime | None
 TimeName: TypeAlias = Literal["created", "recorded", "content"]
 Scalar: TypeAlias = str | int | float | bool | None
-MetadataTest: TypeAlias = Scalar | tuple[str, Scalar | Collection[Scalar]]
+MetadataTest: TypeAlias = (
+    Scalar | tuple[str, Scalar | Collection[Scalar]] | Mapping[str, "MetadataTest"]
+)
 
-OPERATORS: Final = ("=", "!=", "<", "<=", ">", ">=", "in", "exists")
+OPERATORS: Final = ("=", "!=", "<", "<=", ">", ">=", "in", "contains", "exists")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """Stands for now in times that do not depend on now."""
 _ORDERED: Final = ("<", "<=", ">", ">=")
@@ -63,7 +68,7 @@ class Compared:
     """A field of the frame, or of its scope, compared with a value.
 
     - ``type`` is NULL, BOOL, NUMBER (of any size) or STRING, and distinguishes True from 1.
-    - ``operator`` may also be ``prefix`` or ``exists``; ``exists`` has the value None.
+    - ``operator`` may also be ``prefix``, ``contains`` or ``exists``, which has the value None.
     """
 
     field: str
@@ -126,7 +131,8 @@ class Filter:
         role: The role of the frame, or a list of accepted roles; default any.
         track: The track of the frame, or a list of accepted tracks; default any.
         scope: Names and values that the frame's scope must contain; default any.
-        metadata: A value or ``(operator, value)`` for each metadata key; default any.
+        metadata: A value, ``(operator, value)`` or a map of these for each key or path, such as
+            ``{"user.name": "anna", "tags": ("contains", "x")}``; default any.
         created: ``(start, end)`` for the time of creation, start included, or a single time, such
             as "2026-03" or "last week"; default any.
         recorded: ``(start, end)`` for the time of recording, or a single time; default any.
@@ -176,7 +182,7 @@ class Filter:
                 )
             parts.append(_equals(f"scope.{name}", value))
         for name, test in _mapping("metadata", metadata):
-            parts.append(_metadata(name, test))
+            parts += _metadata(name, test)
         for time, span in (("created", created), ("recorded", recorded), ("content", content)):
             if span is not None:
                 parts.append(_during(cast("TimeName", time), span))
@@ -332,8 +338,26 @@ def _mapping(name: str, values: Mapping[str, object] | None) -> list[tuple[str, 
     return [(expect_text(f"each key of {name}", key), value) for key, value in values.items()]
 
 
-def _metadata(name: str, test: object) -> Expression:
+def _metadata(name: str, test: object, depth: int = 1) -> list[Expression]:
+    if not isinstance(test, Mapping):
+        return [_metadata_test(name, test)]
+    inner = _mapping(f"metadata {name!r}", cast("Mapping[str, object]", test))
+    if not inner or depth > NESTING_MAX:
+        raise InvalidInput(
+            f"metadata {name!r:.60} must be a map of tests, at most {NESTING_MAX} levels deep",
+            remedy="Pass a test for each name, or ('exists', True).",
+        )
+    paths = (_metadata(f"{name}.{key}", value, depth + 1) for key, value in inner)
+    return [part for parts in paths for part in parts]
+
+
+def _metadata_test(name: str, test: object) -> Expression:
     field = f"metadata.{name}"
+    if isinstance(test, list):
+        raise InvalidInput(
+            f"metadata {name!r} cannot be compared with a list",
+            remedy="Pass ('contains', value) for a list that has a value, or ('in', [value, …]).",
+        )
     if not isinstance(test, tuple):
         return _equals(field, test)
     pair = cast("tuple[object, ...]", test)

@@ -59,7 +59,7 @@ class FramesProjection(ScopedFold[FrameColumns]):
     """Folds putFrame, deleteFrame, supersedeFrame and putEmbedding into columns."""
 
     name: ClassVar[str] = "frames"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     def __init__(self) -> None:
         super().__init__(FrameColumns())

@@ -241,7 +241,9 @@ def _equal(name: str, value: ScopeValue | float) -> Filter:
         case ["scope", key]:
             return Filter(scope={key: text if isinstance(value, float) else value})
         case ["metadata", key]:
-            return Filter(metadata={key: value})
+            # A list has the value, as the tags of a frame have a tag.
+            has_item = Filter(metadata={key: ("contains", value)})
+            return Filter(metadata={key: value}) | has_item
         case ["tag"]:
             return Filter(tags=[text])
         case ["label"]:

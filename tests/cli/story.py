@@ -246,6 +246,8 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
         f" --metadata lanes:=4 --metadata city=Oslo --date 2026-05-01 {_NEW}",
         "put-message",
     ),
+    _step(f"frames --where 'metadata.city:Oslo created:today' {_NEW}", "frames-where"),
+    _step(f"frames --where bridge {_NEW}", "frames-where-refused", 2),
     _step(f"put x --metadata lanes {_NEW}", "put-refused", 2),
     _step(f"put 'The bridge is grey.' --scope user=anna {_NEW}", "put-scope"),
     _step(f"frames --scope user=anna {_NEW}", "frames-scope"),

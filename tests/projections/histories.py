@@ -111,7 +111,14 @@ metadata_values = (
     | st.sampled_from((2**53 + 1, -(2**53) - 1, 2**63 - 1, 2**64 - 1, -(2**63), -(2**63) + 1))
     | st.sampled_from(("", "a", "a\0", "ab", "abcdefgh", "abcdefghi", "abcdefgi", "é", "東京", "𐀀"))
 )
-stored_values = metadata_values | st.just([1, "a"]) | st.just({"a": 1})
+stored_values = st.recursive(
+    metadata_values,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(("n", "a")), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
 """What metadata may hold: what compares, and what does not."""
 
 _puts = st.builds(
@@ -124,7 +131,9 @@ _puts = st.builds(
     role=st.none() | st.sampled_from(("user", "tool")),
     uri=st.none() | st.sampled_from(("file:a", "file:b", "file:///home/ab", "file:///home/abc")),
     labels=st.lists(st.sampled_from(("red", "decision")), max_size=2).map(tuple),
-    metadata=st.dictionaries(st.sampled_from(("n", "year", "tag")), stored_values, max_size=2),
+    metadata=st.dictionaries(
+        st.sampled_from(("n", "year", "tag", "n.a")), stored_values, max_size=2
+    ),
     track=st.none() | st.sampled_from(("main", "side")),
     content_dates=st.lists(_times, max_size=3).map(tuple),
     embedding=st.none() | _embeddings,

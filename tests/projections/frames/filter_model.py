@@ -1,8 +1,8 @@
 """Random filters, each with the plain Python predicate that it stands for."""
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, cast
 
 from hypothesis import strategies as st
 
@@ -15,7 +15,7 @@ from ..histories import Folded, metadata_values
 Predicate: TypeAlias = Callable[[Folded], bool]
 Pair: TypeAlias = tuple[Filter, Predicate]
 
-KEYS = ("n", "year", "tag")
+KEYS = ("n", "year", "tag", "n.a", "n.n", "tag.a", "n.a.n")
 _SCOPE_VALUES: tuple[ScopeValue, ...] = ("default", "s1", 1, True)
 TIMES = st.integers(-3, 45).map(lambda seq: 1_000 * seq)
 
@@ -36,12 +36,34 @@ def family(value: object) -> type | None:
     return float if isinstance(value, int | float) else None
 
 
-def compares(name: str, test: str, bound: object, body: PutFrame) -> bool:
-    if name not in body.metadata:
-        return False
-    value = body.metadata[name]
-    same = family(value) is not None and family(value) is family(bound)
-    return same and _COMPARISONS[test](value, bound)
+def at_path(name: str, value: object, path: str) -> Iterator[tuple[object, bool]]:
+    """Yield the values at a path of a value called ``name``, and whether each lies in a list."""
+    if name == path:
+        yield value, False
+    if isinstance(value, dict):
+        for key, inner in cast("dict[str, object]", value).items():
+            yield from at_path(f"{name}.{key}", inner, path)
+    if isinstance(value, list):
+        for item in cast("list[object]", value):
+            yield from ((found, True) for found, _ in at_path(name, item, path))
+
+
+def values_at(path: str, body: PutFrame, *, in_list: bool) -> list[object]:
+    return [
+        value
+        for name, top in body.metadata.items()
+        for value, is_item in at_path(name, top, path)
+        if is_item is in_list
+    ]
+
+
+def compares(name: str, test: str, bound: object, body: PutFrame, *, in_list: bool = False) -> bool:
+    return any(
+        family(value) is not None
+        and family(value) is family(bound)
+        and _COMPARISONS[test](value, bound)
+        for value in values_at(name, body, in_list=in_list)
+    )
 
 
 def body_test(test: Callable[[PutFrame], bool]) -> Predicate:
@@ -63,12 +85,17 @@ def content_times(event: Folded) -> list[int]:
 @st.composite
 def _metadata(draw: st.DrawFn) -> Pair:
     name = draw(st.sampled_from(KEYS))
-    test = draw(st.sampled_from(("=", "!=", "<", "<=", ">", ">=", "in", "exists", "plain")))
+    test = draw(
+        st.sampled_from(("=", "!=", "<", "<=", ">", ">=", "in", "exists", "plain", "contains"))
+    )
     if test == "exists":
         there = draw(st.booleans())
         return Filter(metadata={name: (test, there)}), (
             lambda event: (
-                (isinstance(event.body, PutFrame) and name in event.body.metadata) is there
+                bool(
+                    isinstance(event.body, PutFrame) and values_at(name, event.body, in_list=False)
+                )
+                is there
             )
         )
     if test == "in":
@@ -77,6 +104,11 @@ def _metadata(draw: st.DrawFn) -> Pair:
             lambda body: any(compares(name, "=", bound, body) for bound in bounds)
         )
     values = metadata_values
+    if test == "contains":
+        item = draw(values)
+        return Filter(metadata={name: (test, item)}), body_test(
+            lambda body: compares(name, "=", item, body, in_list=True)
+        )
     if test not in ("=", "!=", "plain"):
         values = values.filter(lambda value: value is not None and not isinstance(value, bool))
     bound = draw(values)

@@ -39,6 +39,11 @@ def created(start: str | RelativeTime | None, end: str | RelativeTime | None) ->
     return where(created=(start, end))
 
 
+def has(path: str, value: str | int) -> Query:
+    """Return the query of a value, which may be an item of a list."""
+    return FilterLeaf(Filter(metadata={path: value}) | Filter(metadata={path: ("contains", value)}))
+
+
 MEANINGS: dict[str, Query] = {
     "a": A,
     "a b": And((A, B)),
@@ -66,9 +71,10 @@ MEANINGS: dict[str, Query] = {
     "uri:file:///a": where(uri_prefix="file:///a"),
     'uri:"file:///a b"*': where(uri_prefix="file:///a b"),
     "scope.user_id:u1": where(scope={"user_id": "u1"}),
-    "metadata.n:5": where(metadata={"n": 5}),
-    'metadata.n:"5"': where(metadata={"n": "5"}),
-    "metadata.b:true": where(metadata={"b": True}),
+    "metadata.n:5": has("n", 5),
+    'metadata.n:"5"': has("n", "5"),
+    "metadata.b:true": has("b", True),
+    "metadata.user.name:anna": has("user.name", "anna"),
     "metadata.n:>=1.5": where(metadata={"n": (">=", 1.5)}),
     "metadata.n:[1 TO 5}": FilterLeaf(
         Filter(metadata={"n": (">=", 1)}) & Filter(metadata={"n": ("<", 5)})
