@@ -448,6 +448,7 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     the question's: float32, little-endian. ``tokens`` are the question's token vectors in
     ``tokens_space``, int8; with ``rerank`` they ordered the best results. ``now`` is the meaning of
     "now", by which frames expire; ``times`` are the intervals that the question's filters name.
+    ``neighbours`` of each result on either side were candidates too.
     """
 
     query: str
@@ -471,6 +472,8 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     tokens: bytes | None = None
     rerank: bool = False
     approximate: bool = False
+    include_superseded: bool = False
+    neighbours: int = 0
     frames: tuple[int, ...] = ()
     facts: tuple[int, ...] = ()
     omitted: tuple[int, ...] = ()

@@ -31,6 +31,7 @@ from ..values.token_vectors import stored_matrices
 from ..values.vectors import Vector, Vectors, vectors
 from .closing import delete_frames, matching_frames
 from .drafts import check_not_empty, frame_draft, frame_fields, inherited_fields, replaced_uri
+from .messages import MESSAGE_KIND, message_parts
 from .replacement import put_replacing
 
 
@@ -196,6 +197,49 @@ class FrameCommands(Writer):
             for text, body, row, matrix in zip(texts, each, rows, matrices, strict=True)
         ]
         self._session.record_call(stamped, "put_frames", drafts=drafts)
+        return put_embedded(self._session.by(actor), drafts, key)
+
+    def remember_messages(
+        self,
+        messages: Sequence[Mapping[str, JsonValue]],
+        *,
+        track: str | None = None,
+        tags: Sequence[str] = (),
+        scope: Mapping[str, ScopeValue] | None = None,
+        key: str | None = None,
+        actor: str | None = None,
+    ) -> Receipt:
+        """Put chat messages as one batch, a frame for each: all of them or none. Durable on return.
+
+        A frame has the message's role and text, and the kind "message". The text of a content in
+        parts is that of its parts; other members, such as calls of tools and images, stay in the
+        metadata, and `messages` returns them.
+
+        Args:
+            messages: Mappings with ``role`` and ``content``, in their order; at most 10,000.
+            track: The conversation; default none.
+            tags: The tags of all frames; default none.
+            scope: Names and values to add to the store's scope; default the store's scope.
+            key: An idempotency key: the same key and arguments return the first receipt.
+            actor: Name of the writer; default the transaction's, then the store's.
+
+        Raises:
+            InvalidInput: an item is no message, or cannot be stored; the error names its place.
+            IdempotencyConflict: the key was used with other arguments.
+            EmbedderFailed: the embedder failed; nothing was written.
+        """
+        stamped = full_scope(scope, self._session.scope)
+        drafts = [
+            frame_draft(
+                text,
+                frame_fields(
+                    kind=MESSAGE_KIND, role=role, track=track, tags=tags, metadata=metadata
+                ),
+                stamped,
+            )
+            for role, text, metadata in message_parts(messages)
+        ]
+        self._session.record_call(stamped, "remember_messages", drafts=drafts)
         return put_embedded(self._session.by(actor), drafts, key)
 
     def supersede(

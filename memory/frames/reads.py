@@ -7,11 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import islice
 from typing import Any, TypeVar, overload
 
-from cerata.engine.arguments import expect_integer, expect_string
+from cerata.engine.arguments import (
+    expect_integer,
+    expect_positive,
+    expect_string,
+    expect_type,
+)
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import DEFAULT_SCOPE, Event
+from cerata.engine.events import DEFAULT_SCOPE, Event, JsonValue
 from cerata.projections.columnar.relative_times import interval_of
 from cerata.projections.columnar.scopes import is_within
 from cerata.projections.columnar.times import to_datetime
@@ -24,6 +30,8 @@ from ..snapshot.reader import Reader
 from ..values.arguments import check_content_hash
 from ..values.frames import Frame, FrameId, Stored, TimelineEntry, TimelinePage
 from .access import Access, access_of, all_access
+from .conversation import neighbours_of, newest_frames
+from .messages import message_of
 from .timeline import Paging, page_of
 from .value_counts import ValueCount, value_counts
 
@@ -210,6 +218,78 @@ class FrameReads(Reader):
         ]
         return TimelinePage(tuple(entries), page.next)
 
+    def last(
+        self,
+        count: int = 10,
+        *,
+        track: str | None = None,
+        where: Filter | None = None,
+        include_chunks: bool = False,
+    ) -> list[Frame]:
+        """Return the newest current frames in the order of their recording, the newest last.
+
+        Cost: a mask of the frames, and the frames returned.
+
+        Args:
+            count: Most frames to return; default 10.
+            track: The track of the frames, such as a conversation; default None, any.
+            where: A filter of the frames; default None admits all.
+            include_chunks: Also return the chunks of split documents; default False.
+
+        Raises:
+            InvalidInput: the count is not positive, or ``where`` is not a `Filter`.
+        """
+        expect_positive("count", count)
+        snapshot = self._snapshot()
+        newest = newest_frames(snapshot, _on_track(track, where), include_chunks=include_chunks)
+        return [snapshot.frame_at(number) for number in islice(newest, count)][::-1]
+
+    def messages(
+        self,
+        last: int | None = None,
+        *,
+        track: str | None = None,
+        where: Filter | None = None,
+    ) -> list[dict[str, JsonValue]]:
+        """Return the newest current frames that have a role, as chat interfaces take messages.
+
+        The messages are in the order of their recording, the newest last. A message stored by
+        `Store.remember_messages` has all its members again.
+
+        Args:
+            last: Most messages to return; default None returns all.
+            track: The track of the frames, such as a conversation; default None, any.
+            where: A filter of the frames; default None admits all.
+
+        Raises:
+            InvalidInput: ``last`` is not positive, or ``where`` is not a `Filter`.
+        """
+        if last is not None:
+            expect_positive("last", last)
+        snapshot = self._snapshot()
+        frames = map(snapshot.frame_at, newest_frames(snapshot, _on_track(track, where)))
+        spoken = (frame for frame in frames if frame.role is not None)
+        return [message_of(frame) for frame in islice(spoken, last)][::-1]
+
+    def around(self, frame: FrameId, *, before: int = 1, after: int = 1) -> list[Frame]:
+        """Return a frame and its neighbours, in order.
+
+        A chunk has neighbours in its document, a frame with a track in that track, in the order of
+        recording; any other frame has none.
+
+        Args:
+            frame: The frame's id, or a value that has the id, such as a hit.
+            before: Most neighbours before the frame; default 1.
+            after: Most neighbours after the frame; default 1.
+
+        Raises:
+            NotFound: no frame with this id exists at this basis within the scope.
+            InvalidInput: a count is negative.
+        """
+        snapshot = self._snapshot()
+        numbers = neighbours_of(snapshot, snapshot.id_of(frame), before, after)
+        return [snapshot.frame_at(number) for number in numbers]
+
     def history(self, frame: FrameId) -> list[Frame]:
         """Return every version of a frame, earlier and later, oldest first.
 
@@ -385,3 +465,12 @@ def _range_of(
             remedy="Pass start and end in this order.",
         )
     return first, last
+
+
+def _on_track(track: str | None, where: Filter | None) -> Filter | None:
+    if track is None:
+        return where
+    if where is None:
+        return Filter(track=track)
+    expect_type("where", where, Filter, "a Filter", "Pass a filter, or leave it out.")
+    return Filter(track=track) & where

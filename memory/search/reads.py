@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cerata.engine.arguments import expect_type
+from cerata.engine.arguments import expect_type, is_integer
 from cerata.engine.errors import InvalidInput, ReadOnly
 from cerata.engine.events import RecallContext
 from cerata.projections.frames.filters import Filter
@@ -189,6 +189,8 @@ class SearchReads(Reader):
         order: Order = "score",
         framing: bool = False,
         record: bool = False,
+        include_superseded: bool = False,
+        neighbours: int = 0,
         approximate: bool = False,
         token_embedding: Vectors | None = None,
         tokens_space: str | None = None,
@@ -221,6 +223,9 @@ class SearchReads(Reader):
             order: "score" for the best entry first, or "time" for the earliest.
             framing: Begin with instructions to the model: use only this text, name the sources.
             record: Write an event that lists the entries shown, which `access` counts; store only.
+            include_superseded: Also show frames that a newer version replaced, marked so.
+            neighbours: Chunks or turns on each side of a hit (see `around`) that are shown after
+                the hit if they pass ``where`` and the budget allows; default 0.
             approximate: Let a graph choose the vectors to compare; as in `search`.
             token_embedding: The question's token vectors; as in `search`.
             tokens_space: The space of the token vectors; as in `search`.
@@ -228,10 +233,15 @@ class SearchReads(Reader):
             actor: Name of the writer, for ``record``; default as for other calls.
 
         Raises:
-            InvalidInput: as `search`; or a budget is not positive, or no such policy, form or order
-                exists.
+            InvalidInput: as `search`; or a budget is not positive, ``neighbours`` is negative or
+                above 100, or no such policy, form or order exists.
             ReadOnly: ``record`` is set, and this is a view.
         """
+        if not is_integer(neighbours) or not 0 <= neighbours <= CONTEXT_HITS:
+            raise InvalidInput(
+                f"neighbours must be 0 to {CONTEXT_HITS}, not {neighbours!r:.60}",
+                remedy="Pass neighbours=1 for a chunk or turn on each side.",
+            )
         options = ContextOptions(max_tokens, entry_tokens, form, order, policy_of(policy))
         request = SearchRequest(
             query=query,
@@ -239,6 +249,7 @@ class SearchReads(Reader):
             mode=mode,
             profile=profile_of(profile),
             where=where,
+            include_superseded=include_superseded,
             embedding=embedding,
             space=space,
             approximate=approximate,
@@ -247,10 +258,10 @@ class SearchReads(Reader):
             rerank=rerank,
         )
         result = run_search(self._snapshot(), request)
-        context = context_of(result, options, is_framed=framing)
+        context = context_of(result, options, is_framed=framing, neighbours=neighbours)
         if not record:
             return context
-        event = recall_of(result, options, context, is_framed=framing)
+        event = recall_of(result, options, context, is_framed=framing, neighbours=neighbours)
         return self._recorded(context, event, stated(request), actor)
 
     def _recorded(

@@ -16,6 +16,7 @@ import msgspec
 
 from cerata.engine.events import RecallContext, TimeInterval
 from cerata.engine.salted_hashes import context_hash
+from cerata.projections.columnar.columns import Mask
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.frames.filters import times_of
 from cerata.projections.fulltext.query import Query, filters_of, resolved
@@ -26,7 +27,8 @@ from cerata.retrieval.context.policies import ContextPolicy, Tier, specificity
 
 from ..facts.search import FactHit, fact_text, source_of_fact
 from ..frames.access import use_of
-from ..snapshot.layers import both
+from ..frames.conversation import neighbours_of
+from ..snapshot.layers import both, end_to_end
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import SPAN, header_size
 from ..values.frames import Context, Frame
@@ -41,7 +43,9 @@ _TOKENS_A_FACT: Final = 150
 """Tokens of the budget for each fact that a context may have."""
 
 
-def context_of(result: SearchResult, options: ContextOptions, *, is_framed: bool) -> Context:
+def context_of(
+    result: SearchResult, options: ContextOptions, *, is_framed: bool, neighbours: int = 0
+) -> Context:
     """Return the context of a result: a pure function of its snapshot, question and policy."""
     snapshot = result.snapshot
     fact_hits = result.facts[: options.max_tokens // _TOKENS_A_FACT]
@@ -51,6 +55,8 @@ def context_of(result: SearchResult, options: ContextOptions, *, is_framed: bool
     is_fallback = not frames and not fact_hits
     if is_fallback:
         frames = _newest(result)
+    if neighbours:
+        frames = _with_neighbours(result, frames, neighbours)
     tier_of = _tiers(result, options.policy)
     candidates: list[Candidate] = [
         *((hit.fact.id, partial(_entry_of_fact, hit)) for hit in fact_hits),
@@ -78,11 +84,32 @@ def context_of(result: SearchResult, options: ContextOptions, *, is_framed: bool
     )
 
 
+def _with_neighbours(result: SearchResult, frames: list[int], count: int) -> list[int]:
+    """Return the frames, each followed by its neighbours that may be shown and are not results."""
+    snapshot = result.snapshot
+    may_show = end_to_end(_admitted(result))
+    order: dict[int, None] = {}
+    results = set(frames)
+    for frame in frames:
+        order[frame] = None
+        beside = snapshot.layers.among(neighbours_of(snapshot, frame, count, count), may_show)
+        order.update((number, None) for number in beside if number not in results)
+    return [*order]
+
+
+def _admitted(result: SearchResult) -> tuple[Mask, ...]:
+    """Return the rows that the filter admits, by layer."""
+    request = result.request
+    return result.snapshot.layers.admitted(
+        request.where, include_superseded=request.include_superseded
+    )
+
+
 def _newest(result: SearchResult) -> list[int]:
     """Return the newest frames that the filter and the query's filters and NOTs admit."""
     layers = result.snapshot.layers
     query = result.request.query
-    masks = both(layers.admitted(result.request.where), layers.searched)
+    masks = both(_admitted(result), layers.searched)
     if isinstance(query, Query):
         masks = both(masks, layers.let_in(query))
     return list(islice(layers.newest(masks), CONTEXT_HITS))
@@ -111,7 +138,7 @@ def _entry_of(snapshot: Snapshot, number: int, tier_of: Callable[[int], Tier]) -
     text = frame.text if frame.text.strip() else frame.search_text or ""
     return Entry(
         number,
-        source_line(frame),
+        _source_of(frame),
         # Every result is shown or omitted; an entry without text shows the size of its bytes.
         text if text.strip() else _size_of(frame),
         document,
@@ -121,6 +148,12 @@ def _entry_of(snapshot: Snapshot, number: int, tier_of: Callable[[int], Tier]) -
         stands_for=not text.strip(),
         header=header,
     )
+
+
+def _source_of(frame: Frame) -> str:
+    """Return the source line of a frame, with its replacement if it is not current."""
+    by = frame.superseded_by
+    return source_line(frame) + ("" if by is None else f" · superseded by #{by}")
 
 
 def _place_of(frame: Frame) -> tuple[int | None, int, int]:
@@ -142,7 +175,12 @@ def _size_of(frame: Frame) -> str:
 
 
 def recall_of(
-    result: SearchResult, options: ContextOptions, context: Context, *, is_framed: bool
+    result: SearchResult,
+    options: ContextOptions,
+    context: Context,
+    *,
+    is_framed: bool,
+    neighbours: int = 0,
 ) -> RecallContext:
     """Return the event that records a shown context.
 
@@ -179,6 +217,8 @@ def recall_of(
         tokens=None if late is None else late.tokens.tobytes(),
         rerank=result.is_reranked,
         approximate=vectors is not None and vectors.approximate,
+        include_superseded=request.include_superseded,
+        neighbours=neighbours,
         frames=frames,
         facts=facts,
         omitted=tuple(number for number in context.omitted if number not in is_fact),

@@ -144,7 +144,8 @@ class Layers:
         layer = self.layer_of(frame)
         return None if layer is None else layer.frames.chunk_index(frame * layer.sign)
 
-    def _row(self, frame: int) -> FrameRow | None:
+    def row(self, frame: int) -> FrameRow | None:
+        """Return the columns of a frame, or None."""
         layer = self.layer_of(frame)
         return None if layer is None else layer.frames.frame(frame * layer.sign)
 
@@ -192,7 +193,7 @@ class Layers:
 
         Expired frames are open until a sweep.
         """
-        rows = ((frame, self._row(frame)) for frame in self._open_of_uri(uri))
+        rows = ((frame, self.row(frame)) for frame in self._open_of_uri(uri))
         return [
             frame
             for frame, row in rows
@@ -204,7 +205,7 @@ class Layers:
         rows = [
             (is_same(row.scope, self.base.scope), self.moment(frame), frame)
             for frame in self.find_uri(uri)
-            if (row := self._row(frame)) is not None and row.chunk_index is None
+            if (row := self.row(frame)) is not None and row.chunk_index is None
         ]
         return max(rows)[-1] if rows else None
 
@@ -229,7 +230,7 @@ class Layers:
             embedded = {layer.sign: layer.frames.embedded(layer.n, space) for layer in self.all}
         stored: list[Stored] = []
         for frame in self.find_content(content_hash):
-            row = self._row(frame)
+            row = self.row(frame)
             if row is None or row.chunk_count != chunk_count:
                 continue
             count = chunk_count or 0
@@ -258,7 +259,7 @@ class Layers:
 
     def created(self, frame: int) -> int:
         """Return a frame's ``created``, else its recorded time, in microseconds since 1970 UTC."""
-        row = self._row(frame)
+        row = self.row(frame)
         if row is None:
             return 0
         return row.recorded if row.created is None else row.created

@@ -72,6 +72,14 @@ def _said(view: View, step: int) -> object:
         [one.to_dict() for one in view.accesses()],
         [(view.content(one).hex(), view.children(one), view.chunks(one)) for one in every],
         [[version.to_dict() for version in view.history(one)] for one in every],
+        [[one.id for one in view.around(frame, before=2)] for frame in every],
+        [
+            [one.to_dict() for one in view.last(3, track=track, where=where, include_chunks=closed)]
+            for track in (None, "main")
+            for where, closed in ((None, False), (FILTERS[1], True))
+        ],
+        view.messages(),
+        view.messages(2, track="main", where=FILTERS[1]),
         [view.find_content(found * 16) for found in (b"a", b"b")],
         [
             repr(view.find_stored(found * 16, chunk_count=count, space=space))
@@ -209,7 +217,14 @@ BOUND: tuple[tuple[Any, ...], ...] = (
 )
 
 
-TOLD: dict[str, Any] = {"policy": "tiered", "profile": "used", "order": "time", "framing": True}
+TOLD: dict[str, Any] = {
+    "policy": "tiered",
+    "profile": "used",
+    "order": "time",
+    "framing": True,
+    "include_superseded": True,
+    "neighbours": 1,
+}
 CLOSED: dict[str, Any] = {"include_superseded": True, "include_deleted": True}
 EVERYTHING: dict[str, Any] = {**CLOSED, "include_chunks": True}
 

@@ -185,6 +185,8 @@ def _about_access(source: Random, ref: Callable[[], int]) -> EventBody:
         entry_tokens=50,
         form="text",
         context=b"h" * 32,
+        include_superseded=source.random() < 0.5,
+        neighbours=source.choice((0, 1)),
         frames=(ref(), ref()),
         omitted=(ref(),),
         now=source.choice((None, EXPIRY)),

@@ -1,0 +1,58 @@
+"""Conversations: the newest frames in order, and the neighbours of a frame.
+
+A chunk has its neighbours in its document, a frame with a track in that track, in the order of
+recording. Leaves out the timeline and its pages (`timeline`).
+"""
+
+from collections.abc import Iterator
+
+from cerata.engine.arguments import is_integer
+from cerata.engine.errors import InvalidInput
+from cerata.projections.frames.filters import Filter
+from cerata.projections.frames.timeline import Position
+
+from ..snapshot.snapshot import Snapshot
+from .timeline import Paging, page_of
+
+
+def newest_frames(
+    snapshot: Snapshot, where: Filter | None, *, include_chunks: bool = False
+) -> Iterator[int]:
+    """Yield the current frames that a filter admits, newest first by the time of recording."""
+    masks = snapshot.layers.admitted(where)
+    layers = snapshot.layers
+    yield from layers.newest(masks if include_chunks else layers.whole(masks))
+
+
+def neighbours_of(snapshot: Snapshot, frame: int, before: int, after: int) -> list[int]:
+    """Return a frame and its neighbours, in order.
+
+    Raises:
+        InvalidInput: a count is no whole number from 0.
+    """
+    for name, count in (("before", before), ("after", after)):
+        if not is_integer(count) or count < 0:
+            raise InvalidInput(
+                f"{name} must be a whole number from 0, not {count!r:.60}",
+                remedy=f"Pass {name}=0 or more.",
+            )
+    layers = snapshot.layers
+    row = layers.row(frame)
+    if row is not None and row.chunk_index is not None and (document := layers.parent_of(frame)):
+        chunks = [*snapshot.chunks_of(document).values()] if layers.has(document) else []
+        if frame in chunks:
+            place = chunks.index(frame)
+            return chunks[max(0, place - before) : place + after + 1]
+    if row is None or row.track is None:
+        return [frame]
+    masks = layers.whole(layers.admitted(Filter(track=row.track)))
+    position = Position(row.recorded, frame)
+
+    def beside(count: int, *, newest_first: bool) -> list[int]:
+        if not count:
+            return []
+        paging = Paging("recorded", None, None, position, count, newest_first)
+        return [entry.frame for entry in page_of(layers, masks, paging).entries]
+
+    earlier = beside(before, newest_first=True)
+    return [*reversed(earlier), frame, *beside(after, newest_first=False)]
