@@ -17,6 +17,8 @@ from .output import Output
 from .store_options import changing, reading, view_of
 
 _LINES: Final = 3
+_FURTHER: Final = 8
+"""Further hits of a document that are named."""
 
 
 def run_recall(options: Namespace, output: Output) -> int:
@@ -40,6 +42,8 @@ def run_recall(options: Namespace, output: Output) -> int:
             order=options.order,
             framing=options.framing,
             record=options.record,
+            include_superseded=options.superseded,
+            neighbours=options.neighbours,
         )
         if not context.items:
             hint(view, options, output)
@@ -63,21 +67,29 @@ def run_search(options: Namespace, output: Output) -> int:
     query = " ".join(options.query)
     with reading(options) as store:
         view = view_of(store, options)
-        hits = view.search(
+        # A hit past the page shows that another page follows.
+        page = view.search(
             _query(query, options),
-            k=options.k,
+            k=options.k + 1 if options.k > 0 else options.k,
+            offset=options.offset,
+            group_by="document" if options.group else None,
             where=where_of(options),
             profile=options.profile,
             include_superseded=options.superseded,
             include_deleted=options.deleted,
         )
+        hits = page[: options.k]
         with output.pages():
-            for rank, hit in enumerate(hits, start=1):
+            for rank, hit in enumerate(hits, start=options.offset + 1):
                 _print_hit(rank, hit, output)
                 if options.explain:
                     for line in str(view.explain(hit)).splitlines():
                         output.line(f"    {line}", style="dim")
-        if not hits:
+            if len(page) > len(hits):
+                output.line(f"More: --offset {options.offset + len(hits)}", style="dim")
+        if not hits and options.offset:
+            output.line(f"No hit comes after the first {options.offset:,}.")
+        elif not hits:
             output.line(f"No frame matches {query!r} at event {view.basis:,}.")
             hint(view, options, output)
         output.result(
@@ -112,6 +124,10 @@ def _print_hit(rank: int, hit: Hit, output: Output) -> None:
     )
     lines = excerpt(hit.text, hit.span, hit.highlights, lines=_LINES)
     output.paragraph(lines, indent=4, lines=_LINES)
+    if hit.grouped:
+        further = ", ".join(f"#{item.id}" for item in hit.grouped[:_FURTHER])
+        more = " …" if len(hit.grouped) > _FURTHER else ""
+        output.row((f"and {len(hit.grouped):,} more in it: {further}{more}", "dim"), indent=4)
 
 
 def _from_here(uri: str | None) -> str | None:

@@ -53,6 +53,14 @@ def add_verbs(adding: Adding) -> None:
     recall.add_argument(
         "--record", action="store_true", help="record the context in the log; not with --at"
     )
+    recall.add_argument(
+        "--neighbours",
+        type=int,
+        default=0,
+        metavar="N",
+        help="parts or turns beside each hit to show too (0)",
+    )
+    recall.add_argument("--superseded", action="store_true", help="include superseded frames")
     _add_how(recall)
     add_filters(recall, closed=False)
 
@@ -66,11 +74,18 @@ def add_verbs(adding: Adding) -> None:
             "search harbour bridge",
             "search --full '\"harbour bridge\" AND open*' -k 3",
             "search bridge --explain -k 1",
+            "search bridge -k 20 --offset 20 --group",
             "search bridge --jsonl | jq .frame.uri",
         ),
     )
     search.add_argument("query", nargs="+")
     search.add_argument("-k", type=int, default=10, help="how many to print (10)")
+    search.add_argument("--offset", type=int, default=0, metavar="N", help="hits to skip (0)")
+    search.add_argument(
+        "--group",
+        action="store_true",
+        help="print the best hit of each document, and name the rest",
+    )
     search.add_argument(
         "--explain", action="store_true", help="explain each score: lanes, words, exclusions"
     )

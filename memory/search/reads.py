@@ -26,13 +26,13 @@ from cerata.retrieval.ranking.profiles import Profile, profile_of
 from ..snapshot.reader import Reader
 from ..values.embedder import RememberedEmbedder
 from ..values.explanation import Explanation
-from ..values.frames import Context, Frame, FrameId, Hit
+from ..values.frames import CONTEXT_HITS, Context, Frame, FrameId, Hit
 from ..values.source_line import source_line
 from ..values.vectors import Vector, Vectors
 from .late_lane import tokens_of
-from .recall import CONTEXT_HITS, context_of, recall_of, stated
-from .request import Mode, SearchRequest, check_query
-from .search import run_search
+from .recall import context_of, recall_of, stated
+from .request import Grouping, Mode, SearchRequest, check_query
+from .search import continued, run_search
 from .vector_lane import vector_of
 
 
@@ -55,6 +55,9 @@ class SearchReads(Reader):
         token_embedding: Vectors | None = None,
         tokens_space: str | None = None,
         rerank: bool | None = None,
+        offset: int = 0,
+        after: Hit | None = None,
+        group_by: Grouping | None = None,
     ) -> list[Hit]:
         """Return the best ``k`` frames for a question, best first; ties go to the older frame.
 
@@ -79,10 +82,16 @@ class SearchReads(Reader):
             token_embedding: The question's token vectors, (tokens, dimension), for the lane "late".
             tokens_space: The space of the token vectors; as ``space``.
             rerank: Reorder the best 50 hits by token vectors, scores unchanged; None: the profile.
+            offset: Hits to skip, of the best; the pages of a view neither repeat nor skip a hit.
+            after: The last hit of the page before, of the same question; the page has the state
+                that this hit was found in, also if frames were written since.
+            group_by: "document": the best hit of each of ``k`` documents; `Hit.grouped` has its
+                further hits, of the first 128 or more of the search. Default None.
 
         Raises:
             InvalidInput: query is neither text, a query nor a vector, k is not positive, no such
-                profile or mode exists, or no vector is available to search or rerank by.
+                profile or mode exists, no vector is available to search or rerank by, or ``after``
+                is a hit of another question.
             NotFound: no such space exists.
             EmbedderFailed: the embedder could not embed the question.
             Unsupported: none of the profile's lanes can run here.
@@ -110,8 +119,13 @@ class SearchReads(Reader):
             token_embedding=token_embedding,
             tokens_space=tokens_space,
             rerank=rerank,
+            offset=offset,
+            group_by=group_by,
         )
-        return run_search(self._snapshot(), request).hits()
+        snapshot = self._snapshot()
+        if after is not None:
+            snapshot, request = continued(snapshot, request, after)
+        return run_search(snapshot, request).hits()
 
     def embedding(self, frame: FrameId, space: str | None = None) -> Matrix | None:
         """Return a frame's vector, (dimension,), as stored: float32 or int8; None without one.

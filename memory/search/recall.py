@@ -31,13 +31,10 @@ from ..frames.conversation import neighbours_of
 from ..snapshot.layers import both, end_to_end
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import SPAN, header_size
-from ..values.frames import Context, Frame
+from ..values.frames import CONTEXT_HITS, Context, Frame
 from ..values.source_line import source_line
 from .request import SearchRequest
 from .result import SearchResult
-
-CONTEXT_HITS: Final = 100
-"""Hits that a context chooses from."""
 
 _TOKENS_A_FACT: Final = 150
 """Tokens of the budget for each fact that a context may have."""

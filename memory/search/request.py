@@ -5,7 +5,9 @@ that need a snapshot: of vectors (`vector_lane`, `late_lane`) and of the filter 
 """
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
+
+import numpy as np
 
 from cerata.engine.arguments import expect_text, is_integer, wrong_type
 from cerata.engine.errors import InvalidInput
@@ -17,6 +19,10 @@ from ..values.vectors import Vector, Vectors
 
 Mode: TypeAlias = Literal["hybrid", "text", "vector"]
 """The lanes that a search uses: all, those of words, or those of vectors."""
+
+
+Grouping: TypeAlias = Literal["document"]
+"""How hits are grouped: those of a document together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,6 +50,8 @@ class SearchRequest:
     token_embedding: Vectors | None
     tokens_space: str | None
     rerank: bool | None
+    offset: int = 0
+    group_by: Grouping | None = None
     text: str = field(init=False)
     tree: Query = field(init=False)
     is_plain: bool = field(init=False)
@@ -53,6 +61,16 @@ class SearchRequest:
         if not is_integer(self.k) or self.k <= 0:
             raise InvalidInput(
                 f"k must be a positive whole number, not {self.k!r}", remedy="Pass k=1 or more."
+            )
+        if not is_integer(self.offset) or self.offset < 0:
+            raise InvalidInput(
+                f"offset must be a whole number from 0, not {self.offset!r:.60}",
+                remedy="Pass offset=0 or more.",
+            )
+        if self.group_by is not None and self.group_by not in get_args(Grouping):
+            raise InvalidInput(
+                f"group_by must be 'document' or None, not {self.group_by!r:.60}",
+                remedy="Pass group_by='document'.",
             )
         if self.mode not in get_args(Mode):
             raise InvalidInput(
@@ -69,6 +87,27 @@ class SearchRequest:
         object.__setattr__(self, "text", self.query if text else "")
         object.__setattr__(self, "tree", tree)
         object.__setattr__(self, "is_plain", tree is not self.query and isinstance(tree, AnyWord))
+
+    def is_same_question(self, request: "SearchRequest") -> bool:
+        """Return whether two requests have one order of results, of which they may want parts."""
+        if any(getattr(self, name) != getattr(request, name) for name in _OF_ORDER):
+            return False
+        pairs = (
+            (self.embedding, request.embedding),
+            (self.token_embedding, request.token_embedding),
+        )
+        return all(
+            mine is other
+            or (mine is not None and other is not None and np.array_equal(mine, other))
+            for mine, other in pairs
+        )
+
+
+_OF_ORDER: Final = (
+    *("query", "mode", "profile", "where", "include_superseded", "include_deleted"),
+    *("space", "approximate", "tokens_space", "rerank", "group_by"),
+)
+"""The arguments that determine the order of the results, besides vectors."""
 
 
 def check_query(query: object) -> None:

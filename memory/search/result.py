@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cerata.engine.errors import InvalidInput
 from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
 from cerata.retrieval.base_level_activation import Use
 from cerata.retrieval.query_classifier import Classified
@@ -21,6 +22,7 @@ from ..values.explanation import Boost, Explanation, LaneShare, Reranked
 from ..values.frames import Frame, Hit
 from .lanes import Lane
 from .late_lane import RERANKED, LateLane
+from .pages import Block
 from .request import SearchRequest
 from .vector_lane import APPROXIMATE, VectorLane
 
@@ -31,7 +33,9 @@ class SearchResult:
 
     - ``weights`` are the lanes that ran, in the order of their sum; ``lanes`` are these lanes.
     - ``vectors`` and ``late`` have the question's vectors, whether or not their lanes ran.
-    - ``fused`` has boosted scores, before reranking; ``best`` are the hits, best first.
+    - ``fused`` has boosted scores, before reranking; ``order`` follows it, best first.
+    - ``best`` is the requested page of ``order``, or of the best hits of each document; ``grouped``
+      has the further hits of these documents, by the id of the best.
     """
 
     snapshot: Snapshot
@@ -42,16 +46,44 @@ class SearchResult:
     vectors: VectorLane | None
     late: LateLane | None
     lanes: Sequence[Lane]
-    rankings: Sequence[LaneRanking]
+    blocks: Sequence[Block]
     uses: Mapping[int, Use]
     fused: Sequence[Fused]
     is_reranked: bool
     late_scores: Mapping[int, float]
+    order: Sequence[Fused]
     best: Sequence[Fused]
+    grouped: Mapping[int, Sequence[Fused]]
 
     def hits(self) -> list[Hit]:
         """Return the best frames."""
-        return [Hit(hit.id, hit.score, self._labels(hit.lanes), self) for hit in self.best]
+        return [
+            self._hit(hit, tuple(map(self._hit, self.grouped.get(hit.id, ())))) for hit in self.best
+        ]
+
+    def _hit(self, hit: Fused, grouped: tuple[Hit, ...] = ()) -> Hit:
+        return Hit(hit.id, hit.score, self._labels(hit.lanes), self, grouped)
+
+    def place_after(self, hit: Hit) -> int:
+        """Return the offset of the page that begins after a hit of this page.
+
+        Raises:
+            InvalidInput: the hit is a further hit of a document.
+        """
+        for place, item in enumerate(self.best):
+            if item.id == hit.id:
+                return self.request.offset + place + 1
+        raise InvalidInput(
+            "after is a further hit of a document, which has no page after it",
+            remedy="Pass the last hit of the page.",
+        )
+
+    def _rankings_of(self, frame: int) -> Sequence[LaneRanking]:
+        """Return the rankings from which a frame has its score: those of its block."""
+        for block in self.blocks:
+            if any(hit.id == frame for hit in block.hits):
+                return block.rankings
+        return self.blocks[-1].rankings
 
     def ran(self) -> tuple[str, ...]:
         """Return the names of the lanes that ran, with the reranking if any."""
@@ -91,7 +123,7 @@ class SearchResult:
             score=hit.score,
             question=self.kind,
             profile=self.request.profile,
-            method=self.request.profile.method if len(self.rankings) > 1 else None,
+            method=self.request.profile.method if len(self._rankings_of(hit.id)) > 1 else None,
             lanes=tuple(self._share(lane, hit.id) for lane in self.lanes),
             words=() if row is None else tuple(layers.ranking.words(self.request.tree, row)),
             facts=tuple(named.fact.id for named in self.facts if hit.id in scored_frames([named])),
@@ -103,7 +135,7 @@ class SearchResult:
         """Return the share of a lane in a frame's score; a single lane adds its whole score."""
         request = self.request
         weight = self.weights[lane.name]
-        rankings = {ranking.name: ranking for ranking in self.rankings}
+        rankings = {ranking.name: ranking for ranking in self._rankings_of(frame)}
         ranking = rankings.get(lane.name, LaneRanking(lane.name, (), ()))
         places = np.flatnonzero(np.asarray(ranking.ids, np.int64) == frame)
         rank: int | None = None
@@ -136,7 +168,7 @@ class SearchResult:
         if frame not in self.late_scores:
             return None
         before = [hit.id for hit in self.fused].index(frame) + 1
-        after = [hit.id for hit in self.best].index(frame) + 1
+        after = [hit.id for hit in self.order].index(frame) + 1
         return Reranked(before, after, self.late_scores[frame])
 
     def _boost(self, frame: int) -> Boost | None:

@@ -6,28 +6,33 @@ lanes (`lanes`, `vector_lane`, `late_lane`) and the fusion of their rankings
 """
 
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import replace
 
-from cerata.engine.errors import Unsupported
+from cerata.engine.arguments import expect_type
+from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.projections.columnar.columns import Mask
+from cerata.projections.columnar.scopes import is_same
 from cerata.projections.fulltext.query import Query, loosened
 from cerata.retrieval.base_level_activation import Use
 from cerata.retrieval.query_classifier import Classified, QuestionKind, classify
-from cerata.retrieval.ranking.fusion import RERANK_HITS, LaneRanking, boosted, fuse, reranked
+from cerata.retrieval.ranking.fusion import (
+    RERANK_HITS,
+    Fused,
+    LaneRanking,
+    boosted,
+    fuse,
+    reranked,
+)
 
 from ..facts.search import FactHit, relevant_facts
 from ..frames.access import uses_among
 from ..snapshot.layers import both, end_to_end
 from ..snapshot.snapshot import Snapshot
+from ..values.frames import Hit
 from .lanes import FactsLane, Lane, TextLane, late_lane_of, vector_lane_of
+from .pages import LANE_HITS, Block, blocks_of, documents_of
 from .request import SearchRequest
 from .result import SearchResult
-
-LANE_HITS: Final = 128
-"""Hits of each lane that are fused, so that the first hits do not depend on how many are requested.
-
-A context requests a hundred. Deeper hits hardly matter: by rank the last adds a third of the first.
-"""
 
 
 def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
@@ -61,22 +66,46 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
     if rerank is None:
         rerank = profile.rerank and request.mode != "text"
     is_reranked = rerank and late is not None
-    depth = max(
-        request.k, RERANK_HITS if is_reranked else 0, LANE_HITS if profile.importance else 0
-    )
-    rankings = _rankings(snapshot, request, lanes, admitted, depth)
+    need = request.offset + request.k
+    first_depth = LANE_HITS
+    if not (profile.importance or request.group_by) and need < LANE_HITS:
+        first_depth = max(need, RERANK_HITS if is_reranked else 0)
 
     # One order: that of the fused ranks, then of the uses, then of the tokens.
-    fused = fuse(rankings, depth, method=profile.method, weights=weights)
     uses: dict[int, Use] = {}
-    if profile.importance:
-        uses = uses_among(snapshot, [hit.id for hit in fused])
-        fused = boosted(fused, {id_: use.boost(profile.importance) for id_, use in uses.items()})
-    best = fused
+
+    def build(depth: int) -> Block:
+        rankings = _rankings(snapshot, request, lanes, admitted, depth)
+        count = depth if len(rankings) == 1 else sum(len(ranking.ids) for ranking in rankings)
+        fused = fuse(rankings, count, method=profile.method, weights=weights)
+        if profile.importance:
+            used = uses_among(snapshot, [hit.id for hit in fused])
+            uses.update(used)
+            fused = boosted(
+                fused, {id_: use.boost(profile.importance) for id_, use in used.items()}
+            )
+        return Block(rankings, fused)
+
+    def is_enough(order: Sequence[Fused]) -> bool:
+        if len(order) < need:
+            return False
+        return request.group_by is None or len(documents_of(snapshot, order)) >= need
+
+    is_stable = not (profile.importance or request.group_by)
+    blocks = blocks_of(build, is_enough, first_depth, need if is_stable else None)
+    fused = [hit for block in blocks for hit in block.hits]
+    order: Sequence[Fused] = fused
     late_scores: dict[int, float] = {}
     if late is not None and is_reranked:
         late_scores = late.scores_of([hit.id for hit in fused[:RERANK_HITS]])
-        best = reranked(fused, late_scores)
+        order = reranked(fused, late_scores)
+    page = slice(request.offset, need)
+    grouped: dict[int, Sequence[Fused]] = {}
+    best = order[page]
+    if request.group_by is not None:
+        documents = [*documents_of(snapshot, order).values()][page]
+        best = [hits[0] for hits in documents]
+        grouped = {hits[0].id: hits[1:] for hits in documents}
     return SearchResult(
         snapshot=snapshot,
         request=request,
@@ -86,13 +115,39 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
         vectors=vectors,
         late=late,
         lanes=lanes,
-        rankings=rankings,
+        blocks=blocks,
         uses=uses,
         fused=fused,
         is_reranked=is_reranked,
         late_scores=late_scores,
-        best=best[: request.k],
+        order=order,
+        best=best,
+        grouped=grouped,
     )
+
+
+def continued(
+    snapshot: Snapshot, request: SearchRequest, after: Hit
+) -> tuple[Snapshot, SearchRequest]:
+    """Return the snapshot and the request of the page after a hit.
+
+    Raises:
+        InvalidInput: the hit is of another memory, scope or question, or is a copy.
+    """
+    expect_type("after", after, Hit, "a Hit", "Pass the last hit of the page before.")
+    result = after.made_by
+    if (
+        not isinstance(result, SearchResult)
+        or request.offset
+        or result.log_id != snapshot.log_id
+        or not is_same(result.snapshot.scope, snapshot.scope)
+        or not result.request.is_same_question(request)
+    ):
+        raise InvalidInput(
+            "after is a hit of another question, scope or memory, or came with an offset",
+            remedy="Repeat the arguments of the search that found the hit, except k.",
+        )
+    return result.snapshot, replace(request, offset=result.place_after(after))
 
 
 def _weights(

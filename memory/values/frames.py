@@ -14,7 +14,7 @@ from cerata.engine.arguments import expect_integer
 from cerata.engine.errors import CerataError, InvalidInput
 from cerata.engine.events import JsonValue, ScopeValue
 from cerata.engine.head import Head
-from cerata.engine.plain_value import PlainValue, plain_fields
+from cerata.engine.plain_value import PlainValue, plain, plain_fields
 from cerata.projections.frames.timeline import Position
 from cerata.retrieval.context.best_span import best_span
 from cerata.retrieval.context.packing import ContextItem, Omission
@@ -166,6 +166,13 @@ class Hit(PlainValue):
     lanes: tuple[str, ...]
     search: HitSource | None = field(repr=False, compare=False)
     """The question, its view and the results of each lane; None in a copy."""
+    grouped: "tuple[Hit, ...]" = ()
+    """With ``group_by``: the further hits of the same document, best first."""
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """Return the hit as plain values; ``grouped`` only if there are further hits."""
+        values = plain_fields(self, self._plain)
+        return {**values, "grouped": plain(self.grouped)} if self.grouped else values
 
     def __repr__(self) -> str:
         try:
@@ -244,6 +251,10 @@ class TimelinePage(PlainValue):
     next: Position | None
 
 
+CONTEXT_HITS: Final = 100
+"""Hits that a context chooses from."""
+
+
 @dataclass(frozen=True, slots=True)
 class Context(PlainValue):
     """A prompt for a model: the best entries within a budget of tokens, each with its source.
@@ -292,10 +303,13 @@ class Context(PlainValue):
         """One line: how much was shown, how many tokens, as of which basis."""
         joined = sum(len(item.joined) for item in self.items)
         total = len(self.items) + joined + len(self.omitted)
+        # More frames may match than a context considers.
+        candidates = f"{total:,}" if total < CONTEXT_HITS else f"the first {total:,}"
+        entries = f" in {len(self.items):,} entries" if joined else ""
         note = "nothing matched, newest first; " if self.fallback and total else ""
         return (
-            f"{note}{len(self.items) + joined:,} of {total:,} shown, {self.tokens:,} of "
-            f"{self.max_tokens:,} tokens, basis {self.basis}"
+            f"{note}{len(self.items) + joined:,} of {candidates} shown{entries}, "
+            f"{self.tokens:,} of {self.max_tokens:,} tokens, basis {self.basis}"
         )
 
     def __str__(self) -> str:

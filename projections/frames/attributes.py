@@ -96,7 +96,7 @@ class Attributes:
             self._new.append((row, group, time_key(body.expires)))
         for name, value in body.metadata.items():
             self.add_value(row, seq, METADATA + name, value)
-            if isinstance(value, dict | list) and (name != _SPAN or body.chunk_index is None):
+            if _has_inner(value) and (name != _SPAN or body.chunk_index is None):
                 self._add_inner(row, seq, METADATA, name, value)
 
     def _add_inner(self, row: int, seq: int, prefix: str, path: str, value: object) -> None:
@@ -107,11 +107,10 @@ class Attributes:
         else:
             inner = [(ITEM, path, item) for item in cast("list[object]", value)]
         for place, name, item in inner:
-            is_leaf = not isinstance(item, dict | list)
             # The presence of a map or list is an attribute, unless it lies in a list.
-            if is_leaf or place == METADATA:
+            if place == METADATA or not _has_inner(item):
                 self.add_value(row, seq, place + name, item)
-            if not is_leaf:
+            if _has_inner(item):
                 self._add_inner(row, seq, place, name, item)
 
     def add_value(self, row: int, seq: int, field: str, value: object) -> None:
@@ -226,6 +225,10 @@ class Attributes:
         columns = sum(column.size_bytes for column in (self.row, self.group, self.key))
         derived = (self.strings, self.order, self.index)
         return columns + sum(part.size_bytes for part in derived)
+
+
+def _has_inner(value: object) -> bool:
+    return isinstance(value, dict | list)
 
 
 class LoadedAttributes(NamedTuple):

@@ -1,7 +1,6 @@
 """A query without words, as a filter: the form in which the command line takes filters."""
 
 from functools import reduce
-from operator import and_, or_
 
 from cerata.engine.errors import InvalidInput
 from cerata.projections.frames.filters import Filter
@@ -26,9 +25,9 @@ def query_filter(text: str) -> Filter:
 def _filter(tree: Query) -> Filter:
     match tree:
         case And(parts):
-            return reduce(and_, map(_filter, parts))
+            return reduce(lambda left, right: left & right, map(_filter, parts))
         case Or(parts):
-            return reduce(or_, map(_filter, parts))
+            return reduce(lambda left, right: left | right, map(_filter, parts))
         case Not(part):
             return ~_filter(part)
         case FilterLeaf(where):

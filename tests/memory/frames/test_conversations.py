@@ -76,9 +76,10 @@ def test_a_message_that_is_none_is_refused_with_its_place(
     """Nothing of the batch is written."""
     with pytest.raises(cerata.InvalidInput, match=what):
         store.remember_messages([{"role": "user", "content": "Hello."}, message])
-    for empty in ([], "Hello.", None):
+    nothing: list[Any] = [[], "Hello.", None]
+    for none in nothing:
         with pytest.raises(cerata.InvalidInput):
-            store.remember_messages(empty)  # type: ignore[arg-type]
+            store.remember_messages(none)
     assert store.head.seq == 0
 
 

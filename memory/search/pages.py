@@ -1,0 +1,70 @@
+"""Pages: one order of all results of a question, of which each page is a part.
+
+Fused scores depend on how deep the lanes were ranked. So the order is built in blocks of fixed
+depths, 128, 512, 2,048 …: a block has the results that no earlier block has. The first results are
+those of the lanes at 128, however many are requested, and a later page continues exactly.
+
+Owns the blocks, the groups of hits of one document, and the place of the next page. Leaves out the
+lanes and their fusion (`search`).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from cerata.retrieval.ranking.fusion import Fused, LaneRanking
+
+from ..snapshot.snapshot import Snapshot
+
+LANE_HITS: Final = 128
+"""Hits of each lane that the first block fuses.
+
+A context requests a hundred. Deeper hits hardly matter: by rank the last adds a third of the first.
+"""
+
+_GROWTH: Final = 4
+
+
+class Block(NamedTuple):
+    """The rankings of the lanes at one depth, and their results that no earlier block has."""
+
+    rankings: Sequence[LaneRanking]
+    hits: Sequence[Fused]
+
+
+def blocks_of(
+    build: Callable[[int], Block],
+    is_enough: Callable[[Sequence[Fused]], bool],
+    first_depth: int,
+    single_depth: int | None,
+) -> list[Block]:
+    """Return blocks until there are enough results, or no more.
+
+    ``first_depth`` may be below 128 if the build fuses 128 of several lanes anyway. The results of
+    a single lane have one order at any depth: with ``single_depth`` its second block has that.
+    """
+    blocks: list[Block] = []
+    order: list[Fused] = []
+    seen: set[int] = set()
+    depth = first_depth
+    while True:
+        block = build(depth)
+        new = [hit for hit in block.hits if hit.id not in seen]
+        blocks.append(Block(block.rankings, new))
+        order += new
+        seen.update(hit.id for hit in new)
+        if is_enough(order) or all(len(ranking.ids) < depth for ranking in block.rankings):
+            return blocks
+        depth = LANE_HITS * _GROWTH ** len(blocks)
+        if single_depth is not None and len(block.rankings) == 1:
+            depth = max(single_depth, first_depth + 1)
+
+
+def documents_of(snapshot: Snapshot, hits: Sequence[Fused]) -> dict[int, list[Fused]]:
+    """Return the hits by document, in order of the best hit of each; a lone frame is a document."""
+    documents: dict[int, list[Fused]] = {}
+    for hit in hits:
+        row = snapshot.layers.row(hit.id)
+        is_chunk = row is not None and row.chunk_index is not None
+        document = snapshot.layers.parent_of(hit.id) if is_chunk else None
+        documents.setdefault(hit.id if document is None else document, []).append(hit)
+    return documents

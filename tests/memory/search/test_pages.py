@@ -1,0 +1,130 @@
+"""Pages of a search: one order, of which each page is a part; hits grouped by document."""
+
+import pickle
+from collections.abc import Iterator
+from random import Random
+
+import numpy as np
+import pytest
+
+import cerata
+from cerata import Filter, Hit, Store
+
+WORDS = ("iron", "copper", "silver", "gold", "lead", "tin")
+SPACE = "toy"
+
+
+@pytest.fixture
+def many() -> Iterator[Store]:
+    """700 frames with words and vectors, and facts: three lanes, each deeper than a block."""
+    random = Random(17)
+    with cerata.open(":memory:") as store:
+        texts = [" ".join(random.choices(WORDS, k=random.randint(1, 5))) for _ in range(700)]
+        vectors = np.array([[random.gauss(0, 1) for _ in range(4)] for _ in texts], np.float32)
+        store.put_frames(texts, embeddings=vectors, space=SPACE)
+        store.assert_fact("iron", "melts at", 1538, evidence=[3, 600])
+        yield store
+
+
+QUESTIONS: list[tuple[str, dict[str, object]]] = [
+    ("iron gold", {}),
+    ("iron gold", {"embedding": [1, 0, 0, 0.5]}),
+    ("iron gold", {"embedding": [1, 0, 0, 0.5], "profile": "chat"}),
+    ("iron gold", {"embedding": [1, 0, 0, 0.5], "profile": "used"}),
+    ("iron gold", {"profile": "used", "mode": "text"}),
+    ("", {"embedding": [1, 0, 0, 0.5], "mode": "vector"}),
+]
+
+
+@pytest.mark.parametrize("place", range(len(QUESTIONS)))
+def test_pages_join_to_the_order_of_a_single_search(many: Store, place: int) -> None:
+    """Fused scores depend on the depth of the lanes, so a page could repeat or skip a hit."""
+    query, more = QUESTIONS[place]
+    many.record_access(5, 9, 300)
+    whole = [(hit.id, hit.score) for hit in many.search(query, k=600, **more)]  # type: ignore[arg-type]
+    assert len(whole) == len({number for number, _ in whole}) > 200
+    for size in (7, 100, 250):
+        pages: list[tuple[int, float]] = []
+        while len(pages) < len(whole):
+            page = many.search(query, k=size, offset=len(pages), **more)  # type: ignore[arg-type]
+            pages += [(hit.id, hit.score) for hit in page]
+            assert page
+        assert pages[: len(whole)] == whole
+
+
+def test_an_explanation_of_a_deep_hit_adds_up(many: Store) -> None:
+    """Its score is that of its block, not of the deepest."""
+    hits = many.search("iron gold", embedding=[1, 0, 0, 0.5], k=5, offset=300)
+    assert len(hits) == 5
+    for hit in hits:
+        explanation = many.explain(hit)
+        assert sum(share.added for share in explanation.lanes) == pytest.approx(hit.score)
+
+
+def test_a_page_after_a_hit_has_the_state_of_the_hit(many: Store) -> None:
+    """Frames that are written between two pages neither repeat nor move a hit."""
+    expected = [hit.id for hit in many.search("gold", k=20)]
+    first = many.search("gold", k=10)
+    for _ in range(5):
+        many.put_frame("gold")
+    second = many.search("gold", k=10, after=first[-1])
+    assert [hit.id for hit in [*first, *second]] == expected
+    assert many.search("gold", k=1)[0].score != first[0].score
+    third = many.search("gold", k=10, after=second[-1])
+    assert third[0].id not in expected
+    view = many.at(700)
+    assert [hit.id for hit in view.search("gold", k=10, after=first[-1])] == expected[10:]
+
+
+def test_a_hit_of_another_question_is_refused(many: Store) -> None:
+    [hit] = many.search("gold", k=1)
+    vector = many.search("gold", k=1, embedding=[1, 0, 0, 0])[0]
+    copy: Hit = pickle.loads(pickle.dumps(hit))
+    with cerata.open(":memory:") as other:
+        other.put_frame("gold")
+        [foreign] = other.search("gold")
+    for query, more in (
+        ("silver", {"after": hit}),
+        ("gold", {"after": hit, "where": Filter(kind="note")}),
+        ("gold", {"after": hit, "offset": 1}),
+        ("gold", {"after": hit, "group_by": "document"}),
+        ("gold", {"after": vector}),
+        ("gold", {"after": vector, "embedding": [0, 1, 0, 0]}),
+        ("gold", {"after": copy}),
+        ("gold", {"after": foreign}),
+        ("gold", {"after": 3}),
+        ("gold", {"offset": -1}),
+        ("gold", {"group_by": "title"}),
+    ):
+        with pytest.raises(cerata.InvalidInput):
+            many.search(query, **more)  # type: ignore[arg-type]
+
+
+def test_hits_are_grouped_by_document(store: Store) -> None:
+    """Friction 22: a long document filled the whole result."""
+    parts = ("iron " * 200 + "\n\n") * 8
+    long = store.remember(parts, title="long")
+    short = store.remember("iron and copper", title="short")
+    alone = store.put_frame("copper, then iron, among other metals")
+    assert len({hit.frame.parent for hit in store.search("iron", k=5)}) == 1
+    hits = store.search("iron", k=2, group_by="document")
+    more = store.search("iron", k=2, group_by="document", after=hits[-1])
+    groups = {hit.frame.parent or hit.id: hit for hit in [*hits, *more]}
+    assert set(groups) == {long.ids[0], short.ids[0], alone.id}
+    best = groups[long.ids[0]]
+    assert {item.frame.parent for item in best.grouped} == {long.ids[0]}
+    assert all(item.score <= best.score for item in best.grouped)
+    assert len(best.grouped) == len(store.chunks(long)) - 1
+    assert best.to_dict()["grouped"]
+    assert "grouped" not in groups[alone.id].to_dict()
+    assert [hit.id for hit in store.search("iron", k=1, offset=2, group_by="document")] == [
+        more[0].id
+    ]
+    with pytest.raises(cerata.InvalidInput, match="further hit"):
+        store.search("iron", k=2, group_by="document", after=best.grouped[0])
+
+
+def test_a_summary_says_that_more_frames_may_match(many: Store) -> None:
+    """Friction 22: "7 of 100 shown" looked like the number of matches."""
+    assert "of the first 1" in many.recall("gold").summary
+    assert "of the first" not in many.recall("gold", where=Filter(recorded="2020")).summary
