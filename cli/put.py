@@ -151,7 +151,8 @@ def _print_file(file: RememberedFile, options: Namespace, output: Output) -> Non
 def _print_summary(remembered: Remembered, file: str, output: Output) -> None:
     outcomes: tuple[Outcome, ...] = ("added", "replaced", "unchanged", "skipped")
     counts = ", ".join(f"{len(remembered.of(outcome)):,} {outcome}" for outcome in outcomes)
-    output.line(f"{counts}; {counted(remembered.frames, 'frame')}")
+    frames = counted(remembered.frames, "frame")
+    output.line(f"{counts}; {frames}, passages included")
     left = [f"{remembered.excluded:,} excluded"] if remembered.excluded else []
     left += [f"{count:,} {ending}" for ending, count in remembered.passed_over.items()]
     if left:

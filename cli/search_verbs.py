@@ -98,5 +98,10 @@ def _add_how(verb: ArgumentParser) -> None:
         "--full", action="store_true", help='use the full language: "a b", inde*, tag:x, OR, NOT'
     )
     verb.add_argument(
+        "--when",
+        metavar="TIME",
+        help="only frames about a time: 2026-03, 'last week'; question: as the question names it",
+    )
+    verb.add_argument(
         "--profile", metavar="NAME", help=f"weights of the lanes: {', '.join(PROFILES)}"
     )

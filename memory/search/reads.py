@@ -14,7 +14,7 @@ import numpy.typing as npt
 from cerata.engine.arguments import expect_type, is_integer
 from cerata.engine.errors import InvalidInput, ReadOnly
 from cerata.engine.events import RecallContext
-from cerata.projections.frames.filters import Filter
+from cerata.projections.frames.filters import Filter, TimeRange
 from cerata.projections.fulltext.query import Query
 from cerata.projections.vectors.columns import Matrix
 from cerata.projections.vectors.maxsim import Tokens
@@ -31,7 +31,7 @@ from ..values.source_line import source_line
 from ..values.vectors import Vector, Vectors
 from .late_lane import tokens_of
 from .recall import context_of, recall_of, stated
-from .request import Grouping, Mode, SearchRequest, check_query
+from .request import Grouping, Mode, SearchRequest, check_query, narrowed_in_time
 from .search import continued, run_search
 from .vector_lane import vector_of
 
@@ -48,6 +48,7 @@ class SearchReads(Reader):
         k: int = 10,
         mode: Mode = "hybrid",
         where: Filter | None = None,
+        when: TimeRange | None = None,
         profile: str | Profile | None = None,
         include_superseded: bool = False,
         include_deleted: bool = False,
@@ -75,6 +76,8 @@ class SearchReads(Reader):
             k: Most hits to return.
             mode: "hybrid" for all lanes, "text" for those by words, "vector" for those by vectors.
             where: Which frames may be returned; no score changes.
+            when: Return only frames with a content time in a time, such as "last week", or in a
+                range; "question": in the times that a plain question names, if it names any.
             profile: Name or `Profile`: the lanes that run, their weights, how scores are fused.
             include_superseded: Also return frames that a newer version replaced.
             include_deleted: Also return deleted frames.
@@ -110,7 +113,7 @@ class SearchReads(Reader):
             k=k,
             mode=mode,
             profile=profile_of(profile),
-            where=where,
+            where=narrowed_in_time(where, when, query),
             include_superseded=include_superseded,
             include_deleted=include_deleted,
             embedding=embedding,
@@ -197,6 +200,7 @@ class SearchReads(Reader):
         max_tokens: int = 1500,
         entry_tokens: int = ENTRY_TOKENS_MAX,
         where: Filter | None = None,
+        when: TimeRange | None = None,
         profile: str | Profile | None = None,
         form: Form = "text",
         policy: str | ContextPolicy | None = None,
@@ -231,6 +235,7 @@ class SearchReads(Reader):
             max_tokens: Budget of the context, in tokens of ``cl100k_base``.
             entry_tokens: Most tokens of an entry.
             where: Which frames may be shown, and facts by their evidence (docs/facts.md).
+            when: As in `search`.
             profile: Name or `Profile`; as in `search`. `Context.lanes` names the lanes that ran.
             form: "text", or "markdown" with headings and quotes.
             policy: Name or `ContextPolicy`: the entries shortened to a gist or a line; duplicates.
@@ -262,7 +267,7 @@ class SearchReads(Reader):
             k=CONTEXT_HITS,
             mode=mode,
             profile=profile_of(profile),
-            where=where,
+            where=narrowed_in_time(where, when, query),
             include_superseded=include_superseded,
             embedding=embedding,
             space=space,

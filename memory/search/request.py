@@ -11,15 +11,19 @@ import numpy as np
 
 from cerata.engine.arguments import expect_text, is_integer, wrong_type
 from cerata.engine.errors import InvalidInput
-from cerata.projections.frames.filters import Filter
+from cerata.projections.frames.filters import Filter, TimeRange
 from cerata.projections.fulltext.query import AnyWord, Query, check_size, plain
+from cerata.retrieval.question_times import time_filter
 from cerata.retrieval.ranking.profiles import Profile
 
-from ..values.vectors import Vector, Vectors
+from ..values.vectors import Vector, Vectors, numbers_of
 
 Mode: TypeAlias = Literal["hybrid", "text", "vector"]
 """The lanes that a search uses: all, those of words, or those of vectors."""
 
+
+OF_QUESTION: Final = "question"
+"""As a time: the times that the question names."""
 
 Grouping: TypeAlias = Literal["document"]
 """How hits are grouped: those of a document together."""
@@ -98,7 +102,11 @@ class SearchRequest:
         )
         return all(
             mine is other
-            or (mine is not None and other is not None and np.array_equal(mine, other))
+            or (
+                mine is not None
+                and other is not None
+                and np.array_equal(numbers_of(mine), numbers_of(other))
+            )
             for mine, other in pairs
         )
 
@@ -108,6 +116,23 @@ _OF_ORDER: Final = (
     *("space", "approximate", "tokens_space", "rerank", "group_by"),
 )
 """The arguments that determine the order of the results, besides vectors."""
+
+
+def narrowed_in_time(where: Filter | None, when: TimeRange | None, query: object) -> Filter | None:
+    """Return a filter narrowed to a time, or to the times that a question in plain language names.
+
+    Raises:
+        InvalidInput: ``when`` is no time.
+    """
+    if when is None:
+        return where
+    if when == OF_QUESTION:
+        during = time_filter(query) if isinstance(query, str) else None
+    else:
+        during = Filter(content=when)
+    if during is None or where is None:
+        return during if where is None else where
+    return where & during if isinstance(where, Filter) else where
 
 
 def check_query(query: object) -> None:

@@ -67,8 +67,10 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
         rerank = profile.rerank and request.mode != "text"
     is_reranked = rerank and late is not None
     need = request.offset + request.k
+    # A single lane has one order at any depth, unless its hits are boosted.
+    is_stable = not (profile.importance or request.group_by)
     first_depth = LANE_HITS
-    if not (profile.importance or request.group_by) and need < LANE_HITS:
+    if is_stable and (need < LANE_HITS or len(lanes) == 1):
         first_depth = max(need, RERANK_HITS if is_reranked else 0)
 
     # One order: that of the fused ranks, then of the uses, then of the tokens.
@@ -91,7 +93,6 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
             return False
         return request.group_by is None or len(documents_of(snapshot, order)) >= need
 
-    is_stable = not (profile.importance or request.group_by)
     blocks = blocks_of(build, is_enough, first_depth, need if is_stable else None)
     fused = [hit for block in blocks for hit in block.hits]
     order: Sequence[Fused] = fused

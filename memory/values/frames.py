@@ -305,7 +305,7 @@ class Context(PlainValue):
         total = len(self.items) + joined + len(self.omitted)
         # More frames may match than a context considers.
         candidates = f"{total:,}" if total < CONTEXT_HITS else f"the first {total:,}"
-        entries = f" in {len(self.items):,} entries" if joined else ""
+        entries = f" in {len(self.items):,} entries" if joined and len(self.items) > 1 else ""
         note = "nothing matched, newest first; " if self.fallback and total else ""
         return (
             f"{note}{len(self.items) + joined:,} of {candidates} shown{entries}, "

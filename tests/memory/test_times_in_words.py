@@ -156,3 +156,34 @@ def test_a_filter_in_words_is_a_value() -> None:
 def test_a_resolved_range_that_ends_before_its_start_selects_nothing(week: Store) -> None:
     assert texts(week, Filter(created=("today", "yesterday"))) == []
     assert to_datetime(to_microseconds(MONDAY)) == MONDAY
+
+
+def test_a_question_narrows_in_time_only_if_the_caller_asks(week: Store) -> None:
+    """A guess about a time must not hide an answer."""
+    question = "what happened on a day last Tuesday?"
+    assert len(week.search(question, k=20)) == 14
+    found = week.search(question, when="question")
+    assert sorted(hit.text for hit in found) == ["day 1 at 18", "day 1 at 9"]
+    assert len(week.search("what happened on a day?", k=20, when="question")) == 14
+    assert len(week.search("day", k=20, when="yesterday")) == 2
+    assert len(week.search("day", k=20, when=("yesterday", None))) == 2
+    assert len(week.search("day", when="yesterday", where=Filter(kind="note"))) == 0
+    with pytest.raises(cerata.InvalidInput, match="not a time"):
+        week.search("day", when="soon")
+
+
+def test_a_recorded_question_has_the_interval_that_it_named(week: Store) -> None:
+    context = week.recall("the day of last Tuesday", when="question", record=True)
+    assert context.recorded is not None
+    event = next(week.log(context.recorded, context.recorded)).body
+    assert isinstance(event, RecallContext)
+    assert event.where is not None
+    assert json.loads(event.where) == {
+        "field": "content",
+        "from": "2026-11-17T00:00:00+00:00",
+        "before": "2026-11-18T00:00:00+00:00",
+    }
+    first, *more = week.search("day of last week", k=3, when="question")
+    assert [
+        hit.id for hit in week.search("day of last week", k=2, when="question", after=first)
+    ] == [hit.id for hit in more]

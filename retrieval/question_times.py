@@ -1,0 +1,80 @@
+"""Times in a plain question: the parts of "what did we decide last week?" that name a time.
+
+Owns the recogniser. Few phrases count, each with a word that leads to it or that is a time in any
+sentence, so "may", "second" or a number alone is never a time. Leaves out their meaning
+(`cerata.projections.columnar.relative_times`). A question has the same times on any machine.
+"""
+
+import re
+from functools import reduce
+from typing import Final
+
+from cerata.engine.errors import InvalidInput
+from cerata.projections.columnar.relative_times import RelativeTime, interval_of, is_relative
+from cerata.projections.columnar.times import to_datetime
+from cerata.projections.frames.filters import Filter, Time
+
+_SIZE_MAX: Final = 1_000
+"""Characters that are read."""
+
+_MONTH: Final = (
+    r"(?:january|february|march|april|may|june|july|august|september|october|november|december)"
+)
+_WEEKDAY: Final = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_COUNT: Final = r"(?:\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+_UNIT: Final = r"(?:second|minute|hour|day|week|month|year)s?"
+_PHRASE: Final = (
+    rf"\d{{4}}-\d\d-\d\d|\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH}\s+\d{{4}}"
+    rf"|{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}}|{_MONTH}\s+\d{{4}}"
+    rf"|{_COUNT}\s+{_UNIT}\s+ago"
+    rf"|(?:last|past)\s+{_COUNT}\s+{_UNIT}|past\s+(?:week|month|year)"
+    rf"|(?:last|this)\s+(?:week|month|year)|last\s+{_WEEKDAY}"
+    r"|the\s+day\s+before\s+yesterday|yesterday|today"
+)
+_IN_MONTH: Final = rf"(?<=\bin\s)(?:{_MONTH}|(?:19|20)\d\d)(?!\s+\d)"
+_AFTER_ON: Final = rf"(?<=\bon\s){_WEEKDAY}"
+_TIME: Final = re.compile(
+    rf"(?<![\w-])(?:(?P<relation>before|after|since|until)\s+)?(?:the\s+)?"
+    rf"(?P<time>{_PHRASE}|{_IN_MONTH}|{_AFTER_ON})(?![\w'\u2019-])",
+    re.IGNORECASE,
+)
+_QUOTED: Final = re.compile(r'["\u201c][^"\u201d]*["\u201d]')
+
+
+def times_in(question: str) -> list[tuple[str, tuple[Time | None, Time | None]]]:
+    """Return the times that a question names, each as its words and a range of a filter.
+
+    Text in double quotes names no time.
+
+    >>> times_in("what changed since last week?")
+    [('since last week', (RelativeTime(text='last week', edge='start'), None))]
+    """
+    text = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), question[:_SIZE_MAX])
+    found: list[tuple[str, tuple[Time | None, Time | None]]] = []
+    for match in _TIME.finditer(text):
+        try:
+            start, end = _edges(" ".join(match["time"].lower().split()))
+        except InvalidInput:
+            continue
+        ranges: dict[str, tuple[Time | None, Time | None]] = {
+            "": (start, end),
+            "before": (None, start),
+            "until": (None, end),
+            "since": (start, None),
+            "after": (end, None),
+        }
+        found.append((match[0], ranges[(match["relation"] or "").lower()]))
+    return found
+
+
+def time_filter(question: str) -> Filter | None:
+    """Return the filter of the content times that a question names, or None if it names none."""
+    ranges = [Filter(content=span) for _, span in times_in(question)]
+    return reduce(lambda left, right: left | right, ranges) if ranges else None
+
+
+def _edges(text: str) -> tuple[Time, Time]:
+    if is_relative(text):
+        return RelativeTime(text), RelativeTime(text, "end")
+    start, end = interval_of(text, to_datetime(0))
+    return to_datetime(start), to_datetime(end)
