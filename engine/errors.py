@@ -157,7 +157,7 @@ class QuerySyntaxError(InvalidInput):
 
 
 class ReadOnly(CerataError, PermissionError):
-    """A write was requested of a handle or view that only reads."""
+    """A write was requested of a handle or view that only reads, or of a shared thing."""
 
     exit_code = 7
 

@@ -28,7 +28,7 @@ from cerata.engine.recovery import RecoveryReport
 from cerata.engine.remembered import RememberedHead
 from cerata.engine.salvage import salvaged_events
 from cerata.projections.columnar.relative_times import is_relative, names_time
-from cerata.projections.columnar.scopes import is_same, is_within
+from cerata.projections.columnar.scopes import Reach, admits, sees_same
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 from cerata.projections.registry import Registry
 from cerata.projections.rows.row_projection import RowProjection
@@ -56,7 +56,7 @@ from .plots.reads import PlotReads
 from .search.reads import SearchReads
 from .snapshot.reader import snapshot_of
 from .snapshot.snapshot import Snapshot
-from .values.arguments import full_scope
+from .values.arguments import full_scope, reach_of
 from .values.frames import Context, Receipt, end_of
 from .view import Basis, View
 
@@ -92,13 +92,18 @@ class Store(
     # --- the handle ------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        scope = "" if self._scope is None else f", scope {dict(self._scope)!r}"
+        scope = "" if self.scope is None else f", scope {dict(self.scope)!r}"
         return f"<cerata.Store {self.path!r}{scope}>"
 
     @property
     def scope(self) -> Scope | None:
         """The scope passed to `open`: stamped on every write, and a filter of every read."""
-        return self._scope
+        return self._session.scope
+
+    @property
+    def shared(self) -> bool:
+        """True if the store was opened with ``shared=True``: reads admit shared events too."""
+        return self._session.reach is not None and self._session.reach.shared
 
     @property
     def actor(self) -> str | None:
@@ -143,9 +148,9 @@ class Store(
 
         A store with a scope yields the events within its scope.
         """
-        scope = self._scope
+        reach = self._session.reach
         events = salvaged_events(self._log)
-        return (event for event in events if scope is None or _is_seen(event, scope))
+        return (event for event in events if reach is None or _is_seen(event, reach))
 
     def backup(self, path: str | os.PathLike[str], *, through: int | None = None) -> None:
         """Copy the present memory into a new file, while other processes may write.
@@ -280,7 +285,7 @@ class Store(
         now: int | None = None
         if isinstance(basis, View):
             self._check_log(basis.log_id)
-            return snapshot_of(basis).on_log(self._log, self._fold).within(self._scope)
+            return snapshot_of(basis).on_log(self._log, self._fold).narrowed_to(self._session.reach)
         if isinstance(basis, Receipt):
             end = end_of(basis)
             if end is None:
@@ -328,7 +333,7 @@ class Store(
             InvalidInput: the name is not valid, or ``at`` lies inside a batch.
             NotFound: the log ends before ``at``.
         """
-        scope = full_scope(None, self._scope)
+        scope = full_scope(None, self._session.scope)
         state = self._at(at)
         if state.unsalted_drafts:
             raise InvalidInput(
@@ -371,7 +376,7 @@ class Store(
             from .frames.diff import diff
 
         first, second = self._at(a), self._at(b)
-        if not is_same(first.scope, second.scope):
+        if not sees_same(first.reach, second.reach):
             raise InvalidInput(
                 "a and b are views of different scopes",
                 remedy="Pass two views of one scope, or points of the log.",
@@ -411,7 +416,7 @@ class Store(
         question: tuple[str, str | None],
         actor: str | None,
     ) -> Context:
-        scope = full_scope(None, self._scope)
+        scope = full_scope(None, self._session.scope)
         # Hash the question without its results: a repeated block writes its frames at another
         # time, so the results differ, and "yesterday" is resolved to another day.
         query, where = question
@@ -500,10 +505,10 @@ class Store(
             rebuild(self._log, self._fold, name, progress)
 
 
-def _is_seen(event: Event, scope: Scope) -> bool:
-    """Return whether a salvaged event is within a scope; False if it cannot be decoded."""
+def _is_seen(event: Event, reach: Reach) -> bool:
+    """Return whether a reach admits a salvaged event; False if it cannot be decoded."""
     try:
-        return is_within(event.scope, scope)
+        return admits(event.scope, reach)
     except Corrupt:
         return False
 
@@ -513,6 +518,7 @@ def open_store(
     *,
     mode: Literal["r", "rw"] = "rw",
     scope: Mapping[str, ScopeValue] | None = None,
+    shared: bool = False,
     actor: str | None = None,
     embedder: Embedder | str | None = None,
     sync: SyncPolicy = "commit",
@@ -528,6 +534,8 @@ def open_store(
         path: The file; ``":memory:"`` opens a store without a file.
         mode: "rw", the default, reads and writes; "r" only reads.
         scope: Names and values stamped on every event, and a filter of every read; default none.
+        shared: Reads also admit events that lack names of ``scope``, other than the tenant; such
+            shared things cannot be changed by this handle. Default False.
         actor: Name of the writer, recorded with each event; a call may name another. Default none.
         embedder: A built-in's name such as "minilm", or an object; default the remembered one.
         sync: "commit" syncs each call, "always" syncs twice as proof, a number after so many bytes.
@@ -553,6 +561,7 @@ def open_store(
         check_embedder(embedder)
     name = path_name(path)
     registry = Registry(projections)
+    reach = reach_of(scope, shared=shared)
     log = open_log(
         name,
         mode=mode,
@@ -562,8 +571,7 @@ def open_store(
         ring_bytes=ring_bytes,
         salvage=salvage,
     )
-    stamped = None if scope is None else full_scope(scope, None)
-    return Store(WriteSession(log, stamped, registry, embedder, actor))
+    return Store(WriteSession(log, reach, registry, embedder, actor))
 
 
 # Errors of Python and help() name the function as users call it.

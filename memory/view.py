@@ -31,7 +31,8 @@ class View(FrameReads, SearchReads, FactReads, LinkReads, WhyReads, GraphReads, 
     """The memory at seq ``basis``: the first ``basis`` events and nothing after.
 
     - A view never changes, also while writers append; any thread may use a view.
-    - ``scope`` limits its reads to events written within these names and values.
+    - ``scope`` limits its reads to events written within these names and values; if ``shared``,
+      events that lack names of the scope other than the tenant are read too.
     - A view copies nothing: the store's state, which it shares, only grows.
     - Inside a transaction a view also has the block's drafts, with the ids −1, −2, ….
     """
@@ -82,16 +83,26 @@ class View(FrameReads, SearchReads, FactReads, LinkReads, WhyReads, GraphReads, 
         """Return this view, the state that its reads use."""
         return self
 
-    def within(self, scope: Scope | Mapping[str, ScopeValue] | None) -> View:
+    @property
+    def shared(self) -> bool:
+        """True if reads admit events that lack names of the scope, other than the tenant."""
+        return self._state.reach is not None and self._state.reach.shared
+
+    def within(
+        self, scope: Scope | Mapping[str, ScopeValue] | None = None, *, shared: bool | None = None
+    ) -> View:
         """Return this view narrowed to a scope; the view's scope stays in force.
 
         Args:
-            scope: Names and values to add to the view's scope; None or a wider scope adds none.
+            scope: Names and values to add to the view's scope, as a mapping or as pairs; None or a
+                wider scope adds none.
+            shared: False leaves out events that lack a name of the scope; True admits them, if the
+                view admits them or has no name but the tenant; default as this view.
 
         Raises:
-            InvalidInput: the scope gives a name of the view's scope another value, or is invalid.
+            InvalidInput: the view would be wider, or the scope is invalid.
         """
-        state = self._state.within(scope)
+        state = self._state.within(scope, shared=shared)
         return self if state is self._state else View(state)
 
     def true_at(self, valid_at: datetime | str | None) -> View:

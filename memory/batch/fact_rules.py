@@ -48,7 +48,7 @@ class FactRules(Rule):
     """The drafts of a batch that end a fact, merge or split, or merge.
 
     - An entity has at most one merge in a tenant.
-    - An error names only merges within the store's scope.
+    - An error names only merges that the store sees.
     """
 
     _ended = Ended()
@@ -113,7 +113,7 @@ class FactRules(Rule):
         if (
             already
             and here is None
-            and not facts.merged_into(tenant, body.entity, n, within=state.scope)
+            and not facts.merged_into(tenant, body.entity, n, within=state.reach)
         ):
             raise Conflict(
                 f"{body.entity!r} is merged already, in another scope of the tenant",

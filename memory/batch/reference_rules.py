@@ -22,7 +22,7 @@ from cerata.engine.events import (
     named_by,
 )
 from cerata.engine.log import Validate
-from cerata.projections.columnar.scopes import is_within
+from cerata.projections.columnar.scopes import admits
 from cerata.projections.frames.reader import Frames
 
 from .rule import Rule, State
@@ -80,7 +80,7 @@ class ReferenceRules(Rule):
         Raises:
             NotFound: with the field and the number.
         """
-        log, scope, n = state.log, state.scope, state.n
+        log, reach, n = state.log, state.reach, state.n
         # The fold gives the scopes of facts without reading their events.
         names_facts = any(kind == _FACT and value > 0 for _, _, kind, value in self._named)
         facts = state.facts() if names_facts else None
@@ -95,7 +95,7 @@ class ReferenceRules(Rule):
                 continue
             if facts is not None and kind == _FACT:
                 fact_scope = facts.scope_of_fact(value) if 0 < value <= n else None
-                if fact_scope is None or (scope is not None and not is_within(fact_scope, scope)):
+                if fact_scope is None or not admits(fact_scope, reach):
                     raise NotFound(
                         f"There is no fact {value:,}",
                         where=name,
@@ -103,7 +103,7 @@ class ReferenceRules(Rule):
                     )
                 continue
             event = log.event(value) if 0 < value <= n else None
-            outside = event is not None and scope is not None and not is_within(event.scope, scope)
+            outside = event is not None and not admits(event.scope, reach)
             if event is None or event.type != kind or outside:
                 noun = "frame" if kind == PutFrame.wire_name else f"{kind} event"
                 raise NotFound(
@@ -120,8 +120,8 @@ class ReferenceRules(Rule):
         """
         for place, cause in self._causes:
             is_there = -place < cause <= state.n
-            if is_there and cause > 0 and state.scope is not None:
-                is_there = is_within(state.log.event(cause).scope, state.scope)
+            if is_there and cause > 0 and state.reach is not None:
+                is_there = admits(state.log.event(cause).scope, state.reach)
             if not is_there:
                 raise NotFound(
                     f"There is no event {cause:,} before this event",

@@ -7,8 +7,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cerata.engine.events import Draft, Scope
+from cerata.engine.events import Draft
 from cerata.engine.log import Log, Validate
+from cerata.projections.columnar.scopes import Reach
 from cerata.projections.facts.history import Facts
 from cerata.projections.frames.reader import Frames
 from cerata.replay.fold import Fold
@@ -16,11 +17,11 @@ from cerata.replay.fold import Fold
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The log as if it ended at event ``n``, for a store of a scope; folded when a rule reads."""
+    """The log as if it ended at event ``n``, for a store of a reach; folded when a rule reads."""
 
     log: Log
     fold: Fold
-    scope: Scope | None
+    reach: Reach | None
     n: int
 
     def facts(self) -> Facts:

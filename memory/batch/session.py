@@ -31,7 +31,7 @@ from cerata.engine.events import (
 from cerata.engine.head import Appended
 from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.engine.log import Log, Sees
-from cerata.projections.columnar.scopes import is_within
+from cerata.projections.columnar.scopes import Reach, admits
 from cerata.projections.registry import Registry
 from cerata.projections.rows.embedders import Used
 from cerata.replay.fold import Fold
@@ -65,15 +65,17 @@ class WriteSession:
     def __init__(
         self,
         log: Log,
-        scope: Scope | None,
+        reach: Reach | None,
         registry: Registry | None = None,
         embedder: Embedder | None = None,
         actor: str | None = None,
     ) -> None:
         self.log = log
         self.fold = Fold(log, registry)
-        self.scope = scope
-        """The store's scope: stamped on every write, and a filter of every read."""
+        self.reach = reach
+        """The filter of every read."""
+        self.scope = None if reach is None else reach.pairs
+        """The store's scope, stamped on every write."""
         self.embedders = StoreEmbedder(embedder)
         self.author = author_of(actor)
         """The store's author: the actor of each event that no draft, call or block names."""
@@ -109,7 +111,7 @@ class WriteSession:
         """Gather the writes of this thread or task; see `Store.transaction`."""
 
         def begin() -> Generator[Transaction]:
-            checks = BatchChecks(self.log, self.fold, self.scope, self._shapes)
+            checks = BatchChecks(self.log, self.fold, self.reach, self._shapes)
             find = None if key is None else partial(self.log.find_key, key, sees=self.sees)
             block = Block(checks, self._is_current, find, author_of(actor, reason))
             steps = self._steps(block, expect, key)
@@ -209,9 +211,14 @@ class WriteSession:
 
     @property
     def sees(self) -> Sees | None:
-        """A function that returns whether a scope is within the store's; None without a scope."""
-        outer = self.scope
-        return None if outer is None else lambda scope: is_within(scope, outer)
+        """A function that returns whether a scope is within the store's; None without a scope.
+
+        A shared event is not within: the store's key is no repetition of it.
+        """
+        if self.reach is None:
+            return None
+        reach = self.reach.private
+        return lambda scope: admits(scope, reach)
 
     def next_place(self) -> int:
         """Return the place, from 1, that the next event will have in its batch."""
@@ -233,7 +240,7 @@ class WriteSession:
     ) -> Snapshot:
         """Return the state at an event of the log."""
         embedders = self.embedders
-        return Snapshot(self.log, self.fold, seq, self.scope, now_us, valid_at_us, embedders)
+        return Snapshot(self.log, self.fold, seq, self.reach, now_us, valid_at_us, embedders)
 
     def newest_seq(self) -> int:
         """Return the newest seq that the caller can see, within a repeated block an earlier seq."""
@@ -250,9 +257,9 @@ class WriteSession:
         now = self.log.environment.now_us()
         head, fold, latest = self.log.refresh().seq, self.fold, self._latest
         if latest is None or latest[0] != fold.replaced or latest[1].n != head:
-            self._latest = latest = fold.replaced, LogLayer(fold, head, self.scope)
+            self._latest = latest = fold.replaced, LogLayer(fold, head, self.reach)
         return Snapshot(
-            self.log, fold, head, self.scope, now, embedders=self.embedders, _base=latest[1]
+            self.log, fold, head, self.reach, now, embedders=self.embedders, _base=latest[1]
         )
 
     # --- the embedder ----------------------------------------------------------------------------
@@ -314,7 +321,7 @@ class WriteSession:
             )
         block = self.open_block
         author = self._call.over(NO_AUTHOR if block is None else block.author).over(self.author)
-        drafts = author.signed(within_scope(drafts, self.scope))
+        drafts = author.signed(within_scope(drafts, self.reach))
         if block is None:
             return self._append(drafts, expect=expect, key=key, arguments=arguments)
         if expect is not None or key is not None:
@@ -344,7 +351,7 @@ class WriteSession:
         if key is not None and arguments is None:
             arguments = arguments_hash(contents_of(drafts))
         drafts, payloads = self._with_use(drafts, payloads)
-        checks = BatchChecks(self.log, self.fold, self.scope, self._shapes)
+        checks = BatchChecks(self.log, self.fold, self.reach, self._shapes)
         checks.gather(drafts)
         end, validate = checks.check()
         appended = self.log.append(

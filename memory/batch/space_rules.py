@@ -20,6 +20,7 @@ from cerata.engine.events import (
     Scope,
 )
 from cerata.engine.log import Validate
+from cerata.projections.columnar.scopes import Reach
 from cerata.replay.fold import Fold
 
 from ..values.arguments import realm
@@ -34,10 +35,10 @@ LogShapes: TypeAlias = dict[SpaceName, tuple[int, Shape]]
 
 
 class SpaceRules(Rule):
-    """The embeddings of a batch, put through a store of the scope ``within``."""
+    """The embeddings of a batch, put through a store of a reach."""
 
-    def __init__(self, within: Scope | None, fold: Fold, log_shapes: LogShapes) -> None:
-        self._within = within
+    def __init__(self, reach: Reach | None, fold: Fold, log_shapes: LogShapes) -> None:
+        self._reach = reach
         self._fold = fold
         self._log_shapes = log_shapes
         self._earlier_shapes: dict[SpaceName, Shape] = {}
@@ -46,7 +47,7 @@ class SpaceRules(Rule):
     def take(self, drafts: Sequence[Draft], first: int) -> bool:
         self._shapes = self._earlier_shapes.copy()
         for draft in drafts[first - 1 :]:
-            self._check(draft.body, realm(draft.scope, self._within))
+            self._check(draft.body, realm(draft.scope, self._reach))
         # A shape that the log has once, stays: without erasures no check is due.
         return bool(self._shapes) and not self._log_shapes.items() >= self._marked().items()
 
@@ -71,10 +72,10 @@ class SpaceRules(Rule):
         """Refuse vectors of another shape than those of events after the folded events."""
         for event in delta:
             if event.scope is not None:
-                self._check(event.body, realm(event.scope, self._within))
+                self._check(event.body, realm(event.scope, self._reach))
 
     def _is_in(self, realm_name: str, scope: Scope) -> bool:
-        return realm(scope, self._within) == realm_name
+        return realm(scope, self._reach) == realm_name
 
     def _check(self, body: EventBody | Erased, realm_name: str | None) -> None:
         if realm_name is None:

@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 from cerata.engine.arguments import is_integer
 from cerata.engine.errors import Conflict, InvalidInput, NotFound
-from cerata.engine.events import Draft, Event, PutTag, Scope
+from cerata.engine.events import Draft, Event, PutTag
 from cerata.engine.log import Log, Validate
-from cerata.projections.columnar.scopes import read_scope
+from cerata.projections.columnar.scopes import Reach, read_scope
 from cerata.projections.rows.tags import Tags
 from cerata.replay.basis import check_tag_name
 
@@ -38,31 +38,31 @@ class TagRules(Rule):
         for _, body in self._tags:
             check_tag_name(body.tag)
             _check_batch_end(state.log, body, state.n)
-        keys = {(realm(scope, state.scope), body.tag) for scope, body in self._tags}
+        keys = {(realm(scope, state.reach), body.tag) for scope, body in self._tags}
         self._new_keys = self._keys | keys
         rows = state.fold.own(Tags.name, state.n).rows
-        return partial(self._check_free, state.scope, rows)
+        return partial(self._check_free, state.reach, rows)
 
     def keep(self) -> None:
         self._keys = self._new_keys
 
     def _check_free(
-        self, within: Scope | None, rows: Collection[tuple[str, str]], delta: Sequence[Event]
+        self, reach: Reach | None, rows: Collection[tuple[str, str]], delta: Sequence[Event]
     ) -> None:
         """Refuse names that ``rows`` of `Tags`, later events or earlier calls have.
 
         Raises:
             Conflict: with the name.
         """
-        taken = {(realm(read_scope(text), within), name) for text, name in rows}
+        taken = {(realm(read_scope(text), reach), name) for text, name in rows}
         taken |= self._keys
         taken |= {
-            (realm(event.scope, within), event.body.tag)
+            (realm(event.scope, reach), event.body.tag)
             for event in delta
             if isinstance(event.body, PutTag) and event.scope is not None
         }
         for scope, body in self._tags:
-            key = realm(scope, within), body.tag
+            key = realm(scope, reach), body.tag
             if key in taken:
                 raise Conflict(
                     f"The tag {body.tag!r} exists already",

@@ -2,7 +2,7 @@
 
 A transaction checks each call when it is made. Every append checks its whole batch, since other
 writers may have appended events by then. Owns both runs. Leaves out the rules (`reference_rules`,
-`link_rules`, `fact_rules`, `tag_rules`, `uri_rules`, `space_rules`).
+`shared_rules`, `link_rules`, `fact_rules`, `tag_rules`, `uri_rules`, `space_rules`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from cerata.engine.codec import encode_payloads, salts_of
-from cerata.engine.events import Draft, Event, Scope
+from cerata.engine.events import Draft, Event
 from cerata.engine.log import Log, Validate
+from cerata.projections.columnar.scopes import Reach
 from cerata.replay.fold import Fold
 
 from .expiry_rules import ExpiryRules
@@ -19,21 +20,23 @@ from .fact_rules import FactRules
 from .link_rules import LinkRules
 from .reference_rules import ReferenceRules
 from .rule import Rule, State
+from .shared_rules import SharedRules
 from .space_rules import LogShapes, SpaceRules
 from .tag_rules import TagRules
 from .uri_rules import UriRules
 
 
-def all_rules(scope: Scope | None, fold: Fold, shapes: LogShapes) -> tuple[Rule, ...]:
+def all_rules(reach: Reach | None, fold: Fold, shapes: LogShapes) -> tuple[Rule, ...]:
     """Return all rules, in the order of their checks."""
     return (
         ReferenceRules(),
+        SharedRules(reach),
         LinkRules(),
         FactRules(),
         TagRules(),
         UriRules(),
         ExpiryRules(),
-        SpaceRules(scope, fold, shapes),
+        SpaceRules(reach, fold, shapes),
     )
 
 
@@ -43,11 +46,11 @@ class BatchChecks:
     The rules cover the drafts that passed; only `keep` adds to these.
     """
 
-    def __init__(self, log: Log, fold: Fold, scope: Scope | None, shapes: LogShapes) -> None:
+    def __init__(self, log: Log, fold: Fold, reach: Reach | None, shapes: LogShapes) -> None:
         self._log = log
         self._fold = fold
-        self.scope = scope
-        self._rules = all_rules(scope, fold, shapes)
+        self.reach = reach
+        self._rules = all_rules(reach, fold, shapes)
         self._due: list[Rule] = []
 
     def salted(self, drafts: Sequence[Draft]) -> list[Draft]:
@@ -97,7 +100,7 @@ class BatchChecks:
 
     def _checked(self, n: int) -> Iterator[Validate]:
         """Run the checks of each rule at event ``n``; yield those of events after ``n``."""
-        state = State(self._log, self._fold, self.scope, n)
+        state = State(self._log, self._fold, self.reach, n)
         for rule in self._due:
             check = rule.check(state)
             if check is not None:

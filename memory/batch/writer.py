@@ -17,7 +17,6 @@ class Writer(Reader, Handle):
         self._session = session
         self._log = session.log
         self._fold = session.fold
-        self._scope = session.scope
 
     def _snapshot(self) -> Snapshot:
         return self._session.snapshot()

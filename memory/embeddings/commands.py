@@ -72,7 +72,7 @@ class EmbeddingCommands(Writer):
         A token embedder also adds token vectors. Each batch is durable before the next, so a
         repeated call continues after an interrupt. At its end the memory uses this embedder: later
         openers, questions and writes. Vectors of other spaces stay, and earlier views do not change
-        (docs/embedders.md).
+        (docs/embedders.md). Shared frames are left to a store of their scope.
 
         Args:
             where: The frames to embed; by default all.
@@ -99,7 +99,7 @@ class EmbeddingCommands(Writer):
         self._session.check_writable()
         session = self._session.by(actor)
         size = min(batch, BATCH_EVENTS_MAX)
-        snapshot = self._snapshot()
+        snapshot = self._snapshot().within(shared=False)
         makers = makers_of(embedder)
         spaces = [maker.identity.space for maker in makers]
         lacking = [{frame for frame, _ in _unembedded(snapshot, where, space)} for space in spaces]
@@ -141,7 +141,7 @@ class EmbeddingCommands(Writer):
         where: Filter | None,
     ) -> int:
         for _ in range(_TRIES):
-            snapshot = self._snapshot()
+            snapshot = self._snapshot().within(shared=False)
             lacking = dict(_unembedded(snapshot, where, vectors.space, frames)) if frames else {}
             vectors.prepare(lacking.values(), snapshot)
             drafts = [

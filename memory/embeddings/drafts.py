@@ -81,7 +81,7 @@ def with_vectors(
         )
     if is_repeated or not _fits(session, drafts):
         return drafts
-    newest = Snapshot(session.log, session.fold, session.log.refresh().seq, session.scope)
+    newest = Snapshot(session.log, session.fold, session.log.refresh().seq, session.reach)
     for cache in vectors:
         drafts = cache.of_drafts(drafts, newest)
     return drafts

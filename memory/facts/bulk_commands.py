@@ -73,12 +73,13 @@ class BulkFactCommands(Writer):
     ) -> Extraction:
         """Find facts in the text of frames, and assert them with the bytes in which they were read.
 
-        Each frame is a durable batch in the frame's scope. A frame that the same version of the
-        extractor has read adds nothing, so a repeated call continues after an interrupt
-        (docs/extraction.md).
+        Each frame is a durable batch in the frame's scope, for a shared frame in the store's. A
+        frame that the same version of the extractor has read adds nothing, so a repeated call
+        continues after an interrupt (docs/extraction.md).
 
         Args:
-            frames: The frames to read, documents by their chunks; by default all current frames.
+            frames: The frames to read, documents by their chunks; by default all current frames
+                of the store's scope, without shared frames.
             where: Which of the current frames to read, instead of ``frames``.
             extractor: Finds the facts; by default `EnglishFacts`.
             dry_run: Write nothing, and return the facts that a run would write.
@@ -111,6 +112,9 @@ class BulkFactCommands(Writer):
             numbers = [frame_id(frames)]
         elif frames is not None:
             numbers = [frame_id(frame) for frame in listed("frames", frames)]
-        ids = frames_to_read(self._snapshot(), numbers, where)
+        snapshot = self._snapshot()
+        # Shared frames are read once, by a store of their scope, or by their ids.
+        selected = snapshot.within(shared=False) if numbers is None else snapshot
+        ids = frames_to_read(selected, numbers, where)
         chosen = EnglishFacts() if extractor is None else extractor
         return extract(self._session.by(actor), ids, chosen, dry_run=dry_run, report=report)

@@ -26,7 +26,7 @@ from cerata.engine.events import (
 
 from ..batch.author import Author, author_of
 from ..batch.writer import Writer
-from ..values.arguments import full_scope, listed
+from ..values.arguments import full_scope, listed, scope_under
 from ..values.facts import OPEN, FactId, FactObject, checked_name, fact_id
 from ..values.frames import Receipt, id_in
 from .drafts import Assertion, EvidenceLike, assertion_draft, triple
@@ -204,7 +204,7 @@ class FactCommands(Writer):
         old = snapshot.fact_at(fact_id(fact))
         subject, its_object = as_named(snapshot, old)
         number = old.id
-        scope = tuple(old.scope.items())
+        scope = scope_under(tuple(old.scope.items()), self._session.scope)
         changes = (object, valid_from, valid_to, confidence)
         if all(value is None for value in changes) and not evidence:
             raise InvalidInput(

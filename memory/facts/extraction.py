@@ -24,7 +24,7 @@ from cerata.projections.frames.filters import Filter
 from ..batch.session import WriteSession
 from ..batch.transaction import block_of
 from ..snapshot.snapshot import Snapshot
-from ..values.arguments import arguments_hash
+from ..values.arguments import arguments_hash, scope_under
 from ..values.facts import FactEvidence, FactObject, plain_object
 from ..values.frames import Frame
 from .drafts import Assertion, assertion_draft
@@ -214,7 +214,7 @@ def _checked(attribute: str, value: object) -> str:
 def _planned(session: WriteSession, frame: Frame, extractor: Extractor) -> Extracted:
     candidates = _candidates(extractor, frame)
     # Build the drafts, so that a dry run raises the same errors as a run.
-    for _ in _drafts(extractor, frame, candidates, tuple(frame.scope.items()), session):
+    for _ in _drafts(extractor, frame, candidates, _scope_of(frame, session), session):
         pass
     return Extracted(frame.id, candidates, (), added=False)
 
@@ -228,7 +228,7 @@ def _read_before(
     the first of the frames.
     """
     facts = dict[int, Ids]()
-    for event in session.snapshot().events(min(numbers, default=0) + 1, None):
+    for event in session.snapshot().within(shared=False).events(min(numbers, default=0) + 1, None):
         body = event.body
         if isinstance(body, ExtractFacts) and (
             (body.extractor, body.extractor_version) == (name, version)
@@ -245,7 +245,7 @@ def _read(session: WriteSession, frame: Frame, extractor: Extractor) -> Extracte
     """
     call_hash = arguments_hash("extract", extractor.name, extractor.version, frame.id)
     key = f"extract {call_hash.hex()}"
-    scope = tuple(frame.scope.items())
+    scope = _scope_of(frame, session)
     earlier = session.first_use(key, tenant_of(scope))
     if earlier is not None:
         return Extracted(frame.id, (), earlier.ids, added=False)
@@ -259,6 +259,11 @@ def _read(session: WriteSession, frame: Frame, extractor: Extractor) -> Extracte
             session.write(list(_drafts(extractor, frame, candidates, scope, session)))
     receipt = transaction.receipt
     return Extracted(frame.id, candidates if receipt.added else (), receipt.ids, receipt.added)
+
+
+def _scope_of(frame: Frame, session: WriteSession) -> Scope:
+    """Return the scope of the facts in a frame; facts in a shared frame get the store's scope."""
+    return scope_under(tuple(frame.scope.items()), session.scope)
 
 
 def _drafts(

@@ -22,7 +22,6 @@ from cerata.engine.events import (
 )
 from cerata.engine.loading import loading
 from cerata.projections.columnar.intervals import BEGINNING, ENDLESS, Allen, Interval, relation
-from cerata.projections.columnar.scopes import is_within
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.facts.entities import Entities, EntityRow
 from cerata.projections.facts.objects import ObjectKind
@@ -290,9 +289,8 @@ def check_entities(snapshot: Snapshot, names: Iterable[str]) -> None:
 
 def _is_pending(snapshot: Snapshot, name: str) -> bool:
     """Return whether the open transaction names an entity within the scope of a view."""
-    scope = snapshot.scope
     return any(
-        name in _entities_of(draft.body) and (scope is None or is_within(draft.scope, scope))
+        name in _entities_of(draft.body) and snapshot.sees(draft.scope)
         for draft in snapshot.layers.drafts
     )
 

@@ -25,7 +25,7 @@ from cerata.projections.frames.filters import Filter
 
 from ..batch.writer import Writer
 from ..embeddings.drafts import put_embedded
-from ..values.arguments import full_scope, listed, within_scope
+from ..values.arguments import full_scope, listed, scope_under, within_scope
 from ..values.frames import FrameId, Receipt, frame_id
 from ..values.token_vectors import stored_matrices
 from ..values.vectors import Vector, Vectors, vectors
@@ -278,7 +278,8 @@ class FrameCommands(Writer):
             receipt = session.write([Draft(SupersedeFrame(old=old_id, new=new_id), scope)])
             return replace(receipt, id=new_id)
         check_not_empty(new)
-        fields, scope = inherited_fields(self._snapshot().frame_at(old_id))
+        fields, old_scope = inherited_fields(self._snapshot().frame_at(old_id))
+        scope = scope_under(old_scope, session.scope)
         session.record_call(scope, "supersede", old_id, new)
         frame = frame_draft(new, fields, scope)
         place = session.next_place()
@@ -379,7 +380,7 @@ class FrameCommands(Writer):
             expect_type("events", event, Draft | EventBody, "event bodies or drafts", remedy)
         drafts = within_scope(
             [event if isinstance(event, Draft) else Draft(event) for event in events],
-            self._session.scope,
+            self._session.reach,
         )
         if drafts:
             self._session.record_call(drafts[0].scope, "append", drafts=drafts)

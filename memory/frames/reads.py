@@ -19,7 +19,7 @@ from cerata.engine.arguments import (
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import DEFAULT_SCOPE, Event, JsonValue
 from cerata.projections.columnar.relative_times import interval_of
-from cerata.projections.columnar.scopes import is_within
+from cerata.projections.columnar.scopes import Reach, admits
 from cerata.projections.columnar.times import to_datetime
 from cerata.projections.frames.filters import Filter
 from cerata.projections.frames.timeline import Position, TimelineOrder
@@ -420,7 +420,7 @@ class FrameReads(Reader):
         snapshot = self._snapshot()
         rows: dict[str, tuple[bool, int, int]] = {}
         for scope, name, at, seq in snapshot.tag_rows():
-            row = snapshot.scope is None and not is_within(scope, DEFAULT_SCOPE), seq, at
+            row = snapshot.scope is None and not admits(scope, Reach(DEFAULT_SCOPE)), seq, at
             rows[name] = min(row, rows.get(name, row))
         return {name: at for name, (_, _, at) in sorted(rows.items())}
 

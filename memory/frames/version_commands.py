@@ -17,6 +17,7 @@ from cerata.engine.events import JsonValue, PutFrame
 from cerata.projections.columnar.times import to_microseconds
 
 from ..batch.session import WriteSession
+from ..batch.shared_rules import check_own
 from ..batch.writer import Writer
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import full_scope
@@ -151,6 +152,8 @@ class VersionCommands(Writer):
     def sweep(self, *, actor: str | None = None) -> Receipt:
         """Close the expired frames of the store's scope; they stay readable in the past.
 
+        Shared frames are left to a store of their scope.
+
         Each is deleted by an event with the reason "expired". Batches of 1,000 frames are durable
         one by one; other writers may sweep at the same time, and a second call writes nothing.
         Reads of many frames do not change: they leave expired frames out already. Scores may, since
@@ -168,7 +171,7 @@ class VersionCommands(Writer):
         scope = full_scope(None, self._session.scope)
         self._session.record_call(scope, "sweep")
         session = self._session.by(actor, EXPIRED)
-        return delete_frames(session, expired_frames(self._snapshot()))
+        return delete_frames(session, expired_frames(self._snapshot().within(shared=False)))
 
     def _write_version(
         self, session: WriteSession, frame: int, version_of: Callable[[Snapshot], NewVersion | None]
@@ -200,8 +203,10 @@ def _whole_frame(snapshot: Snapshot, number: int) -> PutFrame:
     Raises:
         InvalidInput: the frame is a chunk.
         NotFound: the frame does not exist within the scope, or was erased.
+        ReadOnly: the frame is shared.
     """
-    body, _ = stored_frame(snapshot, number)
+    body, scope = stored_frame(snapshot, number)
+    check_own(f"The frame {number:,}", scope, snapshot.reach)
     if body.chunk_index is not None:
         raise InvalidInput(
             f"Frame {number:,} is a part of a document",

@@ -53,7 +53,7 @@ def remember(
         data = read_file(source)
         hashed = source_hash(data)
         uri = fields.uri or file_uri(source)
-        receipt = find_unchanged(session.snapshot().within(scope), data, uri, scope)
+        receipt = find_unchanged(session.snapshot().within(scope, shared=False), data, uri, scope)
         if receipt is not None:
             return receipt
         document = extract(data, str(source))
@@ -214,7 +214,7 @@ class Ingest:
 
     def _snapshot(self) -> Snapshot:
         """Return the view of this document's scope; frames of other scopes are not replaced."""
-        return self._session.snapshot().within(self._scope)
+        return self._session.snapshot().within(self._scope, shared=False)
 
     def plan(self) -> Plan:
         """Return the work that `run` would do now."""

@@ -132,7 +132,7 @@ class _Work:
         uri = file_uri(path)
         if self.session is not None:
             stored = find_unchanged(
-                self.session.snapshot().within(self._scope), data, uri, self._scope
+                self.session.snapshot().within(self._scope, shared=False), data, uri, self._scope
             )
             if stored is not None:
                 return RememberedFile(path, "unchanged", stored.id)

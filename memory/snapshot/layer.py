@@ -1,7 +1,7 @@
 """Layers: the frames of one fold, as a view reads them.
 
 A view has one layer, the log's; inside a transaction a second layer over it has the pending frames
-of the block. Owns masks over the rows of a layer within a scope, and their cache. Leaves out
+of the block. Owns masks over the rows of a layer within a reach, and their cache. Leaves out
 frames that a transaction closes (`layers`).
 """
 
@@ -11,8 +11,8 @@ from typing import Protocol
 
 import numpy as np
 
-from cerata.engine.events import Scope
 from cerata.projections.columnar.columns import I64, Mask
+from cerata.projections.columnar.scopes import Reach
 from cerata.projections.frames.filters import Filter
 from cerata.projections.frames.reader import Frames
 from cerata.projections.fulltext.bm25 import FulltextView
@@ -30,14 +30,14 @@ class Folds(Protocol):
 
 @dataclass(frozen=True)
 class Layer:
-    """The frames of a fold at its event ``n`` within ``scope``.
+    """The frames of a fold at its event ``n`` that ``reach`` admits.
 
     ``sign`` is 1 if a frame's id is its seq, −1 if its id is minus its place in a batch.
     """
 
     folds: Folds
     n: int
-    scope: Scope | None
+    reach: Reach | None
     sign: int = 1
 
     @cached_property
@@ -55,7 +55,7 @@ class Layer:
         row = self.frames.row_of(frame * self.sign)
         if row is None or row >= self.rows:
             return None
-        return row if self.scope is None or self.visible[row] else None
+        return row if self.reach is None or self.visible[row] else None
 
     def ids(self, rows: I64) -> I64:
         """Return the ids of the frames in rows."""
@@ -68,10 +68,9 @@ class Layer:
     @cached_property
     def visible(self) -> Mask:
         """Rows within the scope, current or not."""
-        scope = self.scope
-        if scope is None:
+        if self.reach is None:
             return np.ones(self.rows, np.bool_)
-        return self.frames.mask(Filter(scope=dict(scope)), self.n)
+        return self.frames.admitted(self.reach, self.n)
 
     def open(self, *, include_superseded: bool = False, include_deleted: bool = False) -> Mask:
         """Return the rows within the scope that are current, or closed in an included way."""

@@ -17,7 +17,7 @@ from cerata.engine.errors import NotFound
 from cerata.engine.events import Draft, Event, PutFrame, Scope, UnknownBody, names_unread
 from cerata.engine.log import Log
 from cerata.projections.columnar.columns import I64, Mask
-from cerata.projections.columnar.scopes import is_same, is_within
+from cerata.projections.columnar.scopes import admits, is_same
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.frames.columns import ClosingKind
 from cerata.projections.frames.filters import Filter
@@ -49,7 +49,7 @@ class Layers:
         pending = self.pending
         if pending is None:
             return (self.base,)
-        return self.base, Layer(pending.folds, pending.count, self.base.scope, sign=-1)
+        return self.base, Layer(pending.folds, pending.count, self.base.reach, sign=-1)
 
     # --- frames ----------------------------------------------------------------------------------
 
@@ -202,8 +202,10 @@ class Layers:
 
     def newest_of_uri(self, uri: str) -> int | None:
         """Return the newest current frame with a URI, first of exactly the scope; no chunk."""
+        reach = self.base.reach
+        scope = None if reach is None else reach.pairs
         rows = [
-            (is_same(row.scope, self.base.scope), self.moment(frame), frame)
+            (is_same(row.scope, scope), self.moment(frame), frame)
             for frame in self.find_uri(uri)
             if (row := self.row(frame)) is not None and row.chunk_index is None
         ]
@@ -271,8 +273,7 @@ class Layers:
         for seq in self.base.frames.unread(self.base.n):
             event = self.log.event(seq)
             body = event.body
-            is_seen = self.base.scope is None or is_within(event.scope, self.base.scope)
-            if is_seen and isinstance(body, UnknownBody):
+            if admits(event.scope, self.base.reach) and isinstance(body, UnknownBody):
                 for frame in dict.fromkeys((seq, *names_unread(event.header, body))):
                     by_frame.setdefault(frame, []).append(seq)
         return by_frame

@@ -29,7 +29,7 @@ from cerata.engine.events import (
 from cerata.engine.head import Head
 from cerata.engine.log import Log
 from cerata.projections.columnar.relative_times import interval_of
-from cerata.projections.columnar.scopes import is_within, read_scope
+from cerata.projections.columnar.scopes import Reach, admits, read_scope
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 from cerata.projections.facts.projection import FACT_EVENTS
 from cerata.projections.facts.reader import FactsAt
@@ -63,7 +63,7 @@ class Snapshot:
     """The memory at seq ``basis``: the first ``basis`` events and nothing after.
 
     - A snapshot never changes, also while writers append; any thread may use one.
-    - ``scope`` limits its events to those written within these names and values.
+    - ``reach`` limits its events to those of the scopes that it admits.
     - A snapshot copies nothing: the store's state, which it shares, only grows.
     - Inside a transaction a snapshot also has the block's drafts, with the ids −1, −2, ….
     """
@@ -71,7 +71,7 @@ class Snapshot:
     _log: Log
     _fold: Fold
     basis: int
-    scope: Scope | None = None
+    reach: Reach | None = None
     now_us: int | None = None
     """The clock's time if the snapshot is at the head, in microseconds since 1970 UTC."""
     valid_at_us: int | None = None
@@ -118,19 +118,37 @@ class Snapshot:
         # All snapshots of one transaction share the masks that the log's layer has computed.
         return replace(self, _pending=pending, _base=self.base)
 
-    def within(self, scope: Scope | Mapping[str, ScopeValue] | None) -> "Snapshot":
+    @property
+    def scope(self) -> Scope | None:
+        """The names and values of the reach; None admits all."""
+        return None if self.reach is None else self.reach.pairs
+
+    def within(
+        self, scope: Scope | Mapping[str, ScopeValue] | None = None, *, shared: bool | None = None
+    ) -> "Snapshot":
         """Return this snapshot narrowed to a scope; its scope stays in force.
 
         Args:
             scope: Names and values to add to the scope; None or a wider scope adds none.
+            shared: False leaves shared events out, True admits them; default as this snapshot.
 
         Raises:
-            InvalidInput: the scope gives a name of this scope another value, or is invalid.
+            InvalidInput: the scope or ``shared`` would admit more than this snapshot, or the scope
+                is invalid.
         """
-        if scope is None or scope is self.scope or scope in ((), {}):
+        if shared is None and (scope is None or scope is self.scope or scope in ((), {})):
             return self
-        narrow = narrowed(self.scope, scope)
-        return self if narrow == self.scope else replace(self, scope=narrow, _base=None)
+        reach = narrowed(self.reach, () if scope is None else scope, shared=shared)
+        return self if reach == self.reach else replace(self, reach=reach, _base=None)
+
+    def narrowed_to(self, reach: Reach | None) -> "Snapshot":
+        """Return this snapshot narrowed to what a reach admits too."""
+        if reach is None:
+            return self
+        is_shared = all(
+            each is None or each.shared or each.is_tenant for each in (self.reach, reach)
+        )
+        return self.within(reach.pairs, shared=is_shared)
 
     def as_of(self, now_us: int) -> "Snapshot":
         """Return this snapshot with another "now", at least the recorded time of its basis."""
@@ -139,7 +157,7 @@ class Snapshot:
     def earlier(self, seq: int) -> "Snapshot":
         """Return the snapshot at ``seq``, or at this basis if that is lower, in this scope."""
         return Snapshot(
-            self._log, self._fold, min(seq, self.basis), self.scope, embedders=self.embedders
+            self._log, self._fold, min(seq, self.basis), self.reach, embedders=self.embedders
         )
 
     def on_log(self, log: Log, fold: Fold) -> "Snapshot":
@@ -169,7 +187,7 @@ class Snapshot:
     @cached_property
     def base(self) -> LogLayer:
         """The layer of the log."""
-        return self._base or LogLayer(self._fold, self.basis, self.scope)
+        return self._base or LogLayer(self._fold, self.basis, self.reach)
 
     @cached_property
     def layers(self) -> Layers:
@@ -189,7 +207,7 @@ class Snapshot:
             self._log,
             self._fold,
             self.basis,
-            self.scope,
+            self.reach,
             self.now_us,
             self._instant(valid_at),
             self.embedders,
@@ -232,8 +250,8 @@ class Snapshot:
     def _links(self) -> LinksAt:
         pending = self._pending
         if pending is None or not pending.has_any(LINK_EVENTS):
-            return LinksAt(self._fold.links(self.basis), self.basis, self.scope)
-        return LinksAt(pending.folds.links(), self.basis + pending.count, self.scope)
+            return LinksAt(self._fold.links(self.basis), self.basis, self.reach)
+        return LinksAt(pending.folds.links(), self.basis + pending.count, self.reach)
 
     def is_current(self, frame: int) -> bool | None:
         """Return whether a frame, by its seq in `facts_at`, is current; None if out of scope."""
@@ -244,8 +262,8 @@ class Snapshot:
     def _all_facts(self) -> FactsAt:
         pending = self._pending
         if pending is None or not pending.has_any(FACT_EVENTS):
-            return FactsAt(self._fold.facts(self.basis), self.basis, self.scope)
-        return FactsAt(pending.folds.facts(), self.basis + pending.count, self.scope)
+            return FactsAt(self._fold.facts(self.basis), self.basis, self.reach)
+        return FactsAt(pending.folds.facts(), self.basis + pending.count, self.reach)
 
     @cached_property
     def fact_text(self) -> FactText:
@@ -422,7 +440,7 @@ class Snapshot:
         stop = self.basis if last is None else min(last, self.basis)
         pending = () if last is not None or self._pending is None else self._pending.events()
         for event in chain(self._log.read(first, stop), pending):
-            if self._sees(event.scope):
+            if self.sees(event.scope):
                 yield event
 
     def user_projection(self, name: str) -> OwnProjection:
@@ -431,7 +449,7 @@ class Snapshot:
         Raises:
             Unsupported: the snapshot has a scope, and a projection's rows are of all scopes.
         """
-        if self.scope is not None:
+        if self.reach is not None:
             raise Unsupported(
                 "A projection's rows are not narrowed to a scope",
                 remedy="Read it from a store without a scope; put the scope into the rows' keys.",
@@ -450,7 +468,7 @@ class Snapshot:
     def counts_of(self, frame: int) -> list[Counts]:
         """Return how often a frame was shown and used, for each scope within this scope."""
         rows = self._accesses.by_frame.get(frame, ())
-        return [counts for scope, counts in rows if self._sees(scope)]
+        return [counts for scope, counts in rows if self.sees(scope)]
 
     @cached_property
     def _accesses(self) -> Accesses:
@@ -464,7 +482,7 @@ class Snapshot:
         assert isinstance(tags, Tags)
         for (text, name), (at, seq) in tags.rows.items():
             scope = read_scope(text)
-            if self._sees(scope):
+            if self.sees(scope):
                 yield scope, name, at, seq
 
     # --- the embedder ----------------------------------------------------------------------------
@@ -483,6 +501,6 @@ class Snapshot:
         assert isinstance(rows, UsedEmbedders)
         return rows.newest(self.scope, self.basis + self._pending.count)
 
-    def _sees(self, scope: Scope | None) -> bool:
-        """Return whether the snapshot's scope admits an event; an erased event has no scope."""
-        return self.scope is None or is_within(scope, self.scope)
+    def sees(self, scope: Scope | None) -> bool:
+        """Return whether the snapshot admits an event of a scope; an erased event has no scope."""
+        return admits(scope, self.reach)

@@ -9,13 +9,13 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from cerata.engine.arguments import expect_type
+from cerata.engine.arguments import expect_bool, expect_type
 from cerata.engine.draft_validation import check_pairs, check_scope, check_string
 from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.events import DEFAULT_SCOPE, Draft, JsonValue, PutFrame, Scope, ScopeValue
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.limits import NAME_SIZE_MAX, NESTING_MAX, STRING_SIZE_MAX
-from cerata.projections.columnar.scopes import is_within, tenant_in
+from cerata.projections.columnar.scopes import TENANT, Reach, admits, tenant_in
 
 ItemType = TypeVar("ItemType")
 
@@ -144,18 +144,62 @@ def full_scope(narrower: Mapping[str, ScopeValue] | None, within: Scope | None) 
     return _joined(dict(within or DEFAULT_SCOPE), narrower, within or ())
 
 
-def narrowed(within: Scope | None, narrower: Scope | Mapping[str, ScopeValue]) -> Scope:
-    """Return the scope of a read: the names of ``within`` and of the call.
+def reach_of(scope: Mapping[str, ScopeValue] | None, *, shared: bool) -> Reach | None:
+    """Return the reach of a store that is opened with a scope, or None without one.
 
     Raises:
-        InvalidInput: a name has another value in ``within``, or a name or value is unusable.
+        InvalidInput: shared without a scope, or a name or value is unusable.
     """
+    expect_bool("shared", shared)
+    if scope is not None:
+        return Reach(full_scope(scope, None), shared)
+    if shared:
+        raise InvalidInput(
+            "shared=True needs a scope, since a store without a scope reads everything",
+            remedy="Pass scope= too, such as scope={'tenant': 'name', 'user_id': 'u1'}.",
+        )
+    return None
+
+
+def narrowed(
+    reach: Reach | None, narrower: Scope | Mapping[str, ScopeValue], *, shared: bool | None
+) -> Reach | None:
+    """Return a reach with the names of the call too; it admits nothing that ``reach`` does not.
+
+    Raises:
+        InvalidInput: the call would widen the reach, or a name or value is unusable.
+    """
+    if shared is not None:
+        expect_bool("shared", shared)
     if isinstance(narrower, Mapping):
         pairs: Mapping[str, ScopeValue] = narrower
     else:
         check_pairs(narrower)
         pairs = dict(narrower)
-    return _joined(dict(within or ()), pairs, within or ())
+    if reach is None and not pairs and not shared:
+        return None
+    within = () if reach is None else reach.pairs
+    joined = _joined(dict(within), pairs, within)
+    was_shared = reach is not None and reach.shared
+    if shared and not was_shared:
+        if not joined or joined[0][0] != TENANT:
+            raise InvalidInput(
+                "A shared scope must name the tenant",
+                remedy="Add the tenant, such as {'tenant': 'default'}.",
+            )
+        if reach is not None and not reach.is_tenant:
+            raise InvalidInput(
+                f"shared=True would widen the scope {dict(within)!r}",
+                remedy="Open the store with shared=True, or leave out shared=.",
+            )
+    return Reach(joined, was_shared if shared is None else shared)
+
+
+def scope_under(scope: Scope, within: Scope | None) -> Scope:
+    """Return the scope of a thing with the names of the store's scope that it lacks."""
+    if within is None or admits(scope, Reach(within)):
+        return scope
+    return _joined(dict(within), dict(scope), within)
 
 
 def _joined(
@@ -168,7 +212,7 @@ def _joined(
                 f"The scope {name!r}: {value_text(value)} is not a name and a plain value",
                 remedy="Pass a string as the name, and a string, int or bool as the value.",
             )
-        if name in dict(within) and not is_within(within, ((name, value),)):
+        if name in dict(within) and not admits(within, Reach(((name, value),))):
             raise InvalidInput(
                 f"The scope's {name} is {base[name]!r} here and cannot become {value!r}",
                 remedy="Open the file with another scope.",
@@ -188,35 +232,36 @@ def _joined(
     )
 
 
-def realm(scope: Scope, within: Scope | None) -> str | None:
-    """Return the realm in which a name used in ``scope`` is unique, for a store of ``within``.
+def realm(scope: Scope, reach: Reach | None) -> str | None:
+    """Return the realm in which a name used in ``scope`` is unique, for a store of a reach.
 
     A store with a scope has a single realm, the events that the store can see; other events have
     None. A store without a scope has a realm for each tenant.
     """
-    if within is None:
+    if reach is None:
         return tenant_in(scope)
-    return "" if is_within(scope, within) else None
+    return "" if admits(scope, reach) else None
 
 
-def within_scope(drafts: Sequence[Draft], scope: Scope | None) -> Sequence[Draft]:
+def within_scope(drafts: Sequence[Draft], reach: Reach | None) -> Sequence[Draft]:
     """Return drafts in the scope of a store; a draft with the default scope gets the store's.
 
     Raises:
         InvalidInput: a draft's scope does not lie within the store's.
     """
-    if scope is None:
+    if reach is None:
         return drafts
-    return [_within(draft, scope) for draft in drafts]
+    return [_within(draft, reach.private) for draft in drafts]
 
 
-def _within(draft: Draft, scope: Scope) -> Draft:
+def _within(draft: Draft, reach: Reach) -> Draft:
+    scope = reach.pairs
     if draft.scope is scope:
         return draft
     if draft.scope == DEFAULT_SCOPE:
         return msgspec.structs.replace(draft, scope=scope)
     check_scope(draft.scope)
-    if not is_within(draft.scope, scope):
+    if not admits(draft.scope, reach):
         raise InvalidInput(
             f"The draft's scope {dict(draft.scope)!r} is outside the store's, {dict(scope)!r}",
             remedy="Narrow the store's scope, or open the file with another scope.",

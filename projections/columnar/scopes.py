@@ -1,39 +1,94 @@
-"""Scopes: containment, canonical text, and codes for the columns of projections.
+"""Scopes: the events that a reader may see, canonical text, and codes for columns of projections.
 
-Owns codes that do not depend on the order of a scope's names, the number of each tenant, and the
-set of codes that lie within a scope.
+Owns `Reach` and `admits`, which decides for every read, codes that do not depend on the order of a
+scope's names, the number of each tenant, and the set of codes that a reach admits.
 """
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
+from typing import Final
 
 import msgspec
+import numpy as np
 
 from cerata.engine.events import Scope, ScopeValue
 
-from .columns import Columns, damaged
+from .columns import Columns, Mask, damaged
 from .names import LoadedNames, Names
 
+TENANT: Final = "tenant"
 
-def is_within(scope: Scope | None, outer: Scope) -> bool:
-    """Return whether an event's scope has every name of ``outer`` with its value; True is not 1.
+_CACHED_REACHES_MAX: Final = 1024
 
-    None, the unknown scope of an erased event, lies within no scope.
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The events that a reader may see; `admits` is the rule.
+
+    - ``pairs``: names and values, the tenant first.
+    - ``shared``: events that lack names of ``pairs`` other than the tenant are admitted too.
     """
+
+    pairs: Scope
+    shared: bool = False
+
+    @property
+    def private(self) -> "Reach":
+        """This reach without shared events."""
+        return Reach(self.pairs) if self.shared else self
+
+    @property
+    def is_tenant(self) -> bool:
+        """True if the pairs have no name but the tenant, so that ``shared`` changes nothing."""
+        return all(name == TENANT for name, _ in self.pairs)
+
+    @property
+    def has_shared(self) -> bool:
+        """True if an event may be admitted that lacks one of the names."""
+        return self.shared and not self.is_tenant
+
+    @property
+    def key(self) -> str:
+        """A text that equal reaches share; in it 1, "1" and True differ."""
+        text = scope_text(tuple(sorted(self.pairs, key=itemgetter(0))))
+        return f"shared {text}" if self.has_shared else text
+
+
+def admits(scope: Scope | None, reach: Reach | None) -> bool:
+    """Return whether a reader sees the events of a scope; the one rule of every read.
+
+    - The event has each pair of the reach with its value; True is not 1.
+    - In a shared reach the event may lack any name but the tenant.
+    - None, the unknown scope of an erased event, is admitted only without a reach.
+    """
+    if reach is None:
+        return True
     if scope is None:
         return False
     values = dict(scope)
-    return all(
-        values.get(name) == value and isinstance(values[name], bool) is isinstance(value, bool)
-        for name, value in outer
-    )
+    for name, value in reach.pairs:
+        if name not in values:
+            if not reach.shared or name == TENANT:
+                return False
+        elif values[name] != value or isinstance(values[name], bool) is not isinstance(value, bool):
+            return False
+    return True
+
+
+def sees_same(first: Reach | None, second: Reach | None) -> bool:
+    """Return whether two readers see the same events."""
+    if first is None or second is None:
+        return first is second
+    return first.key == second.key
 
 
 def is_same(first: Scope | None, second: Scope | None) -> bool:
-    """Return whether two scopes admit the same events; None admits all events."""
+    """Return whether two scopes have the same names and values; None equals only None."""
     if first is None or second is None:
         return first is second
-    return is_within(first, second) and is_within(second, first)
+    return Reach(first).key == Reach(second).key
 
 
 def by_name(scope: Scope) -> Scope:
@@ -65,6 +120,74 @@ def tenant_key(tenant: ScopeValue) -> str:
     return msgspec.json.encode(tenant).decode()
 
 
+class AdmittedCodes:
+    """The codes of the scopes that a reach admits, for a dictionary of scope texts.
+
+    Cost: a call of `admits` for each scope with the rarest pair of the reach, the first time; later
+    only for the scopes that are new.
+    """
+
+    def __init__(self, scopes: Names) -> None:
+        self._names = scopes
+        self._by_reach: dict[str, tuple[int, frozenset[int]]] = {}
+        self._indexes: dict[str, _ValueIndex] = {}
+
+    def codes(self, reach: Reach) -> frozenset[int]:
+        """Return the codes of the scopes that a reach admits."""
+        key = reach.key
+        count = len(self._names)
+        through, codes = self._by_reach.get(key, (0, frozenset[int]()))
+        if through < count:
+            candidates = range(through + 1, count + 1) if through else self._fewest(reach, count)
+            new = [code for code in candidates if admits(self.scope(code), reach)]
+            codes = codes.union(new) if new else codes
+            if len(self._by_reach) >= _CACHED_REACHES_MAX:
+                self._by_reach.clear()
+            self._by_reach[key] = count, codes
+        return codes
+
+    def mask(self, reach: Reach) -> Mask:
+        """Return a mask over the codes, from 0, of the scopes that a reach admits."""
+        codes = self.codes(reach)
+        mask = np.zeros(len(self._names) + 1, np.bool_)
+        mask[list(codes)] = True
+        return mask
+
+    def scope(self, code: int) -> Scope:
+        """Return the scope with a code."""
+        return read_scope(self._names.text(code) or "[]")
+
+    def _fewest(self, reach: Reach, count: int) -> Iterable[int]:
+        """Return the fewest codes, up to ``count``, among which are those that a reach admits."""
+        if not reach.pairs:
+            return range(1, count + 1)
+        return min((self._candidates(pair, reach, count) for pair in reach.pairs), key=len)
+
+    def _candidates(self, pair: tuple[str, ScopeValue], reach: Reach, count: int) -> list[int]:
+        name, value = pair
+        index = self._indexes.get(name) or self._indexes.setdefault(name, _ValueIndex(name))
+        for code in range(index.count + 1, count + 1):
+            index.add(code, self.scope(code))
+        codes = index.by_value.get(value, [])
+        return [*index.lacking, *codes] if reach.shared and name != TENANT else codes
+
+
+class _ValueIndex:
+    """The codes of scopes by their value of a name; equal values of two types share a list."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.count = 0
+        self.by_value: dict[ScopeValue, list[int]] = {}
+        self.lacking: list[int] = []
+
+    def add(self, code: int, scope: Scope) -> None:
+        value = dict(scope).get(self._name)
+        codes = self.lacking if value is None else self.by_value.setdefault(value, [])
+        codes.append(code)
+        self.count = code
+
+
 class ScopeNames(Names):
     """Scopes and their codes, from 1, by first occurrence.
 
@@ -77,8 +200,7 @@ class ScopeNames(Names):
         self.tenants: list[int] = [0]
         self._numbers: dict[str, int] = {}
         self._scopes: dict[int, Scope] = {}
-        # Keyed by text: scopes with 1 and with True are equal tuples.
-        self._within: dict[str, tuple[int, frozenset[int]]] = {}
+        self._admitted = AdmittedCodes(self)
 
     def scope_code(self, scope: Scope, seq: int) -> int:
         """Return the code of a scope, a new code if event ``seq`` is the first with the scope."""
@@ -97,17 +219,9 @@ class ScopeNames(Names):
             scope = self._scopes[code] = read_scope(self.text(code) or "[]")
         return scope
 
-    def within(self, outer: Scope | None) -> frozenset[int] | None:
-        """Return the codes of the scopes within ``outer``, or None (all) without a scope."""
-        if outer is None:
-            return None
-        text = scope_text(by_name(outer))
-        cached = self._within.get(text)
-        if cached is None or cached[0] < len(self):
-            count = len(self)
-            codes = (code for code in range(1, count + 1) if is_within(self.scope(code), outer))
-            cached = self._within[text] = count, frozenset(codes)
-        return cached[1]
+    def admitted(self, reach: Reach | None) -> frozenset[int] | None:
+        """Return the codes of the scopes that a reach admits, or None (all) without a reach."""
+        return None if reach is None else self._admitted.codes(reach)
 
     def tenant_number(self, tenant: str) -> int | None:
         """Return the number of a tenant, or None."""

@@ -4,12 +4,15 @@ Owns the views of the columns, the roles at each n, and the checks of an append.
 (`rows`), valid time (`validity`) and the contents of a row (`reader`).
 """
 
+from collections.abc import Collection
 from typing import Final
 
 from cerata.engine.events import Scope
 
 from ..columnar.columns import I64, rows_up_to
+from ..columnar.scopes import Reach
 from .columns import FactColumns
+from .objects import ObjectKind
 from .role_history import RolesAt
 
 _CACHED_ROLES_MAX: Final = 16
@@ -90,16 +93,37 @@ class Facts:
         return self.columns.scopes.tenant_name(tenant), self.columns.strings.text(entity)
 
     def merged_into(
-        self, tenant: str, name: str, n: int, *, within: Scope | None = None
+        self, tenant: str, name: str, n: int, *, within: Reach | None = None
     ) -> str | None:
         """Return the name that an entity is merged into at event ``n``, or None.
 
-        With ``within`` only merges in that scope count.
+        With ``within`` only merges that it admits count.
         """
         key = self._entity(tenant, name)
-        roles = self.roles(n, self.columns.scopes.within(within))
+        roles = self.roles(n, self.columns.scopes.admitted(within))
         into = None if key is None else roles.into(*key)
         return None if into is None else self.columns.strings.text(into)
+
+    def is_named_within(self, tenant: str, name: str, n: int, scopes: Collection[int]) -> bool:
+        """Return whether a fact or act by event ``n`` with a scope's code names an entity.
+
+        Retracted facts count.
+        """
+        key = self._entity(tenant, name)
+        if key is None:
+            return False
+        columns = self.columns
+        number, code = key
+        rows = columns.by_subject.find(self.subject_codes, code)
+        objects = columns.by_object.find(self.object_numbers, code)
+        rows += [row for row in objects if self.kinds[row] == ObjectKind.ENTITY]
+        acts = columns.acts
+        named = [(self.births[row], self.scopes[row]) for row in rows]
+        named += [(acts.seq.item(act), acts.scope.item(act)) for act in acts.rows_naming(code)]
+        tenants = columns.scopes.tenants
+        return any(
+            seq <= n and scope in scopes and tenants[scope] == number for seq, scope in named
+        )
 
     def is_read_as(self, tenant: str, name: str, other: str, n: int) -> bool:
         """Return whether ``name`` equals ``other``, or merges lead to ``other`` at event ``n``."""

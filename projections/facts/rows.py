@@ -15,6 +15,7 @@ import numpy as np
 from cerata.engine.events import Scope
 
 from ..columnar.columns import I64, Mask, rows_up_to
+from ..columnar.scopes import Reach
 from .entity_resolution import ActRow
 from .history import Facts
 from .objects import TEXT_KINDS, ObjectKind, Standing, number_of, text_of
@@ -42,12 +43,12 @@ class FactRows:
 
     labels: Labels | None = None
 
-    def __init__(self, facts: Facts, n: int, scope: Scope | None = None) -> None:
-        """Read the facts at event ``n``, within ``scope`` if not None."""
+    def __init__(self, facts: Facts, n: int, reach: Reach | None = None) -> None:
+        """Read the facts at event ``n`` that ``reach`` admits; None admits all."""
         self.n = n
         self._facts = facts
         self._columns = facts.columns
-        self._scopes = facts.columns.scopes.within(scope)
+        self._scopes = facts.columns.scopes.admitted(reach)
         self.roles = facts.roles(n, self._scopes)
         self._is_plain = self.roles.is_plain
         # A row is known at n if its closing has at least this index; `NO_ROW` is larger than all.

@@ -26,7 +26,7 @@ from ..columnar.columns import (
 )
 from ..columnar.hash_index import HashIndex
 from ..columnar.names import Names
-from ..columnar.scopes import read_scope, scope_text
+from ..columnar.scopes import AdmittedCodes, read_scope, scope_text
 from ..columnar.tables import ClosedRows, LoadedRows, Table, check_codes
 from .attributes import Attributes
 from .children import ChildLinks
@@ -103,6 +103,7 @@ class FrameColumns:
         self.attributes = Attributes()
         # Derived: the names and values of each scope; a row is its code.
         self.scope_parts = Attributes()
+        self.admitted_scopes = AdmittedCodes(self.scopes)
         # A row for each embedding that an event gave to a frame, in a space.
         self.spaces = Names("spaces")
         self.embeddings = Table("embeddings")

@@ -19,7 +19,7 @@ from cerata.engine.events import Scope
 
 from ..columnar.columns import I64, U32, Mask, concatenate, place_of, rows_up_to
 from ..columnar.hash_index import hash_halves
-from ..columnar.scopes import read_scope
+from ..columnar.scopes import Reach, read_scope
 from ..columnar.typed_values import ValueType, key_time, time_key
 from . import attributes
 from .columns import (
@@ -289,6 +289,11 @@ class Frames:
     def counts(self, field: str, mask: Mask) -> Counter[TypedValue]:
         """Return how many rows of a mask have each value of a field; see `field_counts`."""
         return field_counts(self._columns, self._attributes, field, mask)
+
+    def admitted(self, reach: Reach, n: int) -> Mask:
+        """Return a mask over the rows at n of frames that a reach admits, open or closed."""
+        passes = self._columns.admitted_scopes.mask(reach)
+        return passes[self._columns.scope.view()[: self.rows_at(n)]]
 
     def embedded(self, n: int, space: str | None = None) -> Mask:
         """Return a mask over the rows at n of frames with an embedding, in a space or any."""

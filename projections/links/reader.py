@@ -12,7 +12,7 @@ import numpy as np
 from cerata.engine.events import Scope
 
 from ..columnar.columns import I64, U64, rows_up_to
-from ..columnar.scopes import tenant_in
+from ..columnar.scopes import Reach, tenant_in
 from .columns import LinkBirth, LinkColumns, LinkKind, keys_of
 
 
@@ -41,14 +41,14 @@ class Links:
 class LinksAt:
     """The links at seq n; immutable, for any thread."""
 
-    def __init__(self, links: Links, n: int, scope: Scope | None = None) -> None:
-        """Read the links at event ``n``, within ``scope`` if not None."""
+    def __init__(self, links: Links, n: int, reach: Reach | None = None) -> None:
+        """Read the links at event ``n`` that ``reach`` admits; None admits all."""
         self.n = n
         self._links = links
         self._columns = links.columns
         self._rows = rows_up_to(links.seqs, n) if len(links.seqs) else 0
         self._closings = rows_up_to(links.closing_seqs, n) if len(links.closing_seqs) else 0
-        self._scopes = links.columns.scopes.within(scope)
+        self._scopes = links.columns.scopes.admitted(reach)
 
     def __len__(self) -> int:
         """Return the number of links created by n, in all scopes, closed links included."""

@@ -15,6 +15,7 @@ from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.facts import Entity
 from cerata.memory.values.frames import Frame, TimelinePage
 from cerata.memory.view import View
+from cerata.projections.columnar.scopes import Reach
 from cerata.projections.frames.filters import Filter
 from cerata.projections.frames.timeline import Position
 from cerata.projections.rows.row_fold import RowFold
@@ -43,6 +44,12 @@ FULL = tuple(
     )
 )
 QUERIES = (*PLAIN, *FULL)
+REACHES = (
+    None,
+    Reach(OTHER_SCOPE),
+    # Admits the events of the tenant alone, which lack the name.
+    Reach((*OTHER_SCOPE[:1], ("session_id", "s2")), shared=True),
+)
 FILTERS = (
     Filter(kind="note"),
     Filter(tags=["red"]) | ~Filter(role="user"),
@@ -53,7 +60,7 @@ FILTERS = (
 
 def answers(log: Log, fold: Fold, n: int, step: int = 1) -> str:
     """Return everything that a view at n says, as text; of a single frame at each ``step``-th."""
-    views = [View(Snapshot(log, fold, n, scope)) for scope in (None, OTHER_SCOPE)]
+    views = [View(Snapshot(log, fold, n, reach)) for reach in REACHES]
     said = [_said(view, step) for view in views]
     return json.dumps([*said, _tabled(fold, n), _own(fold, n)], default=str)
 

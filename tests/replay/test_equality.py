@@ -62,7 +62,7 @@ def test_every_read_of_a_view_is_compared() -> None:
 
 
 NOT_COMPARED = {
-    *("scope", "view", "within"),
+    *("scope", "shared", "view", "within"),
     *("head", "log_id"),  # the log's own
     *("draw_facts", "draw_graph"),  # pictures of what is read
     "projection",  # read through the fold, which it passes on to

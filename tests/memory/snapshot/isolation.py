@@ -9,6 +9,7 @@ prints the figures.
 """
 
 import pickle
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -27,7 +28,17 @@ from cerata.memory.batch.transaction import Transaction, block_of
 from cerata.memory.snapshot.layers import Layers
 
 from .isolation_calls import BLOCK, STORE, TRANSACTION, UNCOMPARED, VIEW, WRITES, Calls, Case
-from .tenants import SCOPES, World, alone, is_seen, secrets, whole
+from .tenants import (
+    READERS,
+    SCOPES,
+    SHARED,
+    World,
+    alone,
+    is_seen,
+    owner_of,
+    secrets,
+    whole,
+)
 
 TABLES: Final[Mapping[str, Mapping[str, Calls | str]]] = {
     "Store": {**STORE, **WRITES},
@@ -135,7 +146,7 @@ class Sweep:
         total = sum(map(len, TABLES.values()))
         return (
             f"The isolation test over all public names: {len(self.leaks):,} leaks\n"
-            f"{total:,} public names ({counts}), {self.calls:,} calls, {len(SCOPES)} scopes"
+            f"{total:,} public names ({counts}), {self.calls:,} calls, {len(READERS)} readers"
         )
 
     def read(self, case: Case, table: Mapping[str, Calls | str]) -> list[object]:
@@ -160,8 +171,8 @@ class Sweep:
             answer = error
         text = "\n".join(shown_by(answer))
         for given in texts:
-            # An error may repeat what the caller gave.
-            text = text.replace(given, "") if given else text
+            # An error may repeat what the caller gave, in lower case too.
+            text = re.sub(re.escape(given), "", text, flags=re.IGNORECASE) if given else text
         for secret in secrets(reader):
             if secret in text:
                 self.leaks.append(f"{reader}: {name} shows {secret}")
@@ -175,12 +186,12 @@ class Sweep:
 
     def answers(self, reader: str, world: World, ids: Sequence[int]) -> list[object]:
         """Return what a reader is answered, first by reads and then by writes."""
-        with world.open(SCOPES[reader]) as store, world.open(None) as whole_file:
-            case = Case(reader, store, store, world.own[reader], ids)
+        with world.open_as(reader) as store, world.open(None) as whole_file:
+            case = Case(reader, store, store, world.own[owner_of(reader)], ids)
             answers = self.read(case, STORE)
             case.asked = store.view()
             answers += self.read(case, VIEW)
-            before = _of_others(whole_file, reader)
+            before = _unchanged_by(whole_file, reader)
             case.asked = store
             answers += self.read(case, WRITES)
             with store.transaction(key="shared-key") as transaction:
@@ -192,13 +203,13 @@ class Sweep:
                 block.payloads.clear()
             case.asked = transaction
             answers += self.read(case, TRANSACTION)
-            if _of_others(whole_file, reader) != before:
+            if _unchanged_by(whole_file, reader) != before:
                 self.leaks.append(f"{reader}: a write changed what others have")
         return answers
 
 
 def sweep(
-    readers: Iterable[str] = tuple(SCOPES),
+    readers: Iterable[str] = READERS,
     only: Collection[str] = (),
     during: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> Sweep:
@@ -219,25 +230,67 @@ def _ids(world: World, reader: str) -> list[int]:
         end = store.head.seq
     hidden = [one for one in SCOPES if not is_seen(one, reader)]
     found = {-1, 0, end, end + 1}
-    for place, name in enumerate(world.own[reader]):
-        for owner in (reader, hidden[place % len(hidden)]):
+    for place, name in enumerate(world.own[owner_of(reader)]):
+        for owner in (owner_of(reader), hidden[place % len(hidden)]):
             made = world.own[owner][name]
             found.update(made.seqs if isinstance(made, cerata.Receipt) else ())
     return sorted(found)
 
 
-def _of_others(store: cerata.Store, reader: str) -> list[object]:
-    """Return all that owners have whose scope has nothing in common with the reader's."""
-    apart = [one for one in SCOPES if not (is_seen(one, reader) or is_seen(reader, one))]
+def _unchanged_by(store: cerata.Store, reader: str) -> list[object]:
+    """Return all that owners have whose scope has nothing in common with the reader's.
+
+    For a shared reader also what is shared, as a user sees it who wrote nothing.
+    """
+    own = owner_of(reader)
+    apart = [one for one in SCOPES if not (is_seen(one, reader) or is_seen(own, one))]
     views = [store.view().within(tuple(SCOPES[one].items())) for one in apart]
+    if reader == SHARED:
+        views.append(store.view().within({**SCOPES[own], "user": "us-z"}, shared=True))
     return [
-        [plain([*view.frames(include_deleted=True)]), plain(view.facts()), view.tags()]
+        [
+            plain([*view.frames(include_deleted=True, include_superseded=True)]),
+            plain(view.facts(include_retracted=True)),
+            plain(view.links(include_unlinked=True)),
+            plain([*view.entities()]),
+            plain([*view.accesses()]),
+            view.tags(),
+        ]
         for view in views
     ]
 
 
+def read_shared() -> Sweep:
+    """Compare a shared reader with a reader of the tenant over the events that it may see.
+
+    The second reader's scope admits every event of its file, so a missing event shows as well.
+    """
+    found = Sweep()
+    tables = [
+        {name: calls for name, calls in table.items() if name not in OWN_SCOPE}
+        for table in (STORE, VIEW)
+    ]
+    ids = _ids(whole(), SHARED)
+    answers: list[Sequence[object]] = []
+    worlds = whole().copy(), alone(SHARED).copy()
+    for world, reader in zip(worlds, (SHARED, "alpha"), strict=True):
+        with world.open_as(reader) as store:
+            case = Case(SHARED, store, store, world.own[owner_of(SHARED)], ids)
+            several = found.read(case, tables[0])
+            case.asked = store.view()
+            answers.append([*several, *found.read(case, tables[1])])
+    found.compare(SHARED, answers)
+    return found
+
+
+OWN_SCOPE: Final = ("scope", "shared", "within", "info", "verify", "rebuild")
+"""Names whose answers show the reader's scope, or change or describe the whole file."""
+
+
 def main() -> int:
-    found = sweep()
+    found, shared = sweep(), read_shared()
+    found.leaks += shared.leaks
+    found.calls += shared.calls
     sys.stdout.write("\n".join([*found.leaks, str(found), ""]))
     return bool(found.leaks)
 

@@ -18,7 +18,7 @@ from cerata.engine.events import Draft, PutEmbedding, PutFrame, PutTag
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.vectors import vectors
 
-from .tenants import DIMENSIONS, SCOPES, Own, is_seen, mark
+from .tenants import DIMENSIONS, SCOPES, Own, is_seen, mark, owner_of
 
 
 @dataclass
@@ -94,7 +94,7 @@ def _hits(asked: Any, query: object, **options: Any) -> object:
 
 
 def _vectors(case: Case) -> Iterator[Call]:
-    for size in (2, 3, DIMENSIONS[case.reader]):
+    for size in (2, 3, DIMENSIONS[owner_of(case.reader)]):
         for space in (None, "shared-space", f"{mark('beta')}space"):
             yield partial(_hits, case.asked, np.ones(size), space=space), (space or "",)
 
@@ -213,10 +213,12 @@ def _narrowed(case: Case) -> Iterator[Call]:
         texts = [str(one) for one in scope.values()]
         for given in (None, dict(scope), tuple(scope.items())):
             yield partial(_all_within, case.asked, given), texts
+        for shared in (False, True):
+            yield partial(_all_within, case.asked, scope, shared=shared), texts
 
 
-def _all_within(view: Any, scope: object) -> object:
-    return _all_of(view.within(scope))
+def _all_within(view: Any, scope: object, **options: object) -> object:
+    return _all_of(view.within(scope, **options))
 
 
 VIEW: Final[Mapping[str, Calls | str]] = {
@@ -226,6 +228,7 @@ VIEW: Final[Mapping[str, Calls | str]] = {
     "log_id": "16 random bytes of the file",
     "now": once(lambda view: view.now),
     "scope": once(lambda view: view.scope),
+    "shared": once(lambda view: view.shared),
     "true_at": once(lambda view: view.true_at("2022-01-01").facts()),
     "within": _narrowed,
 }
@@ -269,6 +272,7 @@ STORE: Final[Mapping[str, Calls | str]] = {
     "report": once(lambda store: repr(store.report)),
     "salvaged": once(lambda store: store.salvaged()),
     "scope": once(lambda store: store.scope),
+    "shared": once(lambda store: store.shared),
     "verify": once(lambda store: repr(store.verify())),
 }
 
@@ -278,7 +282,7 @@ def _scoped(call: Callable[[Any, Mapping[str, Any]], object]) -> Calls:
     return lambda case: (
         (partial(call, case.asked, scope), [str(one) for one in scope.values()])
         for owner, scope in SCOPES.items()
-        if owner != case.reader
+        if owner != owner_of(case.reader)
     )
 
 

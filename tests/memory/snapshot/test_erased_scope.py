@@ -12,7 +12,7 @@ import cerata
 from cerata import Entity, Filter, NotFound, Store
 from cerata.cli.main import main
 from cerata.engine.events import AssertFact, Draft, LinkFacts, PutFrame
-from cerata.projections.columnar.scopes import is_within
+from cerata.projections.columnar.scopes import Reach, admits
 
 from ...engine.words import erasing
 
@@ -88,8 +88,8 @@ def test_nothing_takes_over_a_scope_that_is_unknown(store: Store) -> None:
 
 
 def test_an_unknown_scope_lies_within_no_scope() -> None:
-    assert not is_within(None, SCOPE)
-    assert not is_within(None, ())
+    assert not admits(None, Reach(SCOPE))
+    assert not admits(None, Reach(()))
 
 
 def test_the_command_line_shows_no_scope_of_it(

@@ -19,9 +19,9 @@ from cerata.memory.batch.writer import session_of
 from cerata.memory.snapshot.layer import Layer
 from cerata.memory.snapshot.layers import Layers
 from cerata.memory.snapshot.snapshot import Snapshot
-from cerata.projections.columnar.scopes import ScopeNames
+from cerata.projections.columnar.scopes import Reach, ScopeNames
 
-from .isolation import TABLES, public_names, shown_by, sweep
+from .isolation import TABLES, public_names, read_shared, shown_by, sweep
 
 ALICE = {"tenant": "alice"}
 BOB = {"tenant": "bob"}
@@ -66,10 +66,19 @@ QUICK = [one for table in TABLES.values() for one in table if not one.startswith
 """``python -m tests.memory.snapshot.isolation`` draws pictures too; it calls all as each reader."""
 
 
-@pytest.mark.parametrize(("reader", "only"), [("ux", QUICK), ("bool", ["log", "at"])])
+@pytest.mark.parametrize(
+    ("reader", "only"), [("ux", QUICK), ("ux+", QUICK), ("bool", ["log", "at"])]
+)
 def test_no_public_name_shows_what_lies_outside_the_scope(reader: str, only: list[str]) -> None:
     """Salvage, wider views and helpers did, and keys and spaces met across tenants."""
     found = sweep([reader], only)
+    assert found.leaks == []
+    assert found.calls > 100
+
+
+def test_a_shared_reader_misses_nothing_and_sees_nothing_else() -> None:
+    """Every read of it is that of a reader of the tenant in a file without the hidden events."""
+    found = read_shared()
     assert found.leaks == []
     assert found.calls > 100
 
@@ -80,8 +89,9 @@ def _off(kind: type, name: str, instead: Any) -> Generator[None]:
         yield
 
 
-def _widened(view: Snapshot, scope: Any) -> Snapshot:
-    return replace(view, scope=tuple(cast("dict[str, Any]", dict(scope or ())).items()), _base=None)
+def _widened(view: Snapshot, scope: Any = None, **_: object) -> Snapshot:
+    pairs = tuple(cast("dict[str, Any]", dict(scope or ())).items())
+    return replace(view, reach=Reach(pairs) if pairs else None, _base=None)
 
 
 def _all_rows(layer: Layer) -> object:
@@ -102,11 +112,11 @@ def _salvaged(store: cerata.Store) -> object:
 @pytest.mark.parametrize(
     ("kind", "name", "instead", "only"),
     [
-        (Snapshot, "_sees", _says(answer=True), ["log", "tags"]),
+        (Snapshot, "sees", _says(answer=True), ["log", "tags"]),
         (Snapshot, "within", _widened, ["within"]),
         (Layer, "visible", property(_all_rows), ["frames"]),
         (Layers, "check_has", _says(None), ["frame", "content"]),
-        (ScopeNames, "within", _says(None), ["facts", "entities", "links"]),
+        (ScopeNames, "admitted", _says(None), ["facts", "entities", "links"]),
         (cerata.Store, "salvaged", _salvaged, ["salvaged"]),
     ],
 )

@@ -1,0 +1,363 @@
+"""A store with a shared scope reads shared memory beside its own, and changes only its own."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from random import Random
+from typing import Any, cast
+
+import pytest
+
+import cerata
+from cerata.engine.events import (
+    _REGISTRY,
+    Draft,
+    PutEmbedding,
+    PutFrame,
+    Scope,
+    ScopeValue,
+)
+from cerata.memory.batch.shared_rules import CHANGED
+from cerata.memory.values.vectors import vectors
+from cerata.projections.columnar.names import Names
+from cerata.projections.columnar.scopes import AdmittedCodes, Reach, admits, scope_text
+
+TENANT = {"tenant": "acme"}
+ANNA = {**TENANT, "user_id": "anna"}
+BEN = {**TENANT, "user_id": "ben"}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A file with a rulebook of all users, a note of each of two, and another tenant's note."""
+    path = tmp_path / "memory.cera"
+    with cerata.open(path) as store:
+        store.put_frame("the rule of the house: no shoes", scope=TENANT)
+        store.put_frame("anna likes the red house", scope=ANNA)
+        store.put_frame("ben likes the blue house", scope=BEN)
+        store.put_frame("the house of another tenant", scope={"tenant": "other"})
+    return path
+
+
+def texts(reads: Any, **options: Any) -> list[str]:
+    return [frame.text.split()[0] for frame in reads.frames(**options)]
+
+
+# --- the rule ------------------------------------------------------------------------------------
+
+VALUES: tuple[ScopeValue, ...] = (1, True, "1", "a")
+
+
+def _scope(source: Random) -> Scope:
+    names = [name for name in ("user", "session") if source.random() < 0.6]
+    return tuple((name, source.choice(VALUES)) for name in ("tenant", *names))
+
+
+def _model(scope: Mapping[str, ScopeValue], reach: Reach) -> bool:
+    return all(
+        repr(scope[name]) == repr(value) if name in scope else reach.shared and name != "tenant"
+        for name, value in reach.pairs
+    )
+
+
+def test_codes_are_those_of_the_scopes_that_the_rule_admits(seed: int) -> None:
+    """Masks of columns use codes, and events the rule; the codes of later scopes are added."""
+    source = Random(seed)
+    names = Names("scopes")
+    admitted = AdmittedCodes(names)
+    admitting = 0
+    for seq in range(1, 400):
+        names.code(scope_text(_scope(source)), seq)
+        reach = Reach(_scope(source)[source.random() < 0.1 :], shared=source.random() < 0.7)
+        scopes = {code: admitted.scope(code) for code in range(1, len(names) + 1)}
+        expected = {code for code, scope in scopes.items() if _model(dict(scope), reach)}
+        assert {code for code, scope in scopes.items() if admits(scope, reach)} == expected
+        assert admitted.codes(reach) == expected
+        assert admitted.mask(reach).nonzero()[0].tolist() == sorted(expected)
+        admitting += len(expected)
+    assert admitting > 100
+
+
+def test_no_shared_reader_sees_an_erased_event_or_another_tenant() -> None:
+    reach = Reach((("tenant", "a"), ("user", "x")), shared=True)
+    assert not admits(None, reach)
+    assert not admits((), reach)
+    assert not admits((("user", "x"),), reach)
+    assert not admits((("tenant", "b"), ("user", "x")), reach)
+    assert admits((("tenant", "a"), ("other", 1)), reach)
+
+
+# --- reads ---------------------------------------------------------------------------------------
+
+
+def test_a_shared_scope_reads_what_lacks_its_names(path: Path) -> None:
+    """A rulebook beside the notes of a user could not be read through one handle."""
+    with cerata.open(path, scope=ANNA) as store:
+        assert texts(store) == ["anna"]
+        assert not store.shared
+    with cerata.open(path, scope=ANNA, shared=True) as store:
+        assert store.shared
+        assert texts(store) == ["anna", "the"]
+        assert {hit.text.split()[0] for hit in store.search("house")} == {"anna", "the"}
+        assert "blue" not in store.recall("house").text
+        assert store.count() == (2, 0)
+        assert store.at(1).shared
+
+
+def test_statistics_of_a_shared_search_are_those_of_the_frames_that_it_reads(
+    path: Path, tmp_path: Path
+) -> None:
+    """Scores would reveal how often hidden frames have a word."""
+    with cerata.open(tmp_path / "own.cera") as alone:
+        alone.put_frame("the rule of the house: no shoes", scope=TENANT)
+        alone.put_frame("anna likes the red house", scope=ANNA)
+        with cerata.open(path, scope=ANNA, shared=True) as store:
+            scores = [hit.score for hit in store.search("red house")]
+            assert scores == [hit.score for hit in alone.search("red house")]
+
+
+def test_a_view_is_narrowed_by_a_mapping_and_never_widened(path: Path) -> None:
+    """A mapping raised a TypeError in the first read."""
+    with cerata.open(path) as store:
+        assert texts(store.view().within(ANNA)) == ["anna"]
+        assert texts(store.view().within(tuple(ANNA.items()))) == ["anna"]
+        shared = store.view().within(ANNA, shared=True)
+        assert texts(shared) == ["anna", "the"]
+        assert shared.within(ANNA).shared
+        assert texts(shared.within(shared=False)) == ["anna"]
+        assert texts(shared.within({"session": 1})) == ["anna", "the"]
+        assert texts(shared.within({"session": 1}, shared=False)) == []
+        with pytest.raises(cerata.InvalidInput, match="cannot become"):
+            shared.within(BEN)
+        with pytest.raises(cerata.InvalidInput, match="tenant"):
+            store.view().within({"user_id": "anna"}, shared=True)
+        with pytest.raises(cerata.InvalidInput, match="tenant"):
+            store.view().within(shared=True)
+    with cerata.open(path, scope=TENANT) as store:
+        assert texts(store.view().within({"user_id": "anna"}, shared=True)) == ["anna", "the"]
+    with cerata.open(path, scope=ANNA) as store:
+        with pytest.raises(cerata.InvalidInput, match="would widen"):
+            store.view().within(shared=True)
+        with pytest.raises(cerata.InvalidInput, match="must be True or False"):
+            store.view().within(shared=cast("Any", 1))
+
+
+def test_a_store_narrows_the_views_of_another_to_what_both_read(path: Path) -> None:
+    with (
+        cerata.open(path) as every,
+        cerata.open(path, scope=TENANT) as tenant,
+        cerata.open(path, scope=ANNA, shared=True) as shared,
+        cerata.open(path, scope=ANNA) as own,
+    ):
+        assert texts(shared.at(every.view())) == ["anna", "the"]
+        assert texts(shared.at(tenant.view())) == ["anna", "the"]
+        assert texts(shared.at(own.view())) == ["anna"]
+        assert texts(own.at(shared.view())) == ["anna"]
+        assert texts(tenant.at(shared.view())) == ["anna", "the"]
+        with pytest.raises(cerata.InvalidInput, match="different scopes"):
+            shared.diff(own.view(), "HEAD")
+
+
+def test_a_shared_scope_needs_a_scope(path: Path) -> None:
+    with pytest.raises(cerata.InvalidInput, match="needs a scope"):
+        cerata.open(path, shared=True)
+    with pytest.raises(cerata.InvalidInput, match="must be True or False"):
+        cerata.open(path, scope=ANNA, shared=cast("Any", "yes"))
+
+
+# --- writes --------------------------------------------------------------------------------------
+
+
+def test_writes_have_the_whole_scope_and_drafts_may_not_lack_a_name(path: Path) -> None:
+    with cerata.open(path, scope=ANNA, shared=True) as store:
+        new = store.put_frame("mine")
+        assert dict(store.frame(new).scope) == ANNA
+        wider = Draft(PutFrame(text="for all"), tuple(TENANT.items()))
+        with pytest.raises(cerata.InvalidInput, match="outside"):
+            store.append(wider)
+        assert dict(store.frame(store.supersede(new, "mine, too")).scope) == ANNA
+
+
+Write = Callable[[cerata.Store, Mapping[str, cerata.Receipt]], object]
+
+REFUSED: Mapping[str, Write] = {
+    "delete": lambda store, its: store.delete(its["rule"]),
+    "supersede by a text": lambda store, its: store.supersede(its["rule"], "no rule"),
+    "supersede by a frame": lambda store, its: store.supersede(its["rule"], its["note"]),
+    "update": lambda store, its: store.update(its["rule"], title="new"),
+    "restore": lambda store, its: store.restore(its["gone"]),
+    "be superseded": lambda store, its: store.supersede(its["note"], its["rule"]),
+    "put a vector": lambda store, its: store.append(*_embedded(its["rule"].id)),
+    "put a part": lambda store, its: store.append(
+        PutFrame(text="part", parent=its["rule"].id, chunk_index=0)
+    ),
+    "retract": lambda store, its: store.retract_fact(its["fact"]),
+    "correct": lambda store, its: store.correct_fact(its["fact"], object="beige"),
+    "merge": lambda store, _: store.merge_entities("house", "Anna"),
+    "merge an object": lambda store, _: store.merge_entities("town", "Anna"),
+    "merge a declared entity": lambda store, _: store.merge_entities("porch", "Anna"),
+    "unmerge": lambda store, its: store.unmerge(its["merge"]),
+    "split": lambda store, its: store.split_entity("house", "Anna's house", [its["fact"]]),
+    "unsplit": lambda store, its: store.unsplit(its["split"]),
+    "unlink": lambda store, its: store.unlink(its["link"]),
+}
+
+
+def _embedded(frame: int) -> list[Draft]:
+    [(embedding, data)] = [each for each in vectors([[1.0, 2.0]], 1, "s") if each is not None]
+    return [Draft(PutEmbedding(frame=frame, embedding=embedding), attachments=(data,))]
+
+
+@pytest.fixture
+def made(path: Path) -> dict[str, cerata.Receipt]:
+    """What the file has for all users, and a note and a fact of one."""
+    with cerata.open(path, scope=TENANT) as store:
+        made = {"rule": store.put_frame("a rule for all")}
+        made["gone"] = store.put_frame("a rule of earlier days")
+        store.delete(made["gone"])
+        made["fact"] = store.assert_fact("house", "has colour", "white", evidence=[made["rule"]])
+        made["in"] = store.assert_fact("house", "is in", cerata.Entity("town"))
+        store.put_entity("porch", kind="place")
+        store.assert_fact("home", "is", "a house")
+        made["merge"] = store.merge_entities("home", "house")
+        made["split"] = store.split_entity("house", "the other house", [made["in"]])
+        made["link"] = store.link(made["in"], "supports", made["fact"])
+    with cerata.open(path, scope=ANNA) as store:
+        made["note"] = store.put_frame("a note")
+        made["own"] = store.assert_fact("Anna", "lives in", cerata.Entity("house"))
+    return made
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_shared_thing_is_not_changed_through_a_narrower_scope(
+    path: Path, made: Mapping[str, cerata.Receipt], name: str
+) -> None:
+    """The rule is checked at the call, in a transaction too, and nothing is written."""
+    write = REFUSED[name]
+    with cerata.open(path, scope=ANNA, shared=True) as store:
+        head = store.head.seq
+        with pytest.raises(cerata.ReadOnly, match="shared") as refused:
+            write(store, made)
+        assert "wider scope" in str(refused.value.remedy)
+        with store.transaction(key="k") as block:
+            store.put_frame("kept")
+            with pytest.raises(cerata.ReadOnly, match="shared"):
+                write(store, made)
+        assert block.receipt is not None
+        assert store.head.seq == head + 1
+        assert store.verify().ok
+    with cerata.open(path, scope=TENANT) as store:
+        write(store, made)
+
+
+def test_a_change_names_the_lacking_dimensions(
+    path: Path, made: Mapping[str, cerata.Receipt]
+) -> None:
+    with cerata.open(path, scope={**ANNA, "session": 4}, shared=True) as store:
+        with pytest.raises(cerata.ReadOnly, match="has no user_id and no session, so it"):
+            store.delete(made["rule"])
+        with pytest.raises(cerata.ReadOnly, match="has no session, so it"):
+            store.delete(made["note"])
+
+
+def test_a_shared_thing_is_read_cited_linked_and_used(
+    path: Path, made: Mapping[str, cerata.Receipt]
+) -> None:
+    with cerata.open(path, scope=ANNA, shared=True) as store:
+        cited = store.assert_fact("Anna", "follows", "the rule", evidence=[made["rule"]])
+        assert [place.text for place in store.evidence(cited)] == ["a rule for all"]
+        store.link(cited, "depends_on", made["fact"])
+        store.link(made["fact"], "supports", cited)
+        store.record_access(made["rule"])
+        assert store.access(made["rule"]).used == 1
+        store.put_frame("below", parent=made["rule"])
+        store.put_entity("house", kind="building")
+        store.merge_entities("Anna", "house")
+        again = store.assert_fact("house", "has colour", "white")
+        assert again.id != made["fact"].id
+        store.retract_fact(again)
+        store.tag("mine")
+    for scope in (BEN, {**TENANT, "user_id": "eve"}):
+        with cerata.open(path, scope=scope, shared=True) as store:
+            assert store.access(made["rule"]).used == 0
+            assert store.children(made["rule"]) == []
+            assert store.entity("house").kind is None
+            assert [fact.object for fact in store.facts("house", "has colour")] == ["white"]
+            assert store.links(made["fact"]) != []
+            assert len(store.links()) == 1
+            assert store.tags() == {}
+
+
+def test_a_transaction_reads_shared_memory_beside_its_drafts(
+    path: Path, made: Mapping[str, cerata.Receipt]
+) -> None:
+    with cerata.open(path, scope=ANNA, shared=True) as store:
+        with store.transaction():
+            draft = store.put_frame("anna draft house")
+            fact = store.assert_fact("house", "has owner", "anna", evidence=[made["rule"], draft])
+            assert "anna draft house" in [frame.text for frame in store.frames()]
+            assert len(store.facts("house")) == 3
+            assert {hit.id for hit in store.search("rule")} >= {made["rule"].id}
+            quoted = ["a rule for all", "anna draft house"]
+            assert [place.text for place in store.evidence(fact)] == quoted
+            assert texts(store.view().within(shared=False)) == ["anna", "a", "anna"]
+        assert store.verify().ok
+
+
+def test_a_key_of_shared_memory_is_not_this_users(path: Path) -> None:
+    """A first use for all users would have hidden that nothing was written."""
+    with cerata.open(path, scope=TENANT) as store:
+        store.put_frame("x", key="k")
+    with cerata.open(path, scope=ANNA, shared=True) as store:
+        first = store.put_frame("x", key="k")
+        assert first.added
+        assert store.put_frame("x", key="k").id == first.id
+        with store.transaction(key="k2") as block:
+            store.put_frame("y")
+        with store.transaction(key="k2") as again:
+            store.put_frame("y")
+        assert block.receipt is not None
+        assert again.receipt is not None
+        assert again.receipt.seqs == block.receipt.seqs
+
+
+def test_remembering_and_extracting_leave_shared_frames_alone(path: Path) -> None:
+    """A document of all users with the same URI was found, and would have been replaced."""
+    with cerata.open(path, scope=TENANT) as store:
+        store.remember("Ann lives in Rome. Bob lives in Oslo.", uri="file:rules")
+    with cerata.open(path, scope=ANNA, shared=True) as store:
+        assert store.remember("Ann lives in Rome. Bob lives in Oslo.", uri="file:rules").added
+        store.remember("Ann lives in Paris.", uri="file:rules")
+        assert len(store.find_uri("file:rules")) == 2
+        rules = store.view().find_uri("file:rules")[0]
+        run = store.extract()
+        assert rules not in [each.frame for each in run.frames]
+        assert run.found == 1
+        assert store.extract(rules).found == 2
+        assert {dict(fact.scope)["user_id"] for fact in store.facts()} == {"anna"}
+        assert store.extract(rules, dry_run=True).found == 0
+
+
+def test_each_reference_of_an_event_changes_or_only_names_a_thing() -> None:
+    """A new event type must say which of the two it does, or a shared thing could be changed."""
+    named = {
+        (kind.wire_name, name)
+        for kind in _REGISTRY.values()
+        for name in kind.references
+        if kind.__module__.startswith("cerata.")
+    }
+    changing = {(kind.wire_name, name) for kind, names in CHANGED.items() for name in names}
+    assert changing <= named
+    assert named - changing == {
+        ("access", "frames"),
+        ("assertFact", "evidence"),
+        ("extractFacts", "frame"),
+        ("importBatch", "after"),
+        ("linkFacts", "fact"),
+        ("linkFacts", "frame"),
+        ("linkFacts", "target"),
+        ("putFrame", "parent"),
+        ("recall", "facts"),
+        ("recall", "frames"),
+        ("recall", "omitted"),
+        ("recall", "omitted_facts"),
+    }
