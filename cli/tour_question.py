@@ -47,7 +47,7 @@ def question_about(store: Store) -> str | None:
         subject = _subject(frame)
         size = len(set(terms(subject)) - _GENERIC)
         file = PurePath(frame.uri or "")
-        is_heading = subject != file.name
+        is_heading = not file.as_posix().endswith(subject)
         is_code = is_heading and file.suffix.lower() not in _PROSE
         rank = ((is_heading and not is_code) + is_heading, int(size in _TERMS), frame.size)
         if size and rank > best_rank:

@@ -57,7 +57,7 @@ class IngestCommands(Writer):
             kind: The structure of the frame or chunks; default "text".
             role: The speaker; default none.
             uri: The address of the source; default for a file its absolute path.
-            title: The title, which is searched too; default for a file its title or name.
+            title: The title, which is searched too; default for a file its title or short name.
             tags: Tags, which are searched and filtered by; default none.
             labels: Labels, which are filtered by; default none.
             metadata: Further names and JSON values, which are filtered by; default none.

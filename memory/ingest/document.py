@@ -35,6 +35,7 @@ from ..values.frames import Receipt, Stored
 from .formats.document import NAME_SIZE_MAX, Document, some_text
 from .formats.plain import markdown_sections
 from .formats.registry import SIZE_MAX, extract
+from .names import short_names
 from .unchanged import file_uri, find_unchanged, is_read_as_text, source_hash
 
 _TRIES = 1_000
@@ -57,7 +58,8 @@ def remember(
         if receipt is not None:
             return receipt
         document = extract(data, str(source))
-        title = fields.title or document.title or source.name
+        name = short_names([file_uri(source)])[file_uri(source)]
+        title = fields.title or document.title or name
         fields = msgspec.structs.replace(fields, uri=uri, title=title)
     elif isinstance(source, Document):
         document = source

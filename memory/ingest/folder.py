@@ -20,6 +20,7 @@ from ..batch.session import WriteSession
 from .discovery import FoundFiles
 from .document import Ingest, passages_of, read_file
 from .formats.registry import extract
+from .names import short_names
 from .unchanged import file_uri, find_unchanged, source_hash
 
 Outcome: TypeAlias = Literal["added", "replaced", "unchanged", "skipped"]
@@ -115,9 +116,11 @@ class _Work:
         self._fields = fields
         self._scope = scope
         self._dry_run = dry_run
+        self._names: Mapping[str, str] = {}
         self.session: WriteSession | None = session if isinstance(session, WriteSession) else None
 
     def each(self, selection: FoundFiles) -> Iterator[RememberedFile]:
+        self._names = short_names([file_uri(path) for path in selection.files])
         for path, why in selection.unreadable:
             yield RememberedFile(path, "skipped", why=why)
         for path in selection.files:
@@ -142,7 +145,7 @@ class _Work:
         except (InvalidInput, Unsupported) as error:
             return RememberedFile(path, "skipped", why=_why(error, path))
         session = self._opened()
-        title = self._fields.title or document.title or Path(path).name
+        title = self._fields.title or document.title or self._names[uri]
         fields = msgspec.structs.replace(self._fields, uri=uri, title=title)
         ingest = Ingest(session, document, fields, self._scope, source_hash(data), passages)
         return take_in(ingest, path, dry_run=self._dry_run)
