@@ -10,7 +10,7 @@ from typing import Final
 
 from cerata.engine.errors import Conflict
 from cerata.engine.events import DeleteFrame, Draft
-from cerata.projections.columnar.scopes import is_within
+from cerata.projections.columnar.scopes import admits
 from cerata.projections.frames.filters import Filter
 
 from ..batch.session import WriteSession
@@ -79,12 +79,14 @@ def delete_frames(session: WriteSession, frames: Sequence[int]) -> Receipt:
 def _delete(session: WriteSession, frames: Sequence[int]) -> Receipt | None:
     for _ in range(_TRIES):
         snapshot = session.snapshot()
+        # Shared frames are left to a store of their scope.
+        reach = None if session.reach is None else session.reach.private
         drafts = [
             Draft(DeleteFrame(frame=frame), scope)
             for frame in frames
             if snapshot.layers.closing_of(frame) is None
             and (scope := snapshot.layers.event(frame).scope) is not None
-            and (session.scope is None or is_within(scope, session.scope))
+            and admits(scope, reach)
         ]
         if not drafts:
             return None
