@@ -27,7 +27,7 @@ from cerata.engine.events import (
 from ..batch.author import Author, author_of
 from ..batch.writer import Writer
 from ..values.arguments import full_scope, listed, scope_under
-from ..values.facts import OPEN, FactId, FactObject, checked_name, fact_id
+from ..values.facts import OPEN, Entity, FactId, FactObject, checked_name, entity_name, fact_id
 from ..values.frames import Receipt, id_in
 from .drafts import Assertion, EvidenceLike, assertion_draft, triple
 from .evidence import quoted
@@ -39,7 +39,7 @@ class FactCommands(Writer):
 
     def assert_fact(
         self,
-        subject: str,
+        subject: str | Entity,
         predicate: str,
         object: FactObject,  # noqa: A002 - the word of the field
         *,
@@ -60,7 +60,7 @@ class FactCommands(Writer):
         its evidence (docs/facts.md).
 
         Args:
-            subject: Name of the entity that the fact is about.
+            subject: Name of the entity that the fact is about, or an `Entity`.
             predicate: Name of the property or relation.
             object: The value, or an `Entity`.
             valid_from: Aware datetime, ISO string, or "open"; by default when it is recorded.
@@ -94,7 +94,7 @@ class FactCommands(Writer):
 
     def assert_facts(
         self,
-        facts: Iterable[Assertion | tuple[str, str, FactObject]],
+        facts: Iterable[Assertion | tuple[str | Entity, str, FactObject]],
         *,
         scope: Mapping[str, ScopeValue] | None = None,
         key: str | None = None,
@@ -257,7 +257,7 @@ class FactCommands(Writer):
 
     def put_entity(
         self,
-        name: str,
+        name: str | Entity,
         *,
         kind: str | None = None,
         aliases: Sequence[str] = (),
@@ -274,7 +274,7 @@ class FactCommands(Writer):
             actor: Name of the writer; default that of the transaction, else of the store.
         """
         body = PutEntity(
-            entity=checked_name("An entity's name", name),
+            entity=entity_name("An entity's name", name),
             kind=None if kind is None else checked_name("An entity's kind", kind),
             aliases=tuple(checked_name("An alias", alias) for alias in listed("aliases", aliases)),
         )
@@ -282,8 +282,8 @@ class FactCommands(Writer):
 
     def merge_entities(
         self,
-        entity: str,
-        into: str,
+        entity: str | Entity,
+        into: str | Entity,
         *,
         scope: Mapping[str, ScopeValue] | None = None,
         actor: str | None = None,
@@ -300,8 +300,10 @@ class FactCommands(Writer):
             Conflict: entity is merged already, or ``into`` is read as entity.
             NotFound: no event names one of the entities.
         """
-        self._check_named(scope, entity, into)
-        body = MergeEntities(entity=entity, into=into)
+        source = entity_name("An entity's name", entity)
+        target = entity_name("An entity's name", into)
+        self._check_named(scope, source, target)
+        body = MergeEntities(entity=source, into=target)
         return self._one("merge_entities", body, scope, author_of(actor))
 
     def unmerge(
@@ -328,8 +330,8 @@ class FactCommands(Writer):
 
     def split_entity(
         self,
-        entity: str,
-        into: str,
+        entity: str | Entity,
+        into: str | Entity,
         facts: Sequence[FactId],
         *,
         scope: Mapping[str, ScopeValue] | None = None,
@@ -348,16 +350,15 @@ class FactCommands(Writer):
             NotFound: no such entity or fact exists.
             InvalidInput: facts is empty.
         """
-        self._check_named(scope, entity)
+        source = entity_name("An entity's name", entity)
+        self._check_named(scope, source)
         numbers = tuple(fact_id(fact) for fact in listed("facts", facts))
         if not numbers:
             raise InvalidInput(
                 "facts must name a fact, and is empty",
                 remedy="Pass the facts that mean the other entity.",
             )
-        body = SplitEntity(
-            entity=entity, into=checked_name("An entity's name", into), facts=numbers
-        )
+        body = SplitEntity(entity=source, into=entity_name("An entity's name", into), facts=numbers)
         return self._one("split_entity", body, scope, author_of(actor))
 
     def _check_named(self, scope: Mapping[str, ScopeValue] | None, *names: str) -> None:

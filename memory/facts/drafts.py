@@ -15,10 +15,12 @@ from ..values.arguments import listed
 from ..values.facts import (
     OPEN,
     SOURCES,
+    Entity,
     FactEvidence,
     FactId,
     FactObject,
     checked_name,
+    entity_name,
     fact_id,
     stored_object,
 )
@@ -32,7 +34,7 @@ EvidenceLike = FactEvidence | FrameId | tuple[FrameId, int, int]
 class Assertion:
     """A fact to assert, for `Store.assert_facts`; fields as in `assert_fact`."""
 
-    subject: str
+    subject: str | Entity
     predicate: str
     object: FactObject
     valid_from: datetime | str | None = None
@@ -44,14 +46,14 @@ class Assertion:
     because: FactId | None = None
 
 
-def triple(value: object) -> tuple[str, str, FactObject]:
+def triple(value: object) -> tuple[str | Entity, str, FactObject]:
     """Return a caller's (subject, predicate, object). Raises `InvalidInput`."""
     if not isinstance(value, tuple) or len(cast("tuple[object, ...]", value)) != 3:
         raise InvalidInput(
             f"A fact must be (subject, predicate, object), not {value!r:.60}",
             remedy="Pass (subject, predicate, object), or a cerata.Assertion.",
         )
-    return cast("tuple[str, str, FactObject]", value)
+    return cast("tuple[str | Entity, str, FactObject]", value)
 
 
 def assertion_draft(assertion: Assertion, scope: Scope, now_us: int) -> Draft:
@@ -76,7 +78,7 @@ def assertion_draft(assertion: Assertion, scope: Scope, now_us: int) -> Draft:
             f"confidence must be from 0 to 1, not {confidence}", remedy="Pass a number from 0 to 1."
         )
     body = AssertFact(
-        subject=checked_name("The subject", assertion.subject),
+        subject=entity_name("The subject", assertion.subject),
         predicate=checked_name("The predicate", assertion.predicate),
         object_kind=kind.name.lower(),
         object=value,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from typing import cast
 
 from cerata.engine.errors import InvalidInput
@@ -42,6 +43,7 @@ from ..values.facts import (
     FactObject,
     Period,
     checked_name,
+    entity_name,
     fact_id,
     period_of,
     stored_object,
@@ -57,7 +59,7 @@ class FactReads(Reader):
 
     def facts(
         self,
-        subject: str | None = None,
+        subject: str | Entity | None = None,
         predicate: str | None = None,
         object: FactObject | None = None,  # noqa: A002 - the word of the field
         *,
@@ -75,9 +77,10 @@ class FactReads(Reader):
         without either a pass over all.
 
         Args:
-            subject: Name of the subject; by default any.
+            subject: Name of the subject, or an `Entity`; by default any. Names and strings match
+                in any spelling that folds alike, such as in another case (docs/facts.md).
             predicate: Name of the predicate; by default any.
-            object: The value, or an `Entity`; by default any.
+            object: The value, or an `Entity`; a string also matches entities; by default any.
             valid_at: Instant at which the facts are true, or "now"; by default the view's, or any.
             overlapping: Period, or (start, end), with at least an instant at which they are true.
             allen: Relation of their period to another, such as ``("during", (start, end))``.
@@ -124,13 +127,13 @@ class FactReads(Reader):
         snapshot = self._snapshot()
         return snapshot.fact_at(fact_id(fact, snapshot.ids))
 
-    def fact_history(self, subject: str, predicate: str | None = None) -> list[Fact]:
+    def fact_history(self, subject: str | Entity, predicate: str | None = None) -> list[Fact]:
         """Return every fact of a subject, oldest first; also ended, retracted and invalid facts.
 
         Each has its valid period and its known period.
 
         Args:
-            subject: Name of the subject.
+            subject: Name of the subject, or an `Entity`; names match as in `facts`.
             predicate: Name of the predicate; by default any.
         """
         snapshot = self._snapshot()
@@ -154,7 +157,7 @@ class FactReads(Reader):
         return [evidence_text(snapshot, place) for place in read.evidence]
 
     def conflicts(
-        self, subject: str | None = None, predicate: str | None = None
+        self, subject: str | Entity | None = None, predicate: str | None = None
     ) -> list[Contradiction]:
         """Return the pairs of known facts that cannot both be true, with the period; in id order.
 
@@ -163,7 +166,7 @@ class FactReads(Reader):
         contradict nothing.
 
         Args:
-            subject: Name of the subject; by default any.
+            subject: Name of the subject, or an `Entity`; by default any. Names match as in `facts`.
             predicate: Name of the predicate; by default any.
         """
         snapshot = self._snapshot()
@@ -206,7 +209,7 @@ class FactReads(Reader):
         return export_facts(self._snapshot(), history=history)
 
     def search_facts(
-        self, query: str, *, k: int = 10, valid_at: datetime | str | None = None
+        self, query: str | Entity, *, k: int = 10, valid_at: datetime | str | None = None
     ) -> list[FactHit]:
         """Return the best ``k`` facts for a question in plain language, best first.
 
@@ -215,7 +218,7 @@ class FactReads(Reader):
         a pass over the columns of facts.
 
         Args:
-            query: The question.
+            query: The question, or an `Entity` for the facts about it.
             k: Most facts to return.
             valid_at: Instant at which the facts are true; by default the view's, if it has one.
 
@@ -225,11 +228,11 @@ class FactReads(Reader):
         snapshot = self._snapshot()
         if valid_at is not None:
             snapshot = snapshot.true_at(valid_at)
-        return search_facts(snapshot, query, k)
+        return search_facts(snapshot, query.name if isinstance(query, Entity) else query, k)
 
     # --- entities --------------------------------------------------------------------------------
 
-    def resolve(self, name: str) -> list[str]:
+    def resolve(self, name: str | Entity) -> list[str]:
         """Return the names of the entities with a name or alias, in order of their first event.
 
         Names match exactly, or folded: without case, accents, punctuation and runs of spaces. A
@@ -238,9 +241,9 @@ class FactReads(Reader):
         Args:
             name: A name or an alias.
         """
-        return Entities(self._snapshot().facts_at).resolve(checked_name("A name", name))
+        return Entities(self._snapshot().facts_at).resolve(entity_name("A name", name))
 
-    def entity(self, name: str) -> EntityInfo:
+    def entity(self, name: str | Entity) -> EntityInfo:
         """Return an entity by its exact name, or by that of an entity merged into it.
 
         Args:
@@ -306,7 +309,7 @@ def _entities_of(body: EventBody) -> tuple[object, ...]:
 
 def _find(
     snapshot: Snapshot,
-    subject: str | None,
+    subject: str | Entity | None,
     predicate: str | None,
     object_: FactObject | None,
     *,
@@ -314,13 +317,19 @@ def _find(
     invalid: bool = False,
     instant: int | None = None,
 ) -> tuple[FactsAt, list[int]]:
-    if subject is not None:
-        checked_name("The subject", subject)
+    name = None if subject is None else entity_name("The subject", subject)
     if predicate is not None:
         checked_name("The predicate", predicate)
     facts = snapshot.facts_at
-    stored = None if object_ is None else stored_object(object_)
-    rows = facts.find(subject, predicate, stored, closed=closed, invalid=invalid, instant=instant)
+    find = partial(
+        facts.find, name, predicate, folded=True, closed=closed, invalid=invalid, instant=instant
+    )
+    if object_ is None:
+        return facts, find()
+    stored = stored_object(object_)
+    rows = find(stored)
+    if stored[0] is ObjectKind.STRING and str(stored[1]).strip():
+        rows = sorted([*rows, *find((ObjectKind.ENTITY, stored[1]))])
     return facts, rows
 
 

@@ -12,7 +12,15 @@ from cerata.projections.facts.entities import Entities, EntityRow
 from cerata.projections.facts.reader import FactsAt
 from cerata.projections.facts.validity import FactSpan
 
-from ..values.facts import Fact, FactEvidence, Period, checked_name, period_of, shown_object
+from ..values.facts import (
+    Entity,
+    Fact,
+    FactEvidence,
+    Period,
+    entity_name,
+    period_of,
+    shown_object,
+)
 
 
 def to_fact(facts: FactsAt, span: FactSpan, basis: int, present: int) -> Fact:
@@ -69,14 +77,15 @@ def spans_of(facts: FactsAt, rows: Sequence[int]) -> list[FactSpan]:
     return [spans[row] if row in spans else facts.stated(row) for row in rows]
 
 
-def entity_named(facts: FactsAt, name: str) -> EntityRow:
+def entity_named(facts: FactsAt, name: str | Entity) -> EntityRow:
     """Return an entity by its exact name, or by that of an entity merged into it.
 
     Raises:
         NotFound: no event names the entity.
     """
+    name = entity_name("An entity's name", name)
     entities = Entities(facts)
-    row = entities.find(checked_name("An entity's name", name))
+    row = entities.find(name)
     if row is None:
         raise no_entity(entities, name)
     return row

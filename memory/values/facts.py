@@ -270,6 +270,11 @@ def plain_object(value: FactObject) -> JsonValue:
     return value.name if isinstance(value, Entity) else value
 
 
+def entity_name(role: str, value: object) -> str:
+    """Return the name of an entity, from its name or an `Entity`. Raises `InvalidInput`."""
+    return checked_name(role, value.name if isinstance(value, Entity) else value)
+
+
 def checked_name(role: str, value: object) -> str:
     """Return a name that can be stored; ``role`` begins messages. Raises `InvalidInput`."""
     name = expect_text(role, value)

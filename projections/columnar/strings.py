@@ -132,6 +132,10 @@ class Strings:
             "strings.words": rows.utf8.view(">u8").astype(np.uint64),
         }
 
+    def places(self, after: int, through: int) -> tuple[int, int]:
+        """Return the range of places of the strings that first occur in these events."""
+        return self._table.within(after + 1, through + 1)
+
     def hashes(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the hashes of these strings; a chunk holds them so that `load` hashes nothing."""
         return {"strings.hashes": self._table.rows(after + 1, through + 1).hashes}

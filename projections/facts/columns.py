@@ -19,6 +19,7 @@ from ..columnar.columns import (
     Column,
     Columns,
     place_of,
+    require,
     rows_up_to,
 )
 from ..columnar.hash_index import HashIndex
@@ -28,7 +29,7 @@ from ..columnar.strings import Strings
 from ..columnar.tables import ClosedRows, Table, check_codes
 from .acts import ActTable, check_acts, roles_after
 from .entity_resolution import Act, EntityRoles
-from .name_index import FoldedNames
+from .name_index import FoldedDictionary, FoldedNames
 from .objects import TEXT_KINDS, ObjectKind
 
 FLAG_FROM_RECORDED: Final = 1
@@ -46,6 +47,9 @@ CONFIDENCE_UNIT: Final = 1_000_000
 
 NO_PLACE: Final = -1
 """In a column of byte offsets: absent. On disk: never renumber."""
+
+_FOLDED: Final = "strings.folded"
+"""In a chunk: the hash of each string as a folded name. On disk: never rename."""
 
 _MIX: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 _TEXT_KINDS: Final = np.array([int(kind) for kind in TEXT_KINDS], np.uint8)
@@ -108,6 +112,7 @@ class FactColumns:
         self.kinds = Names("kinds")
         self.strings = Strings()
         self.folded_names = FoldedNames(self.strings)
+        self.folded_predicates = FoldedDictionary(self.predicates)
         self.births = births = Table("facts", strict=True)
         self.seq = births.seq
         self.recorded = births.column("recorded", np.int64)
@@ -283,8 +288,9 @@ class FactColumns:
         return [column for part in self._parts for column in part.effect_columns()]
 
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
-        """Return the hashes of the strings of these events."""
-        return self.strings.hashes(after, through)
+        """Return the hashes of the strings of these events, as they are and folded."""
+        folded = self.folded_names.hashes(*self.strings.places(after, through))
+        return {**self.strings.hashes(after, through), _FOLDED: folded}
 
     def load(self, columns: Columns, after: int, through: int) -> None:
         """Append the effects in a chunk. Raises `Corrupt` before any change."""
@@ -293,6 +299,8 @@ class FactColumns:
         ]
         names = [dictionary.read(columns, after, through) for dictionary in self._names]
         strings = self.strings.read(columns, after, through)
+        folded = columns.u64(_FOLDED)
+        require(len(folded) == len(strings.sizes), "its strings and folded hashes differ in count")
         scopes, predicates, sources, kinds = (
             len(dictionary) + len(new.texts)
             for dictionary, new in zip(self._names, names, strict=True)
@@ -322,6 +330,7 @@ class FactColumns:
         for dictionary, new in zip(self._names, names, strict=True):
             dictionary.load(new)
         self.strings.load(strings)
+        self.folded_names.load(folded)
         for table, loaded in zip(self._tables, tables, strict=True):
             table.load(loaded)
         self.closed_at.open(len(births["seq"]))

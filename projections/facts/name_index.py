@@ -1,15 +1,16 @@
 """Strings by folded name: the strings that are equal under the comparison of names.
 
-Owns the index from a folded name to the codes of strings. A lookup first indexes new strings, at
-about 1 us each.
+Owns the index from a folded name to the codes of strings, and that of the few names of predicates.
+A lookup first indexes new strings, at about 1 us each; a chunk has the hashes of its strings.
 """
 
 import threading
 
 import numpy as np
 
-from ..columnar.columns import Column
+from ..columnar.columns import U64, Column
 from ..columnar.hash_index import HashIndex, hash_bytes64, hashes64
+from ..columnar.names import Names
 from ..columnar.strings import Strings
 from ..fulltext.analyzer import folded_name, words
 
@@ -30,12 +31,37 @@ class FoldedNames:
 
     def find(self, folded: str) -> list[int]:
         """Return the codes of the strings with a folded name, ascending."""
-        with self._lock:
-            while (first := len(self._hashes)) < len(self._strings):
-                self._add(first + 1, min(first + _BATCH, len(self._strings)))
+        self._follow(len(self._strings))
         rows = self._index.find(self._hashes.view(), hash_bytes64(folded.encode()))
         codes = (row + 1 for row in rows)
         return [code for code in codes if folded_name(self._strings.text(code)) == folded]
+
+    def alike(self, name: str) -> list[int]:
+        """Return the codes of the strings that equal a name when folded, ascending.
+
+        A name without letters or digits, or above 200 bytes, equals only itself.
+        """
+        folded = folded_name(name)
+        if folded and len(name.encode()) <= _NAME_SIZE_MAX:
+            return self.find(folded)
+        code = self._strings.find(name)
+        return [] if code is None else [code]
+
+    def hashes(self, start: int, end: int) -> U64:
+        """Return the hashes of the folded strings at places [start, end), for a chunk."""
+        self._follow(end)
+        return self._hashes.view()[start:end]
+
+    def load(self, hashes: U64) -> None:
+        """Append the hashes of the strings that `Strings.load` has just appended."""
+        with self._lock:
+            if len(self._hashes) + len(hashes) == len(self._strings):
+                self._hashes.extend(hashes)
+
+    def _follow(self, end: int) -> None:
+        with self._lock:
+            while (first := len(self._hashes)) < end:
+                self._add(first + 1, min(first + _BATCH, end))
 
     def share(self, names: "FoldedNames") -> None:
         """Take over the index of another's strings, which begin with these strings."""
@@ -59,3 +85,24 @@ class FoldedNames:
     def size_bytes(self) -> int:
         """Memory used."""
         return self._hashes.size_bytes + self._index.size_bytes
+
+
+class FoldedDictionary:
+    """Finds the names of a small dictionary by folded name. Any thread may search."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._codes: dict[str, list[int]] = {}
+        self._count = 0
+        self._lock = threading.RLock()
+
+    def alike(self, name: str) -> list[int]:
+        """Return the codes of the names that equal a name when folded, ascending."""
+        with self._lock:
+            for code in range(self._count + 1, len(self._names) + 1):
+                folded = folded_name(self._names.text(code) or "")
+                self._codes.setdefault(folded, []).append(code)
+                self._count = code
+        folded = folded_name(name)
+        exact = self._names.find(name)
+        return list(self._codes.get(folded, ())) if folded else [exact] if exact else []

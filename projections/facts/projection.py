@@ -46,7 +46,7 @@ class FactsProjection(ForkableFold[FactColumns]):
     """Folds assertions, retractions, and acts on predicates and entities into columns."""
 
     name: ClassVar[str] = "facts"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __init__(self) -> None:
         super().__init__(FactColumns())

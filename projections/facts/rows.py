@@ -8,6 +8,7 @@ row (`reader`).
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
+from itertools import chain
 from typing import Final, Protocol, Self
 
 import numpy as np
@@ -68,30 +69,33 @@ class FactRows:
         predicate: str | None = None,
         object_: tuple[ObjectKind, object] | None = None,
         *,
+        folded: bool = False,
         closed: bool = False,
         invalid: bool = False,
         instant: int | None = None,
     ) -> list[int]:
         """Return the rows known at n that match, ascending.
 
-        ``closed`` adds rows retracted by n, ``invalid`` rows that links invalidate. ``instant``
-        drops the rows whose stated range does not contain the instant.
+        With ``folded`` names and strings match that are equal as folded names. ``closed`` adds rows
+        retracted by n, ``invalid`` rows that links invalidate. ``instant`` drops the rows whose
+        stated range does not contain the instant.
         """
         facts = self._facts
-        code = None
+        codes = None
         if predicate is not None:
-            code = self._columns.predicates.find(predicate)
-            if code is None:
+            codes = self._predicates(predicate, folded=folded)
+            if not codes:
                 return []
         if subject is not None:
-            rows = self._of_subject(subject)
+            rows = self._of_subject(subject, folded=folded)
             if rows and object_ is not None:
-                rows = self._with_object(rows, *object_)
+                numbers = self._numbers(*object_, folded=folded)
+                rows = self._with_object(rows, object_[0], numbers) if numbers else []
         elif object_ is not None:
-            rows = self._of_object(*object_)
+            rows = self._of_object(*object_, folded=folded)
         else:
-            rows = self._scan(code, closed=closed)
-            code = None
+            rows = self._scan(codes, closed=closed)
+            codes = None
         if not rows:
             return rows
         predicates = facts.predicates
@@ -99,16 +103,23 @@ class FactRows:
         ends = facts.ends
         matches: list[int] = []
         for row in rows:
-            if code is not None and predicates[row] != code:
+            if codes is not None and predicates[row] not in codes:
                 continue
             if instant is None or starts[row] <= instant < ends[row]:
                 matches.append(row)
         return self._admitted(matches, closed=closed, invalid=invalid) if matches else matches
 
-    def _scan(self, predicate: int | None, *, closed: bool) -> list[int]:
+    def _predicates(self, name: str, *, folded: bool) -> list[int]:
+        if folded:
+            return self._columns.folded_predicates.alike(name)
+        code = self._columns.predicates.find(name)
+        return [] if code is None else [code]
+
+    def _scan(self, predicates: list[int] | None, *, closed: bool) -> list[int]:
         mask = np.ones(self.row_count, np.bool_) if closed else self.known_mask()
-        if predicate is not None:
-            mask &= self._columns.predicate.view()[: len(mask)] == predicate
+        if predicates is not None:
+            codes = self._columns.predicate.view()[: len(mask)]
+            mask &= codes == predicates[0] if len(predicates) == 1 else np.isin(codes, predicates)
         rows: list[int] = np.flatnonzero(mask).tolist()
         return rows
 
@@ -179,59 +190,65 @@ class FactRows:
         rejected = self.labels.invalid(open_rows)
         return [row for row in admitted if row not in rejected] if rejected else admitted
 
-    def _of_subject(self, name: str) -> list[int]:
+    def _of_subject(self, name: str, *, folded: bool = False) -> list[int]:
         """Return the rows whose subject is read as the entity of a name, known or not."""
         columns = self._columns
         facts = self._facts
-        code = columns.strings.find(name)
-        if code is None:
-            return []
+        codes = self._codes(name, folded=folded)
         if self._is_plain:
-            self._cache(code, name)
-            return columns.by_subject.find(facts.subject_codes, code)
-        rows: list[int] = []
-        for entity in self.roles.related(code):
-            rows += columns.by_subject.find(facts.subject_codes, entity)
-        return sorted(row for row in rows if self._reads_as(row, facts.subjects[row], code))
+            parts = [columns.by_subject.find(facts.subject_codes, code) for code in codes]
+            return _merged(parts)
+        rows = {
+            row
+            for entity in self._related(codes)
+            for row in columns.by_subject.find(facts.subject_codes, entity)
+        }
+        return sorted(row for row in rows if self._reads_as_any(row, facts.subjects[row], codes))
 
-    def _of_object(self, kind: ObjectKind, value: object) -> list[int]:
+    def _of_object(self, kind: ObjectKind, value: object, *, folded: bool) -> list[int]:
         """Return the rows with an object, known or not; entities compare as read."""
         columns = self._columns
-        numbers = self._facts.object_numbers
-        number = self._number(kind, value)
-        if number is None:
-            return []
-        if kind is not ObjectKind.ENTITY or self._is_plain:
-            kinds = self._facts.kinds
-            candidates = columns.by_object.find(numbers, number)
-            return [row for row in candidates if kinds[row] == kind]
-        rows: list[int] = []
-        for entity in self.roles.related(number):
-            rows += columns.by_object.find(numbers, entity)
-        return self._with_object(sorted(rows), kind, value)
+        keys = self._facts.object_numbers
+        numbers = self._numbers(kind, value, folded=folded)
+        entities = self._related(numbers) if kind is ObjectKind.ENTITY else numbers
+        rows = _merged([columns.by_object.find(keys, number) for number in entities])
+        return self._with_object(rows, kind, numbers)
 
-    def _with_object(self, rows: Sequence[int], kind: ObjectKind, value: object) -> list[int]:
-        """Return the rows with an object; entities compare as read."""
+    def _with_object(
+        self, rows: Sequence[int], kind: ObjectKind, numbers: Sequence[int]
+    ) -> list[int]:
+        """Return the rows with an object of some numbers; entities compare as read."""
         kinds = self._facts.kinds
         objects = self._facts.objects
-        number = self._number(kind, value)
-        if number is None:
-            return []
         if kind is not ObjectKind.ENTITY or self._is_plain:
-            return [row for row in rows if objects[row] == number and kinds[row] == kind]
+            return [row for row in rows if objects[row] in numbers and kinds[row] == kind]
         return [
-            row for row in rows if kinds[row] == kind and self._reads_as(row, objects[row], number)
+            row
+            for row in rows
+            if kinds[row] == kind and self._reads_as_any(row, objects[row], numbers)
         ]
 
-    def _number(self, kind: ObjectKind, value: object) -> int | None:
-        """Return the number of an object in the columns, or None if no column has the value."""
+    def _numbers(self, kind: ObjectKind, value: object, *, folded: bool) -> list[int]:
+        """Return the numbers of an object in the columns; none if no column has the value."""
         if kind not in TEXT_KINDS:
-            return number_of(kind, value)
-        text = text_of(value)
+            return [number_of(kind, value)]
+        return self._codes(text_of(value), folded=folded and kind is not ObjectKind.BYTES)
+
+    def _codes(self, text: str, *, folded: bool) -> list[int]:
+        """Return the codes of a text, or of the texts that are equal when folded."""
+        if folded:
+            return self._columns.folded_names.alike(text)
         code = self._columns.strings.find(text)
-        if code is not None:
-            self._cache(code, text)
-        return code
+        if code is None:
+            return []
+        self._cache(code, text)
+        return [code]
+
+    def _related(self, codes: Sequence[int]) -> Iterable[int]:
+        """Return the entities that may mean the same as any of some entities."""
+        if self._is_plain:
+            return codes
+        return {entity for code in codes for entity in self.roles.related(code)}
 
     def known_among(self, rows: I64) -> I64:
         """Return the rows that are known at n, not invalid, and within the scope."""
@@ -375,6 +392,9 @@ class FactRows:
         """Return whether a name in a row is read as the same entity as ``target``."""
         return self._read(row, entity) == self.roles.root(self.tenant_of(row), target)
 
+    def _reads_as_any(self, row: int, entity: int, targets: Sequence[int]) -> bool:
+        return any(self._reads_as(row, entity, target) for target in targets)
+
     def row_of(self, fact: int) -> int | None:
         """Return the row of the fact that an event up to n asserted, known or not, or None."""
         if not 0 < fact <= self.n:
@@ -459,3 +479,8 @@ class FactRows:
         if len(self._texts) >= _CACHED_TEXTS_MAX:
             self._texts.clear()
         self._texts[code] = text
+
+
+def _merged(parts: Sequence[list[int]]) -> list[int]:
+    """Return the rows of lists, each ascending and none in two, in one ascending list."""
+    return parts[0] if len(parts) == 1 else sorted(chain.from_iterable(parts))

@@ -108,7 +108,8 @@ def test_a_question_takes_a_few_times_what_sqlite_takes(store: Store, tables: Ta
 def test_a_question_that_looks_at_all_facts_is_seen(
     store: Store, tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def of_subject(facts: FactsAt, name: str) -> list[int]:
+    def of_subject(facts: FactsAt, name: str, *, folded: bool = False) -> list[int]:
+        assert folded
         return [row for row in range(facts.row_count) if facts.subject_of(row) == name]
 
     monkeypatch.setattr(FactsAt, "_of_subject", of_subject)

@@ -197,7 +197,7 @@ class FactModel:
                 and (include_ended or not is_any_time or valid[1] > self.present)
                 and (subject is None or one.subject == self.reading(tenant, subject))
                 and (predicate is None or one.fact.stated.predicate == predicate)
-                and (value is None or one.value == self._read_value(tenant, value))
+                and (value is None or one.value in self._accepted(tenant, value))
                 and (valid_at is None or valid[0] <= valid_at < valid[1])
                 and (overlapping is None or shares_an_instant(valid, overlapping))
                 and (
@@ -231,12 +231,16 @@ class FactModel:
         self, subject: str | None = None, predicate: str | None = None
     ) -> list[tuple[ModelAnswer, ModelAnswer, Range, int | None]]:
         found = list[tuple[ModelAnswer, ModelAnswer, Range, int | None]]()
-        known = self.facts(subject, predicate)
+        known = self.facts(subject, predicate, include_ended=True)
         asked = [one.fact.id for one in known]
         linked: dict[tuple[int, int], int] = {}
         for fact, other_fact, link in self.contradictions():
             linked.setdefault((min(fact, other_fact), max(fact, other_fact)), link)
-        known += [one for one in self.facts() if any(one.fact.id in pair for pair in linked)]
+        known += [
+            one
+            for one in self.facts(include_ended=True)
+            if any(one.fact.id in pair for pair in linked)
+        ]
         for one in known:
             for other in known:
                 pair = one.fact.id, other.fact.id
@@ -312,6 +316,14 @@ class FactModel:
             if set(body.facts) & set(fact.ids) and self.reading(fact.tenant, body.entity) == read:
                 return self.reading(fact.tenant, body.into)
         return read
+
+    def _accepted(self, tenant: object, value: Value) -> list[Value]:
+        """Return the values that a question for a value accepts: of a string, entities, too."""
+        kind, (_, stored) = value
+        accepted = [self._read_value(tenant, value)]
+        if kind == "string" and str(stored).strip():
+            accepted.append(self._read_value(tenant, value_of("entity", str(stored))))
+        return accepted
 
     def _read_value(self, tenant: object, value: Value) -> Value:
         kind, (_, stored) = value

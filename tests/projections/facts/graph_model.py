@@ -39,7 +39,9 @@ class GraphModel:
     def joins(self) -> list[tuple[Node, Node, int]]:
         """From where to where each fact may be followed."""
         found: list[tuple[Node, Node, int]] = []
-        for one in self.model.facts(None, self.predicate, valid_at=self.valid_at):
+        for one in self.model.facts(
+            None, self.predicate, valid_at=self.valid_at, include_ended=True
+        ):
             if one.value[0] == "entity":
                 tenant = one.fact.tenant
                 subject, object_ = (tenant, one.subject), (tenant, str(one.value[1][1]))
@@ -115,7 +117,7 @@ class GraphModel:
         together: dict[Node, list[int]] = {}
         for frame in self._current_frames():
             named = list[Node]()
-            for one in self.model.facts(valid_at=self.valid_at):
+            for one in self.model.facts(valid_at=self.valid_at, include_ended=True):
                 if any(place.frame == frame for body in one.fact.said for place in body.evidence):
                     named += [node for node in self._named(one) if node not in named]
             for node in named:
