@@ -11,10 +11,7 @@ import cerata
 
 def best_files(store: cerata.Store, question: str, count: int = 3) -> list[cerata.Hit]:
     """Return the best hit of each of the best files."""
-    first: dict[str, cerata.Hit] = {}
-    for hit in store.search(question, k=100):
-        first.setdefault(hit.frame.uri or "", hit)
-    return list(first.values())[:count]
+    return store.search(question, k=count, group_by="document")
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 import cerata
 from cerata.projections.fulltext import bm25 as ranking
-from examples import folder_search, twenty_questions
+from examples import chat, folder_search, twenty_questions
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
@@ -74,6 +75,38 @@ def test_a_chat_remembers_across_processes_and_not_across_users(tmp_path: Path) 
         assert roles.count("user") == roles.count("assistant") == 4
 
 
+CHAT = """\
+anna: What must I not eat? I am allergic to peanuts.
+anna: May I cook at night? The kitchen is closed after ten in the evening.
+anna · sleeps in · room 1 anna · sleeps in · room of anna
+ben: What must I not eat? I am a vegetarian and never touch meat.
+ben: May I cook at night? The kitchen is closed after ten in the evening.
+ben · sleeps in · room 1 ben · sleeps in · room of ben
+"""
+
+
+def meanings(texts: Sequence[str]) -> list[list[float]]:
+    """Return a direction for each subject, in place of a model that knows what words mean."""
+    subjects = ("eat allergic peanuts vegetarian meat", "cook kitchen closed", "guests weekends")
+    bags = [set(re.findall(r"\w+", text.lower())) for text in texts]
+    return [[0.1 + len(bag & {*subject.split()}) for subject in subjects] for bag in bags]
+
+
+def test_a_chat_keeps_users_apart_and_shares_the_rules(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each gets answers by meaning, in several sessions; a second run prints the same."""
+    embedder = cerata.CallableEmbedder(meanings, name="meanings", revision="1", dimension=3)
+    for _ in range(2):
+        chat.main(str(tmp_path / "chat.cera"), embedder)
+        assert capsys.readouterr().out == CHAT
+
+
+@pytest.mark.minilm
+def test_a_chat_answers_by_meaning_with_the_model(tmp_path: Path) -> None:
+    assert run(tmp_path, "chat.py") == CHAT
+
+
 def test_an_audit_names_writers_reasons_and_the_answer_then(tmp_path: Path) -> None:
     """Who changed what the memory knew on a day, and why."""
     printed = run(tmp_path, "audit.py")
@@ -128,7 +161,7 @@ def test_a_folder_search_over_real_files_has_the_right_file_first(tmp_path: Path
 def test_a_first_program_takes_under_forty_lines(name: str) -> None:
     """A newcomer reads a screen."""
     path = EXAMPLES / name
-    assert not path.exists() or len(path.read_text(encoding="utf-8").splitlines()) < 40
+    assert len(path.read_text(encoding="utf-8").splitlines()) < 40
 
 
 def test_workers_do_every_task_once_though_one_is_killed(tmp_path: Path) -> None:
