@@ -46,7 +46,7 @@ memory.values.arguments content_hash
 memory.values.embedder RememberedEmbedder
 memory.values.explanation Explanation
 memory.values.facts Contradiction Entity EntityInfo EvidenceText Fact FactEvidence Period
-memory.values.frames Context Frame Hit Receipt TimelineEntry TimelinePage
+memory.values.frames Context Frame Hit Hits Receipt TimelineEntry TimelinePage
 memory.values.graph Cooccurrence FactPath Neighbour Reached
 memory.values.links Link
 memory.view View
@@ -64,6 +64,7 @@ retrieval.embedders.minilm MiniLMEmbedder
 retrieval.embedders.sentence_transformers SentenceTransformersEmbedder
 retrieval.query_language.parser query
 retrieval.ranking.profiles Profile
+retrieval.ranking.relevance Floor
 """
 """A module and its public names in each line; `__init__.pyi` gives type checkers the same names."""
 _HOME_OF = {

@@ -59,6 +59,7 @@ from cerata.memory.values.facts import Period as Period
 from cerata.memory.values.frames import Context as Context
 from cerata.memory.values.frames import Frame as Frame
 from cerata.memory.values.frames import Hit as Hit
+from cerata.memory.values.frames import Hits as Hits
 from cerata.memory.values.frames import Receipt as Receipt
 from cerata.memory.values.frames import TimelineEntry as TimelineEntry
 from cerata.memory.values.frames import TimelinePage as TimelinePage
@@ -87,6 +88,7 @@ from cerata.retrieval.embedders.sentence_transformers import (
 )
 from cerata.retrieval.query_language.parser import query as query
 from cerata.retrieval.ranking.profiles import Profile as Profile
+from cerata.retrieval.ranking.relevance import Floor as Floor
 
 __all__: list[str]  # noqa: PYI035 - the imports above are the list
 __version__: str

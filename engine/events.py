@@ -449,6 +449,8 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     ``tokens_space``, int8; with ``rerank`` they ordered the best results. ``now`` is the meaning of
     "now", by which frames expire; ``times`` are the intervals that the question's filters name.
     ``neighbours`` of each result on either side were candidates too.
+    With ``floor`` an unrelated question is shown nothing; ``floor_cosine`` and ``floor_words`` are
+    its numbers.
     """
 
     query: str
@@ -474,6 +476,9 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     approximate: bool = False
     include_superseded: bool = False
     neighbours: int = 0
+    floor: bool = False
+    floor_cosine: float | None = None
+    floor_words: float | None = None
     frames: tuple[int, ...] = ()
     facts: tuple[int, ...] = ()
     omitted: tuple[int, ...] = ()

@@ -430,6 +430,8 @@ class Store(
             facts=(),
             omitted=(),
             omitted_facts=(),
+            now=None,
+            times=(),
         )
         self._session.record_call(scope, "recall", call)
         receipt = self._session.by(actor).write([Draft(event, scope)])

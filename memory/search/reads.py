@@ -22,11 +22,12 @@ from cerata.retrieval.context.entries import Form
 from cerata.retrieval.context.packing import ENTRY_TOKENS_MAX, ContextOptions, Order
 from cerata.retrieval.context.policies import ContextPolicy, policy_of
 from cerata.retrieval.ranking.profiles import Profile, profile_of
+from cerata.retrieval.ranking.relevance import Floor
 
 from ..snapshot.reader import Reader
 from ..values.embedder import RememberedEmbedder
 from ..values.explanation import Explanation
-from ..values.frames import CONTEXT_HITS, Context, Frame, FrameId, Hit
+from ..values.frames import CONTEXT_HITS, Context, Frame, FrameId, Hit, Hits
 from ..values.source_line import source_line
 from ..values.vectors import Vector, Vectors
 from .late_lane import tokens_of
@@ -59,7 +60,9 @@ class SearchReads(Reader):
         offset: int = 0,
         after: Hit | None = None,
         group_by: Grouping | None = None,
-    ) -> list[Hit]:
+        min_cosine: float | None = None,
+        min_score: float | None = None,
+    ) -> Hits:
         """Return the best ``k`` frames for a question, best first; ties go to the older frame.
 
         Text scores are BM25 over the frames that are current in this view, so the same basis gives
@@ -90,6 +93,8 @@ class SearchReads(Reader):
                 that this hit was found in, also if frames were written since.
             group_by: "document": the best hit of each of ``k`` documents; `Hit.grouped` has its
                 further hits, of the first 128 or more of the search. Default None.
+            min_cosine: Least `Hit.cosine`; leaves out hits without a vector. None for no bound.
+            min_score: Least `Hit.score`, which fused lanes make from ranks. None for no bound.
 
         Raises:
             InvalidInput: query is neither text, a query nor a vector, k is not positive, no such
@@ -122,13 +127,16 @@ class SearchReads(Reader):
             token_embedding=token_embedding,
             tokens_space=tokens_space,
             rerank=rerank,
+            min_cosine=min_cosine,
+            min_score=min_score,
             offset=offset,
             group_by=group_by,
         )
         snapshot = self._snapshot()
         if after is not None:
             snapshot, request = continued(snapshot, request, after)
-        return run_search(snapshot, request).hits()
+        result = run_search(snapshot, request)
+        return Hits(result.hits(), result.notices)
 
     def embedding(self, frame: FrameId, space: str | None = None) -> Matrix | None:
         """Return a frame's vector, (dimension,), as stored: float32 or int8; None without one.
@@ -214,6 +222,7 @@ class SearchReads(Reader):
         tokens_space: str | None = None,
         rerank: bool | None = None,
         actor: str | None = None,
+        floor: Floor | bool = True,
     ) -> Context:
         """Return the best entries for a question that fit ``max_tokens``, with their sources.
 
@@ -221,11 +230,12 @@ class SearchReads(Reader):
         at most one for each 150 tokens of the budget, with the frames in which they were read.
         Entries that fit whole are written before any entry is cut, and none twice; neighbouring
         chunks of a document join.
-        Bytes are shown as their ``search_text``, or as their size. If nothing matches, the newest
-        frames that pass ``where``, and the filters and NOTs of the query, take their place, and
-        `Context.fallback` is true. `Context.omissions` lists the entries left out, and why. The
-        budget covers the whole text, sources and framing included (see
-        `cerata.retrieval.tokenizer`).
+        Bytes are shown as their ``search_text``, or as their size. If nothing matches, or no hit
+        reaches the floor, the context is empty and `Context.relevant` false. A question without a
+        word to find, or ``floor=False``, shows the newest frames instead, which pass ``where`` and
+        the filters and NOTs of the query, and `Context.fallback` is true. `Context.omissions` lists
+        the entries left out, and why. The budget covers the whole text, sources and framing
+        included (see `cerata.retrieval.tokenizer`).
 
         Args:
             query: Plain language (any word may match, quoted words must), or a `cerata.query`.
@@ -249,6 +259,7 @@ class SearchReads(Reader):
             token_embedding: The question's token vectors; as in `search`.
             tokens_space: The space of the token vectors; as in `search`.
             rerank: Put the best hits in order of their token vectors; as in `search`.
+            floor: A `Floor`; True for the measured floor of the model, False for none.
             actor: Name of the writer, for ``record``; default as for other calls.
 
         Raises:
@@ -277,10 +288,12 @@ class SearchReads(Reader):
             rerank=rerank,
         )
         result = run_search(self._snapshot(), request)
-        context = context_of(result, options, is_framed=framing, neighbours=neighbours)
+        context = context_of(result, options, floor=floor, is_framed=framing, neighbours=neighbours)
         if not record:
             return context
-        event = recall_of(result, options, context, is_framed=framing, neighbours=neighbours)
+        event = recall_of(
+            result, options, context, floor=floor, is_framed=framing, neighbours=neighbours
+        )
         return self._recorded(context, event, stated(request), actor)
 
     def _recorded(

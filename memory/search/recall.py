@@ -24,6 +24,7 @@ from cerata.retrieval.context import framing
 from cerata.retrieval.context.entries import Entry
 from cerata.retrieval.context.packing import Candidate, ContextOptions, pack
 from cerata.retrieval.context.policies import ContextPolicy, Tier, specificity
+from cerata.retrieval.ranking.relevance import Floor
 
 from ..facts.search import FactHit, fact_text, source_of_fact
 from ..frames.access import use_of
@@ -33,6 +34,7 @@ from ..snapshot.snapshot import Snapshot
 from ..values.arguments import SPAN, header_size
 from ..values.frames import CONTEXT_HITS, Context, Frame
 from ..values.source_line import source_line
+from .relevance import floor_for, is_relevant
 from .request import SearchRequest
 from .result import SearchResult
 
@@ -41,7 +43,12 @@ _TOKENS_A_FACT: Final = 150
 
 
 def context_of(
-    result: SearchResult, options: ContextOptions, *, is_framed: bool, neighbours: int = 0
+    result: SearchResult,
+    options: ContextOptions,
+    *,
+    floor: Floor | bool,
+    is_framed: bool,
+    neighbours: int = 0,
 ) -> Context:
     """Return the context of a result: a pure function of its snapshot, question and policy."""
     snapshot = result.snapshot
@@ -49,7 +56,11 @@ def context_of(
     if result.request.where is not None and not result.request.profile.fact_words:
         fact_hits = []
     frames = [hit.id for hit in result.best]
-    is_fallback = not frames and not fact_hits
+    is_answered = floor is False or is_relevant(result, floor_for(result, floor=floor))
+    if not is_answered:
+        fact_hits = []
+        frames = []
+    is_fallback = is_answered and not frames and not fact_hits
     if is_fallback:
         frames = _newest(result)
     if neighbours:
@@ -61,7 +72,8 @@ def context_of(
     ]
     lead = ""
     if is_framed:
-        lead = framing.FOUND if not is_fallback else framing.FALLBACK if frames else framing.EMPTY
+        lead = framing.FOUND if frames or fact_hits else framing.EMPTY
+        lead = framing.FALLBACK if is_fallback and frames else lead
     packed = pack(candidates, options, result.highlights, lead=lead)
     return Context(
         text=packed.text,
@@ -78,6 +90,8 @@ def context_of(
         profile=result.request.profile.label,
         policy=options.policy.label,
         framed=packed.has_lead,
+        relevant=is_answered,
+        notices=result.notices,
     )
 
 
@@ -176,6 +190,7 @@ def recall_of(
     options: ContextOptions,
     context: Context,
     *,
+    floor: Floor | bool,
     is_framed: bool,
     neighbours: int = 0,
 ) -> RecallContext:
@@ -192,6 +207,7 @@ def recall_of(
     query, where = stated(request, snapshot_now=result.snapshot.now)
     vectors = result.vectors
     late = result.late
+    numbers_of_floor = floor_for(result, floor=floor)
     return RecallContext(
         query=query,
         basis=context.basis,
@@ -216,6 +232,9 @@ def recall_of(
         approximate=vectors is not None and vectors.approximate,
         include_superseded=request.include_superseded,
         neighbours=neighbours,
+        floor=floor is not False,
+        floor_cosine=None if numbers_of_floor is None else float(numbers_of_floor.cosine),
+        floor_words=None if numbers_of_floor is None else float(numbers_of_floor.words),
         frames=frames,
         facts=facts,
         omitted=tuple(number for number in context.omitted if number not in is_fact),

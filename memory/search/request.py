@@ -4,6 +4,7 @@ Owns `SearchRequest`, which `search` and `recall` make from their arguments. Lea
 that need a snapshot: of vectors (`vector_lane`, `late_lane`) and of the filter (`search`).
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -56,6 +57,8 @@ class SearchRequest:
     rerank: bool | None
     offset: int = 0
     group_by: Grouping | None = None
+    min_cosine: float | None = None
+    min_score: float | None = None
     text: str = field(init=False)
     tree: Query = field(init=False)
     is_plain: bool = field(init=False)
@@ -86,6 +89,13 @@ class SearchRequest:
                 f"rerank must be True, False or None, not {self.rerank!r:.60}",
                 remedy="Pass True, False or None.",
             )
+        for name in ("min_cosine", "min_score"):
+            least: float | None = getattr(self, name)
+            if least is not None and not _is_number(least):
+                raise InvalidInput(
+                    f"{name} must be a number, not {least!r:.60}",
+                    remedy=f"Pass a number such as {name}=0.3, or None.",
+                )
         text = self.query.strip() if isinstance(self.query, str) else ""
         tree = plain(self.query) if isinstance(self.query, str) else self.query
         object.__setattr__(self, "text", self.query if text else "")
@@ -113,7 +123,7 @@ class SearchRequest:
 
 _OF_ORDER: Final = (
     *("query", "mode", "profile", "where", "include_superseded", "include_deleted"),
-    *("space", "approximate", "tokens_space", "rerank", "group_by"),
+    *("space", "approximate", "tokens_space", "rerank", "group_by", "min_cosine", "min_score"),
 )
 """The arguments that determine the order of the results, besides vectors."""
 
@@ -133,6 +143,10 @@ def narrowed_in_time(where: Filter | None, when: TimeRange | None, query: object
     if during is None or where is None:
         return during if where is None else where
     return where & during if isinstance(where, Filter) else where
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def check_query(query: object) -> None:

@@ -4,6 +4,7 @@ Owns `SearchResult`, and the numbers of an `Explanation`. Leaves out the steps o
 (`search`) and the printed form of an explanation (`values.explanation`).
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -54,6 +55,8 @@ class SearchResult:
     order: Sequence[Fused]
     best: Sequence[Fused]
     grouped: Mapping[int, Sequence[Fused]]
+    cosines: Mapping[int, float]
+    """The cosine of the question and each hit, if the lane of vectors ran and the hit has one."""
 
     def hits(self) -> list[Hit]:
         """Return the best frames."""
@@ -62,7 +65,9 @@ class SearchResult:
         ]
 
     def _hit(self, hit: Fused, grouped: tuple[Hit, ...] = ()) -> Hit:
-        return Hit(hit.id, hit.score, self._labels(hit.lanes), self, grouped)
+        return Hit(
+            hit.id, hit.score, self._labels(hit.lanes), self.cosines.get(hit.id), self, grouped
+        )
 
     def place_after(self, hit: Hit) -> int:
         """Return the offset of the page that begins after a hit of this page.
@@ -84,6 +89,24 @@ class SearchResult:
             if any(hit.id == frame for hit in block.hits):
                 return block.rankings
         return self.blocks[-1].rankings
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """A line if the vectors of the snapshot could not be searched by the question."""
+        request = self.request
+        is_searched = self.vectors is not None or request.mode == "text" or not request.text
+        if is_searched or "vectors" not in request.profile.weights_for(self.kind.kind):
+            return ()
+        notice = self.snapshot.embedder_obstacle
+        return () if notice is None else (notice,)
+
+    def share_of_words(self, frame: int) -> float:
+        """Return the share of the question's words that a frame contains, weighted by idf."""
+        layers = self.snapshot.layers
+        row = layers.rank_row(frame)
+        words = [] if row is None else layers.ranking.words(self.request.tree, row)
+        total = math.fsum(word.idf for word in words)
+        return math.fsum(word.idf for word in words if word.count) / total if total else 0.0
 
     def ran(self) -> tuple[str, ...]:
         """Return the names of the lanes that ran, with the reranking if any."""

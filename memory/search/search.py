@@ -7,6 +7,7 @@ lanes (`lanes`, `vector_lane`, `late_lane`) and the fusion of their rankings
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
 from cerata.engine.arguments import expect_type
 from cerata.engine.errors import InvalidInput, Unsupported
@@ -33,6 +34,7 @@ from .lanes import FactsLane, Lane, TextLane, late_lane_of, vector_lane_of
 from .pages import LANE_HITS, Block, blocks_of, documents_of
 from .request import SearchRequest
 from .result import SearchResult
+from .vector_lane import VectorLane
 
 
 def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
@@ -62,9 +64,8 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
 
     # The rows that may be returned, ranked by each lane as deep as the later steps need.
     admitted = _admitted(snapshot, request)
-    rerank = request.rerank
-    if rerank is None:
-        rerank = profile.rerank and request.mode != "text"
+    by_profile = profile.rerank and request.mode != "text"
+    rerank = by_profile if request.rerank is None else request.rerank
     is_reranked = rerank and late is not None
     need = request.offset + request.k
     # A single lane has one order at any depth, unless its hits are boosted.
@@ -100,6 +101,9 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
     if late is not None and is_reranked:
         late_scores = late.scores_of([hit.id for hit in fused[:RERANK_HITS]])
         order = reranked(fused, late_scores)
+    compared = vectors if "vectors" in weights else None
+    rankings = [ranking for block in blocks for ranking in block.rankings]
+    order = _bounded(request, order, compared, rankings)
     page = slice(request.offset, need)
     grouped: dict[int, Sequence[Fused]] = {}
     best = order[page]
@@ -124,7 +128,31 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
         order=order,
         best=best,
         grouped=grouped,
+        cosines=_cosines([*best, *chain(*grouped.values())], compared, rankings),
     )
+
+
+def _bounded(
+    request: SearchRequest,
+    hits: Sequence[Fused],
+    vectors: VectorLane | None,
+    rankings: Sequence[LaneRanking],
+) -> Sequence[Fused]:
+    """Return the hits that reach the request's least score and least cosine."""
+    if request.min_score is not None:
+        least_score = request.min_score
+        hits = [hit for hit in hits if hit.score >= least_score]
+    if request.min_cosine is not None:
+        least = request.min_cosine
+        cosines = _cosines(hits, vectors, rankings)
+        hits = [hit for hit in hits if hit.id in cosines and cosines[hit.id] >= least]
+    return hits
+
+
+def _cosines(
+    hits: Sequence[Fused], vectors: VectorLane | None, rankings: Sequence[LaneRanking]
+) -> dict[int, float]:
+    return {} if vectors is None else vectors.cosines_of([hit.id for hit in hits], rankings)
 
 
 def continued(

@@ -12,6 +12,7 @@ import numpy as np
 
 from cerata.engine.errors import InvalidInput
 from cerata.projections.columnar.columns import Mask
+from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
 from cerata.projections.vectors.columns import Matrix, matrix_of
 from cerata.projections.vectors.nearest import (
     Metric,
@@ -25,6 +26,7 @@ from cerata.projections.vectors.nearest import (
 from cerata.projections.vectors.reader import Space
 from cerata.replay.vector_store import StoredVectors
 from cerata.retrieval.embedders.identity import metric_of
+from cerata.retrieval.ranking.fusion import LaneRanking
 
 from ..snapshot.snapshot import Snapshot
 from ..values.vectors import Vector, numbers_of
@@ -70,6 +72,53 @@ class VectorLane(SpaceLane):
         if self.approximate:
             propose = partial(stored.graph(metric).proposed, space, lambda rows: fetch(rows)[0])
         return nearest(space, allowed, self.query, k, metric, fetch, propose)
+
+    def cosines_of(
+        self, frames: Sequence[int], rankings: Sequence[LaneRanking]
+    ) -> dict[int, float]:
+        """Return the cosines of the question and the frames that have a vector in the space.
+
+        The scores of this lane's ranking are not computed again. Rounded to 9 digits.
+
+        Raises:
+            Corrupt: the vector of a frame is damaged.
+        """
+        cosines: dict[int, float] = {}
+        for ranking in rankings:
+            if ranking.name == self.name and self._metric == "cosine":
+                ids = np.asarray(ranking.ids, np.int64).tolist()
+                wanted = set(frames)
+                cosines = {
+                    frame: float(score)
+                    for frame, score in zip(ids, ranking.scores, strict=True)
+                    if frame in wanted
+                }
+        cosines |= self._cosines([frame for frame in frames if frame not in cosines])
+        return {frame: round(cosine, SCORE_DECIMALS) for frame, cosine in cosines.items()}
+
+    def _cosines(self, frames: Sequence[int]) -> dict[int, float]:
+        snapshot = self._snapshot
+        pending = pending_vectors(snapshot, self.key)
+        drafts = [frame for frame in frames if frame in pending]
+        found: dict[int, float] = {}
+        if drafts:
+            matrix = matrix_of(b"".join(pending[frame] for frame in drafts), self.key)
+            scores = exact_scores(matrix, lengths_of(matrix), self.query, "cosine").tolist()
+            found = dict(zip(drafts, scores, strict=True))
+        space = snapshot.vectors.find(self.key, snapshot.basis)
+        if space is None:
+            return found
+        rows = {
+            row: frame
+            for frame in frames
+            if frame not in found and (row := space.row_of(frame, snapshot.basis)) is not None
+        }
+        if rows:
+            ascending = sorted(rows)
+            stored = self._stored_space(space).rows(space, np.array(ascending, np.int64))
+            scores = exact_scores(*stored, self.query, "cosine").tolist()
+            found |= zip([rows[row] for row in ascending], scores, strict=True)
+        return found
 
     def _scores(self, data: Sequence[bytes]) -> list[float]:
         matrix = matrix_of(b"".join(data), self.key)

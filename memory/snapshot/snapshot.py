@@ -501,6 +501,11 @@ class Snapshot:
         assert isinstance(rows, UsedEmbedders)
         return rows.newest(self.scope, self.basis + self._pending.count)
 
+    @property
+    def embedder_obstacle(self) -> str | None:
+        """Why questions cannot be compared with the memory's vectors; None if they can."""
+        return self.embedders.obstacle(self.used_embedder)
+
     def sees(self, scope: Scope | None) -> bool:
         """Return whether the snapshot admits an event of a scope; an erased event has no scope."""
         return admits(scope, self.reach)

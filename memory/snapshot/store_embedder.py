@@ -33,6 +33,8 @@ class StoreEmbedder:
             return None
         lead = f"searched by words only: the vectors are of {used.space!r}, "
         if self.passed is not None:
+            if spaces_of(self.passed) == used.spaces:
+                return None
             space = self.passed.identity.space
             return f"{lead}not of the store's {space!r}; embed_missing() adds vectors of this"
         made = self._built_in(used.name)

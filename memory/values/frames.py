@@ -4,7 +4,7 @@ Owns `Receipt`, `Frame`, `Stored`, `Hit`, the timeline's values, `Context` and `
 typed, and plain through ``to_dict()``. Leaves out facts (`facts`) and links (`links`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -159,11 +159,13 @@ class Hit(PlainValue):
     `View.explain` returns the share of each lane in the score.
     """
 
-    _plain = ("id", "score", "text", "span", "highlights", "lanes", "frame")
+    _plain = ("id", "score", "cosine", "text", "span", "highlights", "lanes", "frame")
 
     id: int
     score: float
     lanes: tuple[str, ...]
+    cosine: float | None
+    """The cosine of the frame's and the question's vectors; None without such a comparison."""
     search: HitSource | None = field(repr=False, compare=False)
     """The question, its view and the results of each lane; None in a copy."""
     grouped: "tuple[Hit, ...]" = ()
@@ -223,6 +225,17 @@ class Hit(PlainValue):
         return best_span(self.text, self.highlights, find_tables(self.text))
 
 
+class Hits(list[Hit]):
+    """The hits of a search, best first; a list.
+
+    - ``notices`` has a line for each thing that limited the search, such as a missing embedder.
+    """
+
+    def __init__(self, hits: Iterable[Hit] = (), notices: tuple[str, ...] = ()) -> None:
+        super().__init__(hits)
+        self.notices = notices
+
+
 @dataclass(frozen=True)
 class TimelineEntry(PlainValue):
     """A frame at one of its times; ``id`` is the id of the frame, which is read on first use."""
@@ -261,7 +274,9 @@ class Context(PlainValue):
 
     - ``text`` takes ``tokens`` of at most ``max_tokens``.
     - ``omissions`` are the results that ``text`` does not show, each with the reason.
-    - ``fallback`` is True if no result matched and the newest frames are shown.
+    - ``relevant`` is False if no result reaches the floor of relevance; the text has no entry.
+    - ``fallback`` is True if the newest frames are shown, since the question has no word to find.
+    - ``notices`` has a line for each thing that limited the answer, such as a missing embedder.
     - ``basis`` and ``now`` are the view's; pass the context to `Store.at` to get that view.
     - ``lanes`` are the lanes that ran, as ``profile``, a name and a version, prescribes.
     - `str` gives the text and a last line with the counts of shown entries and tokens.
@@ -270,6 +285,7 @@ class Context(PlainValue):
     _plain = (
         "text", "tokens", "max_tokens", "tokenizer", "items", "omitted", "omissions", "basis",
         "now", "fallback", "lanes", "profile", "policy", "framed", "recorded",
+        "relevant", "notices",
     )  # fmt: skip
 
     text: str
@@ -292,6 +308,8 @@ class Context(PlainValue):
     """True if the text begins with words to the model, which may take at most half the budget."""
     recorded: int | None = None
     """The seq of the event that records this context; None without ``record=True``."""
+    relevant: bool = True
+    notices: tuple[str, ...] = ()
 
     @property
     def omitted(self) -> tuple[int, ...]:
@@ -301,6 +319,8 @@ class Context(PlainValue):
     @property
     def summary(self) -> str:
         """One line: how much was shown, how many tokens, as of which basis."""
+        if not self.relevant:
+            return f"nothing relevant, basis {self.basis}"
         joined = sum(len(item.joined) for item in self.items)
         total = len(self.items) + joined + len(self.omitted)
         # More frames may match than a context considers.

@@ -18,6 +18,7 @@ from typing import Final, TypeAlias, cast
 from cerata.engine.errors import InvalidInput
 
 from ..frames.filters import PLAIN_DEPTH, Filter
+from .analyzer import terms
 from .fields import Field
 
 
@@ -271,6 +272,13 @@ def filters_of(query: Query) -> Iterator[Filter]:
             yield where
         case _:
             return
+
+
+def has_words(query: Query) -> bool:
+    """Return whether a query has a word, pattern or phrase to find; stop words do not count."""
+    return any(
+        isinstance(words, Prefix | Wildcard) or terms(_text_of(words)) for words in words_of(query)
+    )
 
 
 def words_of(query: Query) -> Iterator[Words]:

@@ -331,12 +331,14 @@ def test_what_stands_in_is_what_the_query_lets_in(text: str, shown: tuple[int, .
         store.put_frame("one", tags=["a"])
         store.put_frame("two")
         store.put_frame("three")
-        context = store.recall(cerata.query(text))
+        context = store.recall(cerata.query(text), floor=False)
         assert context.fallback
         assert tuple(item.id for item in context.items) == shown
         with store.transaction():
             store.put_frame("one, two, three and four", tags=["a"])
-            inside = [item.id for item in store.recall(cerata.query("absent tag:a")).items]
+            inside = [
+                item.id for item in store.recall(cerata.query("absent tag:a"), floor=False).items
+            ]
             assert inside == [-1, 1]
 
 

@@ -416,8 +416,13 @@ class TestViews:
         assert context.text.startswith("[#1 · Budget · b.md · ")
         assert str(context).endswith(f"1 of 1 shown, {context.tokens} of 1,500 tokens, basis 1")
         assert not context.fallback
-        assert store.recall("zebra").fallback
-        assert "nothing matched, newest first" in str(store.recall("zebra"))
+        unrelated = store.recall("zebra")
+        assert (unrelated.text, unrelated.items, unrelated.relevant) == ("", (), False)
+        assert str(unrelated) == "nothing relevant, basis 1"
+        newest = store.recall("zebra", floor=False)
+        assert newest.fallback
+        assert "nothing matched, newest first" in str(newest)
+        assert store.recall("what is it?").fallback
 
     def test_searching_needs_a_question(self, store: cerata.Store) -> None:
         """Bad arguments are errors, an unknown word is an empty answer."""
@@ -479,4 +484,4 @@ class TestCheckpoints:
             assert store._log.toc().projections == {}
             store.put_frames([f"text {n}" for n in range(2000)])
         with cerata.open(path, mode="r") as store:
-            assert len(store._log.toc().projections) == 8
+            assert len(store._log.toc().projections) == 9

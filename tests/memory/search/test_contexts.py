@@ -190,7 +190,8 @@ def test_framing_stands_first_and_is_counted(store: Store) -> None:
     assert framed.text.startswith(framing.FOUND)
     assert (plain.framed, framed.framed) == (False, True)
     assert framed.tokens == tokenizer().count(framed.text) <= 1_500
-    assert store.recall("zebra", framing=True).text.startswith(framing.FALLBACK)
+    assert store.recall("of the", framing=True).text.startswith(framing.FALLBACK)
+    assert store.recall("zebra", framing=True).text == framing.EMPTY
     with cerata.open(":memory:") as empty:
         nothing = empty.recall("zebra", framing=True)
         assert (nothing.text, nothing.items) == (framing.EMPTY, ())
@@ -202,7 +203,9 @@ def test_framing_stands_first_and_is_counted(store: Store) -> None:
 
 def test_order_by_time_is_by_when_it_was_said(store: Store) -> None:
     """The newest stand in for what was not found, and then the earliest of them comes first."""
-    by_time, by_score = (store.recall("zebra", order=one, max_tokens=9_999) for one in ORDERS)
+    by_time, by_score = (
+        store.recall("zebra", order=one, max_tokens=9_999, floor=False) for one in ORDERS
+    )
     assert by_time.fallback
     times = [store.frame(item.id).created for item in by_time.items]
     assert times == sorted(times)

@@ -78,7 +78,7 @@ def test_a_filter_means_the_same_wherever_it_is_said(
     assert sorted({TEXTS.index(entry.frame.text) for entry in dated}) == expected
     items = store.recall(asked, where=where, max_tokens=9_999).items
     assert sorted(TEXTS.index(item.text) for item in items) == expected
-    fallback = store.recall("zebra", where=where, max_tokens=9_999)
+    fallback = store.recall("zebra", where=where, max_tokens=9_999, floor=False)
     assert sorted(TEXTS.index(item.text) for item in fallback.items) == expected
 
 

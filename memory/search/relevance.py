@@ -1,0 +1,57 @@
+"""The relevance of a search's result: whether a question has an answer in the memory at all.
+
+Owns the evidence of hits for a floor, and the choice of the floor. Leaves out the numbers of the
+floors (`cerata.retrieval.ranking.relevance`).
+"""
+
+from typing import Final
+
+from cerata.engine.errors import InvalidInput
+from cerata.projections.fulltext.query import has_words
+from cerata.retrieval.ranking.relevance import Floor, floor_of
+
+from .result import SearchResult
+
+_EXAMINED: Final = 10
+"""Hits by words whose words are examined: one with most of the question's words ranks high."""
+
+
+def floor_for(result: SearchResult, *, floor: Floor | bool) -> Floor | None:
+    """Return the floor of a question: the passed one, or that of the space; None for none.
+
+    Raises:
+        InvalidInput: floor is neither a `Floor` nor a bool.
+    """
+    if isinstance(floor, Floor):
+        return floor
+    if not isinstance(floor, bool):
+        raise InvalidInput(
+            f"floor must be a Floor, True or False, not {floor!r:.60}",
+            remedy="Pass cerata.Floor(0.36, 0.6), or False for no floor.",
+        )
+    if not floor or result.vectors is None or "vectors" not in result.weights:
+        return None
+    return floor_of(result.vectors.key[0])
+
+
+def is_relevant(result: SearchResult, floor: Floor | None) -> bool:
+    """Return whether a result has evidence that the memory answers the question.
+
+    - A question without a word, such as "what is it?", has nothing to compare and passes.
+    - Facts pass, and so do the hits of a query or of quoted words, which state what must occur.
+    - Without a floor every hit passes.
+    - A hit without a vector passes if words found it.
+    """
+    request = result.request
+    if not has_words(request.tree) or result.facts:
+        return True
+    if floor is None or not request.is_plain:
+        return bool(result.best)
+    by_words = [hit.id for hit in result.best if "text" in hit.lanes][:_EXAMINED]
+    cosines = result.cosines
+    if any(cosine >= floor.cosine for cosine in cosines.values()):
+        return True
+    return any(
+        frame not in cosines or floor.admits(cosines[frame], result.share_of_words(frame))
+        for frame in by_words
+    )
