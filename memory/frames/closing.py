@@ -1,7 +1,7 @@
 """Closing many frames: the batches that delete the frames of a condition.
 
 Owns the choice of frames, once, and the attempts of each batch. Another writer may close frames
-meanwhile; these are passed over.
+since; these are passed over.
 """
 
 from collections.abc import Sequence
