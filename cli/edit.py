@@ -7,7 +7,8 @@ from rich.text import Text
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 
-from .output import Output, clipped
+from .filter_options import where_of
+from .output import Output, clipped, counted
 from .store_options import changing, reading, view_of
 
 
@@ -30,8 +31,22 @@ def run_supersede(options: Namespace, output: Output) -> int:
 
 
 def run_delete(options: Namespace, output: Output) -> int:
-    """Close frames, all or none."""
+    """Close frames by id, all or none, or the frames of a filter."""
+    where = where_of(options)
+    if bool(options.ids) == (where is not None):
+        raise InvalidInput(
+            "delete takes either ids or a filter", remedy="Pass ids, or --tag, --kind or --role."
+        )
     with changing(options, output) as store:
+        if where is not None:
+            before = store.head.seq
+            receipt = store.delete(where=where)
+            output.line(f"closed {counted(len(receipt.deleted), 'frame')}")
+            if receipt.deleted:
+                output.line(f"Still readable with --at {before}.", style="dim")
+            deleted: list[JsonValue] = [*receipt.deleted]
+            output.result({"file": store.path, **receipt.to_dict(), "deleted": deleted})
+            return 0
         frames = [store.frame(number) for number in dict.fromkeys(options.ids)]
         with store.transaction() as transaction:
             for frame in frames:

@@ -1,6 +1,6 @@
 """The parsers of supersede, delete and tag."""
 
-from .verb_parser import Adding, add_verb, identifier
+from .verb_parser import Adding, add_filters, add_verb, identifier
 
 
 def add_verbs(adding: Adding) -> None:
@@ -23,11 +23,12 @@ def add_verbs(adding: Adding) -> None:
         "delete",
         "close frames; they stay readable in the past",
         "edit.run_delete",
-        examples=("delete 12", "delete 12 13"),
+        examples=("delete 12", "delete 12 13", "delete --tag draft --kind note"),
     )
     delete.add_argument(
-        "ids", nargs="+", type=identifier, metavar="ID", help="ids of frames, as in search and log"
+        "ids", nargs="*", type=identifier, metavar="ID", help="ids of frames, as in search and log"
     )
+    add_filters(delete, closed=False)
 
     tag = add_verb(
         adding,

@@ -25,6 +25,7 @@ from . import (
     search_verbs,
     show_verbs,
     tour_verbs,
+    versions_verbs,
 )
 from .verb_parser import Adding, Parser, add_common
 
@@ -50,6 +51,7 @@ _SUBJECTS: Final = (
     links_verbs,
     history_verbs,
     edit_verbs,
+    versions_verbs,
     info_verbs,
     maintenance_verbs,
     tour_verbs,

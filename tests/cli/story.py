@@ -241,6 +241,15 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(f"search bridge --profile used --explain -k 1 {_THIS}", "search-used"),
     _step(f"put The gate is shut. --uri gate --replace {_THIS}", "put-uri"),
     _step(f"put The gate is open. --uri gate --replace {_THIS}", "put-replace"),
+    _step(f"update '#38' --title Gate --tag gate --expires 2030-01-01 {_THIS}"),
+    _step(f"update 40 --tag gate {_THIS}", "update-nothing"),
+    _step(f"update 40 {_THIS}", "update-refused", 2),
+    _step(f"delete --tag gate {_THIS}", "delete-filter"),
+    _step(f"restore 40 --expires never {_THIS}"),
+    _step(f"put Wet paint. --expires 2020-01-01 {_THIS}", "put-expired", 2),
+    _step(f"sweep {_THIS}"),
+    _step(f"values tag {_THIS}"),
+    _step(f"values uri --prefix gate {_THIS}", "values-uri"),
     _step(
         "put 'The bridge has four lanes.' --kind message --role user --track chat --label heard"
         f" --metadata lanes:=4 --metadata city=Oslo --date 2026-05-01 {_NEW}",

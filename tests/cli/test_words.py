@@ -138,6 +138,7 @@ LISTS = (
     "access",
     "tags",
     "remember",
+    "values",
 )
 
 
@@ -155,6 +156,7 @@ def test_lists_come_as_one_object_a_line_too(
         "access": "accesses",
         "tags": "tags",
         "remember": "files",
+        "values": "values",
     }
     told = [answer for answer in tell(here, capsys, seed, "--json") if answer.step.name in LISTS]
     assert {answer.step.name for answer in told} == set(LISTS)
@@ -193,6 +195,7 @@ def _words(command: str) -> Iterator[str]:
 
 
 READS = (
+    "values",
     "recall",
     "search",
     "show",
