@@ -248,13 +248,13 @@ _SHAPES: tuple[tuple[str, str, Callable[[Assertion], _Bound]], ...] = (
     (
         "subject and predicate",
         "subject = ? AND predicate = ?",
-        lambda fact: (fact.subject, fact.predicate, None),
+        lambda fact: (str(fact.subject), fact.predicate, None),
     ),
-    ("subject", "subject = ?", lambda fact: (fact.subject, None, None)),
+    ("subject", "subject = ?", lambda fact: (str(fact.subject), None, None)),
     (
         "triple",
         "subject = ? AND predicate = ? AND object = ?",
-        lambda fact: (fact.subject, fact.predicate, entity_of(fact)),
+        lambda fact: (str(fact.subject), fact.predicate, entity_of(fact)),
     ),
     ("object", "object = ?", lambda fact: (None, None, entity_of(fact))),
     (

@@ -79,7 +79,7 @@ class Edges:
 def _edge(fact: Assertion) -> tuple[str, str, int, int]:
     assert isinstance(fact.valid_from, datetime)
     end = OPEN if fact.valid_to is None else to_microseconds(fact.valid_to)
-    return fact.subject, entity_of(fact).name, to_microseconds(fact.valid_from), end
+    return str(fact.subject), entity_of(fact).name, to_microseconds(fact.valid_from), end
 
 
 def neighbours(store: cerata.Store, start: str, n: int, when: datetime) -> Answer:

@@ -78,7 +78,7 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"{machine()}; cerata {cerata.__version__}; {count:,} notes")
     with store_of(notes(count)) as store:
         default = MEASURED["all-MiniLM-L6-v2"]
-        floors = [("default", True), ("none", False)]
+        floors: list[tuple[str, bool | cerata.Floor]] = [("default", True), ("none", False)]
         floors += [(f"{at:.2f}", cerata.Floor(at, default.words)) for at in (0.28, 0.32, 0.36, 0.4)]
         lines: list[str] = []
         for name, floor in floors:

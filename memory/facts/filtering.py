@@ -6,6 +6,8 @@ created and recorded at the fact's first assertion: it has no kind, role, tag, m
 no test of these matches. Leaves out filters of frames (`cerata.projections.frames.filter_masks`).
 """
 
+from functools import reduce
+
 import numpy as np
 
 from cerata.engine.events import Scope
@@ -68,10 +70,10 @@ class _Bare:
         match expression:
             case Every(parts):
                 masks = [self.mask(part) for part in parts]
-                return np.logical_and.reduce([np.ones(self._count, np.bool_), *masks])
+                return reduce(np.logical_and, masks, np.ones(self._count, np.bool_))
             case Either(parts):
                 masks = [self.mask(part) for part in parts]
-                return np.logical_or.reduce([np.zeros(self._count, np.bool_), *masks])
+                return reduce(np.logical_or, masks, np.zeros(self._count, np.bool_))
             case Negated(part):
                 return ~self.mask(part)
             case During(_, start, end):

@@ -272,10 +272,11 @@ class FactRows:
 
     def born_at(self, seqs: I64) -> I64:
         """Return the rows of facts that events first asserted; skips other events."""
-        births = self._facts.seqs
-        rows = np.searchsorted(births, seqs)
+        births: I64 = self._facts.seqs
+        rows: I64 = np.searchsorted(births, seqs)
         rows = rows[rows < len(births)]
-        return rows[births[rows] == seqs[: len(rows)]]
+        born: I64 = rows[births[rows] == seqs[: len(rows)]]
+        return born
 
     @cached_property
     def known_count(self) -> int:

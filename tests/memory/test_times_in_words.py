@@ -102,7 +102,7 @@ def test_a_query_takes_words_for_times(week: Store) -> None:
 
 
 def test_the_timeline_takes_words_and_refuses_a_reversed_range(week: Store) -> None:
-    """Friction 28: a reversed range was an empty page, where a filter refuses it."""
+    """A reversed range was an empty page, where a filter refuses it."""
     page = week.timeline(start="yesterday", newest_first=False)
     assert [entry.frame.text for entry in page.entries] == ["day 6 at 9", "day 6 at 18"]
     with pytest.raises(cerata.InvalidInput, match="before its start"):

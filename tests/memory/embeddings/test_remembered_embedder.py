@@ -101,7 +101,7 @@ def test_a_later_opener_embeds_and_searches_with_it(path: Path, hashing: list[Ha
         store.put_frame("wax tablet")
     with cerata.open(path) as store:
         made = len(hashing)
-        assert store.timeline(limit=1)
+        assert store.timeline(limit=1).entries
         assert len(hashing) == made, "no embedder is made before a text needs one"
         store.put_frame("stylus")
         assert store.embedding(3, SPACE) is not None

@@ -54,7 +54,7 @@ class Said:
         )
 
     def _content(self, frame: int) -> bytes:
-        return View(replace(snapshot_of(self.view), scope=None, _base=None)).content(frame)
+        return View(replace(snapshot_of(self.view), reach=None, _base=None)).content(frame)
 
     def everything(self) -> dict[str, object]:
         """Return the facts, at instants and in periods too, contradictions and entities."""

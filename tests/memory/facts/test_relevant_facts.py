@@ -196,7 +196,8 @@ def test_the_facts_that_pass_a_filter_are_those_of_a_model(seed: int) -> None:
     """With and without evidence, in two scopes; by tests of scopes, times, tags and metadata."""
     dice = Random(seed)
     with cerata.open(":memory:") as store:
-        scopes = [{}, {"user": "ann"}, {"user": "bob", "n": 1}, {"n": True}]
+        users: list[dict[str, str | int | bool]] = [{"user": "ann"}, {"user": "bob", "n": 1}]
+        scopes: list[dict[str, str | int | bool]] = [{}, *users, {"n": True}]
         notes = [
             store.put_frame(
                 f"note {number}",

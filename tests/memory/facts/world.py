@@ -67,7 +67,7 @@ def events_of(view: View) -> list[ModelEvent]:
     """Return a view's events; those of an open transaction as the next ones of the log."""
     found = list[ModelEvent]()
     # Of every scope: an end that was written in another one ends for this view, too.
-    for event in View(replace(snapshot_of(view), scope=None, _base=None)).log():
+    for event in View(replace(snapshot_of(view), reach=None, _base=None)).log():
         seq, cause, body = event.seq, event.causation, event.body
         assert not isinstance(body, Erased)
         assert event.scope is not None

@@ -84,7 +84,7 @@ def test_a_message_that_is_none_is_refused_with_its_place(
 
 
 def test_the_last_turns_are_in_order(store: Store) -> None:
-    """Friction 21: the last four turns needed newest_first and reversed()."""
+    """The last four turns needed newest_first and reversed()."""
     chat(store, "one", "two", "three")
     chat(store, "other", track="elsewhere")
     chat(store, "four")

@@ -1,6 +1,6 @@
 """Expiry: reads of many frames leave an expired frame out, as of any basis."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from random import Random
 
@@ -48,7 +48,7 @@ def _read(memory: "Store | cerata.View") -> dict[str, object]:
         "search": [hit.id for hit in memory.search("tea")],
         "vectors": [hit.id for hit in memory.search(np.array([1.0, 0.0]))],
         "recall": [item.id for item in memory.recall("tea").items],
-        "newest": [item.id for item in memory.recall("zebra").items],
+        "newest": [item.id for item in memory.recall("zebra", floor=False).items],
         "find_uri": memory.find_uri("a"),
         "find_content": memory.find_content(cerata.content_hash("tea at four")),
     }
@@ -118,12 +118,13 @@ def test_pending_frames_without_expiry_stay(store: Store, clock: StandingClock) 
 
 
 def test_a_past_expiry_is_refused(store: Store) -> None:
-    for write in (
+    writes: tuple[Callable[[], object], ...] = (
         lambda: store.put_frame("a", expires=START),
         lambda: store.put_frames(["a"], expires=START - HOUR),
         lambda: store.remember("a", expires="2026-02-28"),
         lambda: store.append(PutFrame(text="a", expires=5)),
-    ):
+    )
+    for write in writes:
         with pytest.raises(InvalidInput, match="not after"):
             write()
     assert store.head.seq == 0
@@ -175,14 +176,14 @@ def test_a_recorded_recall_is_repeated_byte_for_byte(store: Store, clock: Standi
     question = cerata.query("tea created:2026-03-01")
     where = Filter(recorded=(START, None))
     _pass(clock, HOUR - timedelta(seconds=1))
-    shown = store.recall(question, where=where, record=True)
+    shown = store.recall(question, where=where, floor=False, record=True)
     _pass(clock, timedelta(minutes=1))
     # The log did not grow before the expiry: only "now" tells both states apart.
-    hidden = store.recall(question, where=where)
+    hidden = store.recall(question, where=where, floor=False)
     assert [item.id for item in shown.items] == [tea]
     assert [item.id for item in hidden.items] == [1]
     for context in (shown, hidden):
-        again = store.at(context).recall(question, where=where)
+        again = store.at(context).recall(question, where=where, floor=False)
         assert again.text == context.text
         assert again.now == context.now
     [event] = [event for event in store.log() if event.type == "recall"]

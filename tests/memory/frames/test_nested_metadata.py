@@ -8,8 +8,12 @@ from cerata import Filter
 
 
 def test_nested_and_list_metadata_is_filtered(tmp_path: Path) -> None:
-    """Friction 27: tests of nested values and lists found nothing, in silence."""
-    anna = {"user": {"name": "anna", "age": 31}, "langs": ["en", ["de"]], "cups": [{"size": 2}]}
+    """Tests of nested values and lists found nothing, in silence."""
+    anna: dict[str, Any] = {
+        "user": {"name": "anna", "age": 31},
+        "langs": ["en", ["de"]],
+        "cups": [{"size": 2}],
+    }
     path = tmp_path / "m.cera"
     with cerata.open(path) as store:
         store.put_frame("one", metadata=anna)

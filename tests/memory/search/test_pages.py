@@ -97,11 +97,11 @@ def test_a_hit_of_another_question_is_refused(many: Store) -> None:
         ("gold", {"group_by": "title"}),
     ):
         with pytest.raises(cerata.InvalidInput):
-            many.search(query, **more)  # type: ignore[arg-type]
+            many.search(query, **more)
 
 
 def test_hits_are_grouped_by_document(store: Store) -> None:
-    """Friction 22: a long document filled the whole result."""
+    """A long document filled the whole result."""
     parts = ("iron " * 200 + "\n\n") * 8
     long = store.remember(parts, title="long")
     short = store.remember("iron and copper", title="short")
@@ -125,6 +125,6 @@ def test_hits_are_grouped_by_document(store: Store) -> None:
 
 
 def test_a_summary_says_that_more_frames_may_match(many: Store) -> None:
-    """Friction 22: "7 of 100 shown" looked like the number of matches."""
+    """The words "7 of 100 shown" looked like the number of matches."""
     assert "of the first 1" in many.recall("gold").summary
     assert "of the first" not in many.recall("gold", where=Filter(recorded="2020")).summary

@@ -172,11 +172,12 @@ def test_a_search_without_the_remembered_embedder_says_so() -> None:
 def test_unrelated_questions_get_nothing_and_answerable_ones_their_note() -> None:
     """At most 2 of 50, and at most 1 of 50; without the floor every question gets an answer."""
     from benchmarks import relevance_bench as bench
+    from benchmarks.relevance_notes import ANSWERABLE, UNRELATED, notes
 
-    questions = [question for _, question in bench.ANSWERABLE]
-    with bench.store_of(bench.notes()) as store:
-        answered, suppressed = bench.outcome(store, bench.UNRELATED, questions)
+    questions = [question for _, question in ANSWERABLE]
+    with bench.store_of(notes()) as store:
+        answered, suppressed = bench.outcome(store, UNRELATED, questions)
         assert answered <= 2
         assert suppressed <= 1
-        without = bench.outcome(store, bench.UNRELATED, [], floor=False)
-        assert without.answered == len(bench.UNRELATED)
+        without = bench.outcome(store, UNRELATED, [], floor=False)
+        assert without.answered == len(UNRELATED)
