@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import cerata
 
@@ -32,7 +33,7 @@ def public() -> dict[str, object]:
     found: dict[str, object] = {}
     for name in cerata.__all__:
         value: object = getattr(cerata, name)
-        if name.startswith("__"):
+        if name.startswith("__") or isinstance(value, ModuleType):
             continue
         found[name] = value
         if isinstance(value, type):

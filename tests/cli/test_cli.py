@@ -59,8 +59,8 @@ def test_verify_says_ok_and_what_was_checked(run: Run, notes: Path) -> None:
     assert code == 0
     assert out == (
         "ok: 2 events, every hash recomputed\n"
-        "    access, facts, facttext, frames, fulltext, links, tags, vectors equal their\n"
-        "    replay\n"
+        "    access, embedders, facts, facttext, frames, fulltext, links, tags, vectors equal\n"
+        "    their replay\n"
     )
 
 
