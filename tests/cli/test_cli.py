@@ -34,7 +34,7 @@ def test_remember_search_recall_and_log_work_together(run: Run, notes: Path) -> 
     code, out, _ = run("remember", str(notes))
     assert code == 0
     assert out.splitlines() == [
-        "2 added, 0 replaced, 0 unchanged, 0 skipped; 2 frames",
+        "2 added, 0 replaced, 0 unchanged, 0 skipped; 2 frames, passages included",
         "left out: 1 .bin",
         "memory.cera is at event 2",
     ]
@@ -49,7 +49,7 @@ def test_remember_search_recall_and_log_work_together(run: Run, notes: Path) -> 
     code, out, _ = run("log", "-n", "1")
     assert out.startswith("event 2  (HEAD)  ")
     assert "put        #2 Plan: # Plan We ship the harbour bridge in May." in out
-    assert run("recall", "bridge", "--at", "1")[1].startswith("[#1")
+    assert run("recall", "bridge", "--at", "1")[1].startswith("nothing relevant")
 
 
 def test_verify_says_ok_and_what_was_checked(run: Run, notes: Path) -> None:
@@ -59,8 +59,8 @@ def test_verify_says_ok_and_what_was_checked(run: Run, notes: Path) -> None:
     assert code == 0
     assert out == (
         "ok: 2 events, every hash recomputed\n"
-        "    access, embedders, facts, facttext, frames, fulltext, links, tags, vectors equal\n"
-        "    their replay\n"
+        "    access, embedders, facts, facttext, frames, fulltext, links, tags, vectors\n"
+        "    equal their replay\n"
     )
 
 
@@ -83,7 +83,7 @@ def test_what_is_no_text_is_skipped_and_said(run: Run, notes: Path) -> None:
     """One bad file must not stop the others, nor pass in silence."""
     code, out, err = run("remember", str(notes / "picture.bin"), str(notes / "food.txt"))
     assert code == 1
-    assert out.startswith("1 added, 0 replaced, 0 unchanged, 1 skipped; 1 frame\n")
+    assert out.startswith("1 added, 0 replaced, 0 unchanged, 1 skipped; 1 frame, passages")
     assert "byte 0 is 0xff" in err
 
 
