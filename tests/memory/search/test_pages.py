@@ -3,6 +3,7 @@
 import pickle
 from collections.abc import Iterator
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ def many() -> Iterator[Store]:
         yield store
 
 
-QUESTIONS: list[tuple[str, dict[str, object]]] = [
+QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("iron gold", {}),
     ("iron gold", {"embedding": [1, 0, 0, 0.5]}),
     ("iron gold", {"embedding": [1, 0, 0, 0.5], "profile": "chat"}),
@@ -41,12 +42,12 @@ def test_pages_join_to_the_order_of_a_single_search(many: Store, place: int) -> 
     """Fused scores depend on the depth of the lanes, so a page could repeat or skip a hit."""
     query, more = QUESTIONS[place]
     many.record_access(5, 9, 300)
-    whole = [(hit.id, hit.score) for hit in many.search(query, k=600, **more)]  # type: ignore[arg-type]
+    whole = [(hit.id, hit.score) for hit in many.search(query, k=600, **more)]
     assert len(whole) == len({number for number, _ in whole}) > 200
     for size in (7, 100, 250):
         pages: list[tuple[int, float]] = []
         while len(pages) < len(whole):
-            page = many.search(query, k=size, offset=len(pages), **more)  # type: ignore[arg-type]
+            page = many.search(query, k=size, offset=len(pages), **more)
             pages += [(hit.id, hit.score) for hit in page]
             assert page
         assert pages[: len(whole)] == whole
@@ -83,11 +84,12 @@ def test_a_hit_of_another_question_is_refused(many: Store) -> None:
     with cerata.open(":memory:") as other:
         other.put_frame("gold")
         [foreign] = other.search("gold")
-    for query, more in (
+    cases: list[tuple[str, dict[str, Any]]] = [
         ("silver", {"after": hit}),
         ("gold", {"after": hit, "where": Filter(kind="note")}),
         ("gold", {"after": hit, "offset": 1}),
         ("gold", {"after": hit, "group_by": "document"}),
+        ("gold", {"after": hit, "min_score": 0.1}),
         ("gold", {"after": vector}),
         ("gold", {"after": vector, "embedding": [0, 1, 0, 0]}),
         ("gold", {"after": copy}),
@@ -95,7 +97,8 @@ def test_a_hit_of_another_question_is_refused(many: Store) -> None:
         ("gold", {"after": 3}),
         ("gold", {"offset": -1}),
         ("gold", {"group_by": "title"}),
-    ):
+    ]
+    for query, more in cases:
         with pytest.raises(cerata.InvalidInput):
             many.search(query, **more)
 
