@@ -1,6 +1,6 @@
 """The parser of embed."""
 
-from .verb_parser import Adding, add_filters, add_verb
+from .verb_parser import Adding, add_embedder, add_filters, add_verb
 
 
 def add_verbs(adding: Adding) -> None:
@@ -12,8 +12,8 @@ def add_verbs(adding: Adding) -> None:
         "embed.run_embed",
         examples=(
             "embed",
-            "embed --int8 --tag people",
-            "embed --tokens",
+            "embed --embedder minilm-tokens --tag people",
+            "embed --int8",
             "embed --url http://localhost/v1 --model m --revision 1 --dimension 768",
         ),
     )
@@ -30,4 +30,5 @@ def add_verbs(adding: Adding) -> None:
     embed.add_argument(
         "--key-variable", metavar="NAME", help="with --url: environment variable with the key"
     )
+    add_embedder(embed)
     add_filters(embed, closed=False)

@@ -22,7 +22,7 @@ from cerata.memory.values.arguments import full_scope
 
 from .output import Output, counted
 from .pair_options import pairs_of, scope_of
-from .store_options import DEFAULT_FILE, file_of, planning, writing
+from .store_options import DEFAULT_FILE, file_of, planning, warn_without_vectors, writing
 
 _INPUT = "-"
 
@@ -37,8 +37,11 @@ def run_remember(options: Namespace, output: Output) -> int:
     with ExitStack() as opened:
 
         def store() -> Store:
-            opening = planning(options) if options.dry_run else writing(options, output)
-            return opened.enter_context(opening)
+            if options.dry_run:
+                return opened.enter_context(planning(options))
+            store = opened.enter_context(writing(options, output))
+            warn_without_vectors(store, output)
+            return store
 
         try:
             do = _remember_input if _INPUT in options.paths else _remember_files
@@ -186,6 +189,7 @@ def run_put(options: Namespace, output: Output) -> int:
             content_dates=options.date,
             expires=options.expires,
         )
+        warn_without_vectors(store, output)
         was = f" (was {', '.join(f'#{old}' for old in receipt.replaced)})"
         output.line(f"frame {receipt.id} in {store.path}{was if receipt.replaced else ''}")
         output.result({"file": store.path, **receipt.to_dict()})

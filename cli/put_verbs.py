@@ -1,6 +1,6 @@
 """The parsers of remember and put."""
 
-from .verb_parser import Adding, add_verb
+from .verb_parser import Adding, add_embedder, add_verb
 
 
 def add_verbs(adding: Adding) -> None:
@@ -35,6 +35,7 @@ def add_verbs(adding: Adding) -> None:
     remember.add_argument(
         "--dry-run", action="store_true", help="print the outcome of each file; write nothing"
     )
+    add_embedder(remember)
     remember.add_argument("--jsonl", action="store_true", help="print one JSON object per file")
     remember.add_argument(
         "-v",
@@ -56,6 +57,7 @@ def add_verbs(adding: Adding) -> None:
         ),
     )
     put_verb.add_argument("text", nargs="+", help="the words, or - for standard input")
+    add_embedder(put_verb)
     put_verb.add_argument("--title", help="the title, which is searched, too")
     put_verb.add_argument("--kind", default="text", help="the structure, such as message (text)")
     put_verb.add_argument("--role", help="the speaker, such as user")

@@ -45,7 +45,10 @@ def run_recall(options: Namespace, output: Output) -> int:
             record=options.record,
             include_superseded=options.superseded,
             neighbours=options.neighbours,
+            floor=not options.no_floor,
         )
+        for notice in context.notices:
+            output.warn(notice)
         if not context.items:
             hint(view, options, output)
     answer: dict[str, JsonValue] = {"query": query, **context.to_dict()}
@@ -79,7 +82,11 @@ def run_search(options: Namespace, output: Output) -> int:
             profile=options.profile,
             include_superseded=options.superseded,
             include_deleted=options.deleted,
+            min_cosine=options.min_cosine,
+            min_score=options.min_score,
         )
+        for notice in page.notices:
+            output.warn(notice)
         hits = page[: options.k]
         with output.pages():
             for rank, hit in enumerate(hits, start=options.offset + 1):

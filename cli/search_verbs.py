@@ -3,7 +3,7 @@
 from argparse import ArgumentParser
 
 from .choices import ORDERS, POLICIES, PROFILES
-from .verb_parser import Adding, add_filters, add_verb
+from .verb_parser import Adding, add_embedder, add_filters, add_verb
 
 
 def add_verbs(adding: Adding) -> None:
@@ -61,6 +61,9 @@ def add_verbs(adding: Adding) -> None:
         help="parts or turns beside each hit to show too (0)",
     )
     recall.add_argument("--superseded", action="store_true", help="include superseded frames")
+    recall.add_argument(
+        "--no-floor", action="store_true", help="show the closest entries to any question"
+    )
     _add_how(recall)
     add_filters(recall, closed=False)
 
@@ -80,6 +83,10 @@ def add_verbs(adding: Adding) -> None:
     )
     search.add_argument("query", nargs="+")
     search.add_argument("-k", type=int, default=10, help="how many to print (10)")
+    search.add_argument(
+        "--min-cosine", type=float, metavar="X", help="only hits with a vector at least this close"
+    )
+    search.add_argument("--min-score", type=float, metavar="X", help="only hits with this score")
     search.add_argument("--offset", type=int, default=0, metavar="N", help="hits to skip (0)")
     search.add_argument(
         "--group",
@@ -105,3 +112,4 @@ def _add_how(verb: ArgumentParser) -> None:
     verb.add_argument(
         "--profile", metavar="NAME", help=f"weights of the lanes: {', '.join(PROFILES)}"
     )
+    add_embedder(verb)

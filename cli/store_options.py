@@ -8,6 +8,7 @@ from typing import Final
 
 import cerata
 from cerata.engine.errors import NotFound
+from cerata.memory.batch.writer import session_of
 from cerata.memory.store import Store
 from cerata.memory.view import View
 
@@ -51,12 +52,26 @@ def _folder() -> str:
         return "this folder"
 
 
+def embedder_of(options: Namespace) -> str | None:
+    """Return the name of ``--embedder``, of a verb that has it; None for the remembered one."""
+    name: str | None = getattr(options, "embedder", None)
+    return name
+
+
+def warn_without_vectors(store: Store, output: Output) -> None:
+    """Warn if new texts get no vector because the remembered embedder cannot run here."""
+    obstacle = session_of(store).embedder_obstacle
+    if obstacle is not None:
+        output.warn(f"stored without vectors: {obstacle}")
+
+
 def reading(options: Namespace) -> Store:
     """Open the file for reading; nothing is written or created."""
     return cerata.open(
         file_of(options),
         mode="r",
         scope=scope_of(options),
+        embedder=embedder_of(options),
         lock_timeout=options.lock_timeout,
         environment=options.environment,
     )
@@ -67,6 +82,7 @@ def writing(options: Namespace, output: Output) -> Store:
     store = cerata.open(
         file_of(options, default=DEFAULT_FILE),
         scope=scope_of(options),
+        embedder=embedder_of(options),
         lock_timeout=options.lock_timeout,
         environment=options.environment,
     )

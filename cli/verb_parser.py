@@ -182,6 +182,15 @@ def add_filters(verb: ArgumentParser, *, closed: bool) -> None:
         verb.add_argument("--deleted", action="store_true", help="include deleted frames")
 
 
+def add_embedder(verb: ArgumentParser) -> None:
+    """Add the embedder of texts and questions."""
+    verb.add_argument(
+        "--embedder",
+        metavar="NAME",
+        help="a built-in embedder, such as minilm (the one that the file remembers)",
+    )
+
+
 def add_count(verb: ArgumentParser) -> None:
     """Add the number of items."""
     verb.add_argument("-n", type=int, default=20, metavar="COUNT", help="how many (20)")

@@ -269,6 +269,11 @@ class WriteSession:
         """The embedder passed to `open`, else the remembered embedder if it can run here."""
         return self.embedders.passed or self.embedders.of(self.used_embedder(self.scope))
 
+    @property
+    def embedder_obstacle(self) -> str | None:
+        """Why texts get no vector although the memory has vectors; None if they get one."""
+        return self.embedders.obstacle(self.used_embedder(self.scope))
+
     def used_embedder(self, scope: Scope | None) -> Used | None:
         """Return the embedder that the memory uses now for a scope's tenant."""
         return self.uses.used(scope, self.newest_seq())

@@ -98,7 +98,7 @@ class SearchResult:
         if is_searched or "vectors" not in request.profile.weights_for(self.kind.kind):
             return ()
         notice = self.snapshot.embedder_obstacle
-        return () if notice is None else (notice,)
+        return () if notice is None else (f"searched by words only: {notice}",)
 
     def share_of_words(self, frame: int) -> float:
         """Return the share of the question's words that a frame contains, weighted by idf."""

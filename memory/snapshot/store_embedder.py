@@ -28,10 +28,10 @@ class StoreEmbedder:
         return made if spaces_of(made) == used.spaces else None
 
     def obstacle(self, used: Used | None) -> str | None:
-        """Return why the vectors of a state cannot be searched by a question; None if they can."""
+        """Return why the vectors of a state cannot be used for a text; None if they can."""
         if used is None:
             return None
-        lead = f"searched by words only: the vectors are of {used.space!r}, "
+        lead = f"the vectors are of {used.space!r}, "
         if self.passed is not None:
             if spaces_of(self.passed) == used.spaces:
                 return None

@@ -117,3 +117,41 @@ def test_minilm_gives_token_vectors_too(run: Run, notes: None) -> None:
         "3 frames embedded in all-MiniLM-L6-v2@int8-8199be6f699a/384/cosine",
         f"3 frames embedded by tokens in {TOKENS_SPACE}",
     ]
+
+
+def test_a_file_of_another_embedder_is_searched_with_a_note(
+    run: Run, notes: None, server: Server
+) -> None:
+    """It was searched by words alone, with no sign of it; and its endpoint is never contacted."""
+    run(*asking(server))
+    asked = len(server.asked)
+    for verb in (("search", "wax"), ("recall", "wax")):
+        code, out, err = run(*verb)
+        assert (code, "wax" in out) == (0, True)
+        assert err.count("note: searched by words only: the vectors are of 'm@1/2/cosine'") == 1
+    assert "note: stored without vectors" in " ".join(run("put", "more wax")[2].split())
+    assert len(server.asked) == asked
+
+
+def test_an_unknown_embedder_is_refused(run: Run, notes: None) -> None:
+    for verb in (("search", "wax"), ("recall", "wax"), ("put", "x"), ("embed",)):
+        code, _, err = run(*verb, "--embedder", "minilmm")
+        assert code == InvalidInput.exit_code
+        assert "Did you mean 'minilm'?" in err
+
+
+@pytest.mark.minilm
+def test_after_embed_a_question_finds_by_meaning(run: Run) -> None:
+    """Embedded files found nothing: the verbs of questions had no embedder."""
+    with cerata.open("memory.cera") as store:
+        store.put_frames(["I am allergic to peanuts.", "Tom likes trains.", "I live in Oslo."])
+    assert "nothing relevant" in run("recall", "What must I not eat?")[1]
+    run("embed")
+    code, out, err = run("recall", "What must I not eat?")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[1] == "I am allergic to peanuts."
+    assert "nothing relevant" in run("recall", "quantum chromodynamics")[1]
+    assert "peanuts" in run("search", "dangerous food", "-k", "1", "--min-cosine", "0.2")[1]
+    assert "nothing relevant" not in run("recall", "quantum chromodynamics", "--no-floor")[1]
+    assert run("put", "Lena is getting married.")[0] == 0
+    assert "married" in run("search", "wedding", "-k", "1")[1]
