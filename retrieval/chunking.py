@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from cerata.engine.errors import InvalidInput
 
-from .tables import Table, find_tables, rows_of
+from .tables import Table, iter_tables, rows_of
 from .tokenizer import Tokenizer, tokenizer
 
 PASSAGE_TOKENS_MAX: Final = 400
@@ -97,17 +97,27 @@ class _Header(NamedTuple):
 _NO_HEADER: Final = _Header(0, 0, 0)
 
 
-class _Piece(NamedTuple):
-    """Characters up to ``end`` without a cut, their tokens, and the pause after them.
+class _Break(NamedTuple):
+    """A possible cut, and the strength of its pause.
 
-    ``header`` is set if a row of the same table follows; ``is_row`` if the piece is a table's.
+    ``header`` is the place of the table header above the next row, empty if no row of the same
+    table follows; ``is_row`` if a row ends here.
     """
+
+    end: int
+    pause: int
+    header: tuple[int, int] = (0, 0)
+    is_row: bool = False
+
+
+class _Piece(NamedTuple):
+    """Characters up to a break without another, and their tokens."""
 
     end: int
     tokens: int
     pause: int
-    header: _Header = _NO_HEADER
-    is_row: bool = False
+    header: tuple[int, int]
+    is_row: bool
 
 
 class _Cut(NamedTuple):
@@ -167,7 +177,7 @@ def _spans(text: str, start: int, end: int, counter: Tokenizer | None) -> Iterat
         yield start, end, (0, 0)
         return
     counter = counter or tokenizer()
-    spans = _cut(_pieces(text, start, end, counter), start, counter.tokens_a_word)
+    spans = _cut(_pieces(text, start, end, counter), start, text, counter)
     scale = counter.tokens_a_word
     while group := list(islice(spans, _SPANS_TOGETHER)):
         counts = counter.count_many(
@@ -190,15 +200,16 @@ def _fitting(text: str, cut: _Cut, counter: Tokenizer) -> Iterator[_Span]:
         yield start, end, header[:2]
         return
     middle = (start + end) // 2
-    if header.tokens or find_tables(text, start, end):
+    if header.tokens or any(iter_tables(text, start, end)):
         # The end of a row, if the span has more than one.
         middle = text.rfind("\n", start, middle) + 1 or middle
     yield from _fitting(text, _Cut(start, start, middle, header), counter)
     yield from _fitting(text, _Cut(middle, middle, end, header), counter)
 
 
-def _cut(pieces: Iterator[_Piece], start: int, scale: int) -> Iterator[_Cut]:
+def _cut(pieces: Iterator[_Piece], start: int, text: str, counter: Tokenizer) -> Iterator[_Cut]:
     """Yield each passage; at most the pieces of two passages are in memory."""
+    scale = counter.tokens_a_word
     most = PASSAGE_TOKENS_MAX * scale
     overlap = OVERLAP_TOKENS_MAX * scale
     lead = start
@@ -222,10 +233,18 @@ def _cut(pieces: Iterator[_Piece], start: int, scale: int) -> Iterator[_Cut]:
         last = ahead[best - 1]
         yield _Cut(lead, start, last.end, header)
         start = last.end
-        header = last.header
+        header = _header_at(last.header, text, counter)
         # A row needs its header, not the rows before; rows without a header help no text after.
         lead = start if last.is_row else _lead(ahead, best, overlap, start)
         del ahead[:best]
+
+
+def _header_at(place: tuple[int, int], text: str, counter: Tokenizer) -> _Header:
+    """Return the header at a place, if it is short enough to repeat."""
+    start, end = place
+    tokens = counter.count(text[start:end]) if start < end else 0
+    is_short = tokens <= HEADER_TOKENS_MAX * counter.tokens_a_word
+    return _Header(start, end, tokens) if is_short else _NO_HEADER
 
 
 def _has(ahead: list[_Piece], at: int, pieces: Iterator[_Piece]) -> bool:
@@ -253,57 +272,46 @@ def _lead(pieces: list[_Piece], cut: int, overlap: int, start: int) -> int:
 
 def _pieces(text: str, start: int, end: int, counter: Tokenizer) -> Iterator[_Piece]:
     """Yield the pieces of a stretch: lines, table rows, and sentences and words of longer lines."""
-    at = start
-    for table in find_tables(text, start, end):
-        yield from _pieces_between(text, at, table.start, end, counter)
-        yield from _row_pieces(text, table, end, counter)
-        at = table.end
-    yield from _pieces_between(text, at, end, end, counter)
-
-
-def _pieces_between(
-    text: str, start: int, stop: int, end: int, counter: Tokenizer
-) -> Iterator[_Piece]:
-    """Yield the pieces from ``start`` to ``stop``, without tables, of a stretch up to ``end``."""
-    breaks = _breaks(text, start, stop, end)
+    breaks = _breaks(text, start, end)
     while group := list(islice(breaks, _PIECES_TOGETHER)):
-        ends = [start, *(at for at, _ in group)]
+        ends = [start, *(at.end for at in group)]
         counts = counter.count_many(text[first:last] for first, last in pairwise(ends))
-        for (at, pause), tokens in zip(group, counts, strict=True):
-            yield _Piece(at, tokens, pause)
+        for at, tokens in zip(group, counts, strict=True):
+            yield _Piece(at.end, tokens, at.pause, at.header, at.is_row)
         start = ends[-1]
 
 
-def _row_pieces(text: str, table: Table, end: int, counter: Tokenizer) -> Iterator[_Piece]:
-    """Yield each row of a table as a piece, the first together with the header."""
-    size = counter.count(text[table.start : table.body])
-    is_short = size <= HEADER_TOKENS_MAX * counter.tokens_a_word
-    header = _Header(table.start, table.body, size) if is_short else _NO_HEADER
-    rows = rows_of(text, table)
-    start = table.start
-    while group := list(islice(rows, _PIECES_TOGETHER)):
-        ends = [start, *(last for _, last in group)]
-        counts = counter.count_many(text[first:last] for first, last in pairwise(ends))
-        for (_, last), tokens in zip(group, counts, strict=True):
-            pause = _pause_after(text, start, last, end)
-            yield _Piece(last, tokens, pause, _NO_HEADER if last == table.end else header, True)
-            start = last
+def _breaks(text: str, start: int, end: int) -> Iterator[_Break]:
+    """Yield each possible cut of a stretch; a table header and its first row stay together."""
+    at = start
+    for table in iter_tables(text, start, end):
+        yield from _line_breaks(text, at, table.start, end)
+        yield from _row_breaks(text, table, end)
+        at = table.end
+    yield from _line_breaks(text, at, end, end)
 
 
-def _breaks(text: str, start: int, stop: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield each possible cut up to ``stop``, and the strength of its pause."""
+def _row_breaks(text: str, table: Table, end: int) -> Iterator[_Break]:
+    header = table.start, table.body
+    for first, last in rows_of(text, table):
+        pause = _pause_after(text, first, last, end)
+        yield _Break(last, pause, (0, 0) if last == table.end else header, is_row=True)
+
+
+def _line_breaks(text: str, start: int, stop: int, end: int) -> Iterator[_Break]:
+    """Yield the cuts from ``start`` to ``stop``, without tables, of a stretch up to ``end``."""
     for line in _LINES.finditer(text, start, stop):
         first, last = line.span()
         if line.lastindex:
             # All line ends within a run are equal pauses.
-            yield from ((at, _LINE) for at in range(first + 1, last))
+            yield from (_Break(at, _LINE) for at in range(first + 1, last))
             first = last - 1
         while last - first > _PIECE_SIZE_MAX:
             first, pause = _within(text, first, first + _PIECE_SIZE_MAX)
             if first == last:
                 break
-            yield first, pause
-        yield last, _pause_after(text, line.start(), last, end)
+            yield _Break(first, pause)
+        yield _Break(last, _pause_after(text, line.start(), last, end))
 
 
 def _within(text: str, start: int, limit: int) -> tuple[int, int]:

@@ -17,6 +17,10 @@ _DELIMITER_CELL: Final = re.compile(r"\s*:?-+:?\s*")
 _PIPE: Final = re.compile(r"(?<!\\)\|")
 
 
+_LINE_SIZE_MAX: Final = 10_000
+"""Characters above which a line is no header, since its cells would take much memory."""
+
+
 class Table(NamedTuple):
     """Characters [start, end) of a text: the header is [start, body), the rows [body, end)."""
 
@@ -25,38 +29,39 @@ class Table(NamedTuple):
     end: int
 
 
-def find_tables(text: str, start: int = 0, end: int | None = None) -> list[Table]:
-    r"""Return the tables between two places of a text, ascending.
-
-    Cost: a pass over the text.
-
-    Args:
-        text: the text
-        start: first character, at the start of a line
-        end: end of the characters; default the end of the text
+def find_tables(text: str) -> list[Table]:
+    r"""Return the tables of a text, ascending. Cost: a pass over the text.
 
     >>> find_tables("| a | b |\n|---|---|\n| 1 | 2 |\n\nend\n")
     [Table(start=0, body=20, end=30)]
     """
-    limit = len(text) if end is None else end
-    tables: list[Table] = []
-    for match in _DASHES.finditer(text, start, limit):
+    return list(iter_tables(text, 0, len(text)))
+
+
+def iter_tables(text: str, start: int, end: int) -> Iterator[Table]:
+    """Yield the tables between two places of a text, ascending.
+
+    Args:
+        text: the text
+        start: first character, at the start of a line
+        end: end of the characters
+    """
+    after = start
+    for match in _DASHES.finditer(text, start, end):
         first = text.rfind("\n", start, max(start, match.start() - 1)) + 1 or start
-        after = tables[-1].end if tables else start
         if first < after or match.start() == first or "|" not in match[0]:
             continue
         if not _is_header(text[first : match.start()], match[0]):
             continue
-        body = min(match.end() + 1, limit)
-        stop = body
-        while stop < limit:
-            line_end = _line_end(text, stop, limit)
-            if text.find("|", stop, line_end) < 0:
+        body = min(match.end() + 1, end)
+        after = body
+        while after < end:
+            line_end = _line_end(text, after, end)
+            if text.find("|", after, line_end) < 0:
                 break
-            stop = line_end
-        if stop > body:
-            tables.append(Table(first, body, stop))
-    return tables
+            after = line_end
+        if after > body:
+            yield Table(first, body, after)
 
 
 def rows_of(text: str, table: Table) -> Iterator[tuple[int, int]]:
@@ -81,7 +86,7 @@ def _line_end(text: str, start: int, limit: int) -> int:
 
 def _is_header(header: str, delimiter: str) -> bool:
     """Return whether a line and the line of dashes after it begin a table."""
-    if "|" not in header:
+    if "|" not in header or len(header) > _LINE_SIZE_MAX or len(delimiter) > _LINE_SIZE_MAX:
         return False
     dashes = _cells(delimiter)
     return len(dashes) == len(_cells(header)) and all(map(_DELIMITER_CELL.fullmatch, dashes))

@@ -1,5 +1,8 @@
 """Tables: found by Markdown's rule, cut between rows, and readable in every passage."""
 
+import time
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,3 +96,25 @@ def test_spans_of_a_text_with_tables_are_the_text(parts: list[str]) -> None:
         assert passage.start <= end
         assert tokenizer().count(passage.text_in(text)) <= PASSAGE_TOKENS_MAX
     assert joined == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "|a|\n|-|\n|1|\n\n" * 20_000,
+        "|-|\n" * 50_000,
+        "|" * 200_000 + "\n" + "|-" * 100_000 + "\n|x|\n",
+        "|---x\n" * 40_000,
+    ],
+    ids=["many tables", "many dashes", "wide header", "almost dashes"],
+)
+def test_a_hostile_text_is_cut_in_time_proportional_to_its_length(text: str) -> None:
+    """Each line is read a few times, and a header is counted only where a passage begins."""
+    start = time.process_time()
+    passages = split_passages(text)
+    assert time.process_time() - start < 5
+    end = 0
+    for passage in passages:
+        assert passage.start <= end
+        end = passage.end
+    assert end == len(text)
