@@ -27,8 +27,9 @@ def fill(store: Store, folder: Path) -> None:
     store.put_frame(BLOB, search_text="bytes of tea")
     newer = store.supersede(note, "Ann drinks black tea in Bern.")
     store.assert_fact("Ann", "likes", cerata.Entity("Bern"), evidence=[newer])
-    store.link(2, "supports", 3)
-    store.link(2, "contradicts", 3)
+    # Event 2 names the embedder.
+    store.link(3, "supports", 4)
+    store.link(3, "contradicts", 4)
     (folder / "notes.md").write_text("# Tea\n\nGreen tea.", encoding="utf-8")
 
 
@@ -53,21 +54,23 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "EmbedderIdentity": lambda _, _folder: cerata.EmbedderIdentity("a", "1", 8),
     "Entity": lambda _, _folder: cerata.Entity("Bern"),
     "EntityInfo": lambda store, _: store.entity("Ann"),
-    "Event": lambda store, _: next(store.log(4, 4)),
-    "EventBody": lambda store, _: next(store.log(2, 2)).body,
-    "EvidenceText": lambda store, _: store.evidence(2)[0],
+    "Event": lambda store, _: next(store.log(5, 5)),
+    "EventBody": lambda store, _: next(store.log(3, 3)).body,
+    "EvidenceText": lambda store, _: store.evidence(3)[0],
     "Explanation": lambda store, _: first_explained(store),
     "Extracted": lambda store, _: store.extract(extractor=Model(first_word)).frames[0],
     "Extraction": lambda store, _: store.extract(extractor=Model(first_word)),
-    "Fact": lambda store, _: store.fact(2),
+    "Fact": lambda store, _: store.fact(3),
     "FactChange": lambda store, _: store.diff(1).facts[0],
-    "FactEvidence": lambda store, _: store.fact(2).evidence[0],
+    "FactEvidence": lambda store, _: store.fact(3).evidence[0],
     "FactHit": lambda store, _: store.search_facts("Ann")[0],
     "FactPath": lambda store, _: store.paths("Ann", "Bern")[0],
     "Filter": lambda _, _folder: cerata.Filter(tags=["a"]) | ~cerata.Filter(kind="b"),
+    "Floor": lambda _, _folder: cerata.Floor(0.36, 0.6),
     "Frame": lambda store, _: store.frame(1),
     "Head": lambda store, _: store.head,
     "Hit": lambda store, _: store.search("tea")[0],
+    "Hits": lambda store, _: store.search("tea"),
     "ImportedFacts": lambda store, _: store.import_facts(store.export_facts()),
     "Link": lambda store, _: next(iter(store.links())),
     "Neighbour": lambda store, _: store.neighbours("Ann")[0],
@@ -76,14 +79,16 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "Position": lambda store, _: store.timeline(limit=1).next,
     "Profile": lambda _, _folder: cerata.Profile("mine", 1, {"text": 1}),
     "Reached": lambda store, _: store.walk("Ann")[0],
-    "Reason": lambda store, _: store.why(3).supports[0],
+    "Reason": lambda store, _: store.why(4).supports[0],
     "Receipt": lambda store, _: store.put_frame("a"),
+    "RememberedEmbedder": lambda store, _: store.remembered_embedder(),
     "Remembered": lambda store, folder: store.remember_files([folder / "notes.md"]),
     "RememberedFile": lambda store, folder: store.remember_files([folder / "notes.md"]).files[0],
     "Standing": lambda _, _folder: cerata.Standing.STANDS,
     "TimelineEntry": lambda store, _: store.timeline().entries[0],
     "TimelinePage": lambda store, _: store.timeline(),
-    "Why": lambda store, _: store.why(3),
+    "ValueCount": lambda store, _: store.values("tag")[0],
+    "Why": lambda store, _: store.why(4),
 }
 
 NO_VALUES = {
@@ -96,7 +101,7 @@ NO_VALUES = {
 
 WITHOUT_JSON = frozenset(
     ("Allen", "Assertion", "Candidate", "Draft", "EmbedderIdentity", "Entity", "Event", "EventBody")
-) | {"Head", "Position", "Standing"}
+) | {"Head", "Hits", "Position", "Standing"}
 """Values that callers make, or that another value prints."""
 
 
@@ -192,9 +197,9 @@ def test_a_copied_hit_cannot_be_explained(store: Store) -> None:
 def test_a_copied_event_has_its_attachments(store: Store) -> None:
     """The bytes of a blob were lost without a word."""
     attachment = Attachment(hash_bytes(BLOB), len(BLOB))
-    event = pickle.loads(pickle.dumps(next(store.log(4, 4))))
+    event = pickle.loads(pickle.dumps(next(store.log(5, 5))))
     assert event.attached(attachment) == BLOB
-    assert event.leaf == next(store.log(4, 4)).leaf
+    assert event.leaf == next(store.log(5, 5)).leaf
     vectors = next(store.log(1, 1))
     assert isinstance(vectors.body, PutFrame)
     assert vectors.body.embedding is not None
