@@ -69,7 +69,7 @@ def _remember_files(options: Namespace, store: Callable[[], Store], output: Outp
             steps.done()
             _print_file(remembered, options, output)
 
-        fields = frame_fields(kind="text", tags=options.tag)
+        fields = frame_fields(kind="text", tags=options.tag, expires=options.expires)
         # Open an existing store first; create a missing store lazily.
         is_there = Path(file_of(options, default=DEFAULT_FILE)).exists()
         target = session_of(store()) if is_there else lambda: session_of(store())
@@ -86,7 +86,7 @@ def _remember_input(options: Namespace, store: Callable[[], Store], output: Outp
         remembered = RememberedFile(_INPUT, "skipped", why=str(error))
     else:
         opened = store()
-        fields = frame_fields(kind="text", tags=options.tag)
+        fields = frame_fields(kind="text", tags=options.tag, expires=options.expires)
         ingest = Ingest(session_of(opened), document, fields, _stamped(options))
         remembered = take_in(ingest, _INPUT, dry_run=options.dry_run)
         head = opened.refresh().seq

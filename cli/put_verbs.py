@@ -22,6 +22,9 @@ def add_verbs(adding: Adding) -> None:
     )
     remember.add_argument("--tag", action="append", default=[], help="a tag; repeat for several")
     remember.add_argument(
+        "--expires", metavar="TIME", help="leave the frames out of reads from this ISO time on"
+    )
+    remember.add_argument(
         "--include", action="append", default=[], metavar="PATTERN", help="only matching files"
     )
     remember.add_argument(

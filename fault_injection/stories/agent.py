@@ -4,7 +4,12 @@
 report.
 """
 
+from contextlib import suppress
+from datetime import timedelta
+
+from cerata.engine.errors import Conflict
 from cerata.memory.store import Store
+from cerata.projections.frames.filters import Filter
 
 from .workload import Workload, operation
 
@@ -57,6 +62,33 @@ class Agent(Workload):
             store.delete(frame)
 
     @operation
+    def replace(self, store: Store) -> None:
+        """Put the frame of a URI in place of the previous frame."""
+        store.put_frame(f"the ferry leaves at {store.head.seq}", uri="ferry", replace=True)
+
+    @operation
+    def label(self, store: Store) -> None:
+        """Put a new version of the newest note, or of the plan with its chunks."""
+        for frame in (self._notes(store) or store.find_uri("plan.md"))[:1]:
+            store.update(frame, title=f"seen at {store.head.seq}")
+
+    @operation
+    def restore(self, store: Store) -> None:
+        """Bring back the newest deleted note."""
+        for frame in store.frames(Filter(tags=["note"]), include_deleted=True):
+            if not frame.active:
+                with suppress(Conflict):
+                    store.restore(frame)
+                return
+
+    @operation
+    def expire(self, store: Store) -> None:
+        """Close the frames that have expired, and put a frame that soon will."""
+        store.sweep()
+        expires = store.view().now + timedelta(milliseconds=1)
+        store.put_frame("a boat passes", tags=["boat"], expires=expires)
+
+    @operation
     def both(self, store: Store) -> None:
         """Put two frames that are useless alone, in one transaction."""
         with store.transaction():
@@ -69,11 +101,16 @@ class Agent(Workload):
         store.tag(f"mark{store.head.seq}")
 
     def check(self, store: Store) -> None:
-        """Check that halves come in pairs, batches of eight are whole, and tags resolve."""
+        """Check pairs, batches of eight, the frame of the URI, expiry and tags."""
         halves = sum("half" in frame.tags for frame in store.frames(include_chunks=True))
         assert halves % 2 == 0, f"{halves} halves"
         many = sum("many" in frame.tags for frame in store.frames())
         assert many % 8 == 0, f"{many} frames of batches of eight"
+        assert len(store.find_uri("ferry")) <= 1, "two ferries"
+        now = store.view().now
+        for frame in store.frames(Filter(tags=["boat"])):
+            assert frame.expires is not None, "a boat without an expiry"
+            assert frame.expires > now, "an expired boat is read"
         for name, seq in store.tags().items():
             assert store.at(name).basis == seq, f"tag {name} does not resolve to {seq}"
 

@@ -146,6 +146,8 @@ class FrameReads(Reader):
     ) -> Iterator[Frame]:
         """Yield the frames that a filter admits, newest first.
 
+        Expired frames are left out, as in every read of many frames.
+
         Args:
             where: The filter; default None admits all.
             include_superseded: Also yield frames that were superseded; default False.

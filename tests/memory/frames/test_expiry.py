@@ -13,6 +13,7 @@ from cerata.engine.environment import Environment
 from cerata.engine.events import PutFrame, RecallContext
 from cerata.engine.memory_storage import MemoryStorage
 from cerata.projections.columnar.times import to_datetime
+from cerata.projections.frames.reader import Frames
 
 from ...clocks import StandingClock
 
@@ -199,3 +200,15 @@ def test_a_recorded_recall_is_repeated_byte_for_byte(store: Store, clock: Standi
     assert store.at(body.basis, now=to_datetime(body.now)).recall(question, where=where).text == (
         shown.text
     )
+
+
+def test_a_memory_without_expiry_pays_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.put_frame("tea at four", uri="a", embedding=[1.0, 0.0], space="s")
+
+    def expired(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(Frames, "expired", expired)
+    assert all(ids for ids in _read(store).values())
