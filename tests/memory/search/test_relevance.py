@@ -1,6 +1,7 @@
 """Relevance: cosines of hits, least scores, and the floor under which a question gets nothing."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -181,3 +182,18 @@ def test_unrelated_questions_get_nothing_and_answerable_ones_their_note() -> Non
         assert suppressed <= 1
         without = bench.outcome(store, UNRELATED, [], floor=False)
         assert without.answered == len(UNRELATED)
+
+
+@pytest.mark.minilm
+def test_the_program_of_the_readme_finds_by_meaning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The blocks of the two pages, as they stand; a second run prints the same."""
+    monkeypatch.chdir(tmp_path)
+    for page in ("README.md", "docs/quickstart.md"):
+        text = (Path(__file__).parents[3] / page).read_text(encoding="utf-8")
+        program = text.partition("finds_by_meaning\n")[2].partition("```")[0]
+        exec(program, {})  # noqa: S102 - the page's own program
+        said = capsys.readouterr().out
+        assert said.splitlines()[1] == "I am allergic to peanuts."
+        assert ("nothing relevant" in said) is ("volcanoes" in program)
