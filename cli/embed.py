@@ -31,6 +31,7 @@ def run_embed(options: Namespace, output: Output) -> int:
         cerata.open(
             file_of(options),
             scope=scope_of(options),
+            shared=options.shared,
             embedder=embedder,
             lock_timeout=options.lock_timeout,
             environment=options.environment,

@@ -20,8 +20,10 @@ _LOOKED_AT: Final = 2_000
 def where_of(options: Namespace) -> Filter | None:
     """Return the filter of the options, or None."""
     where = None
-    if options.tag or options.kind or options.role:
-        where = Filter(tags=options.tag, kind=options.kind, role=options.role)
+    if options.tag or options.kind or options.role or options.absent:
+        where = Filter(
+            tags=options.tag, kind=options.kind, role=options.role, absent=options.absent
+        )
     if options.where is None:
         return where
     with loading("the query language"):

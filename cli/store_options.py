@@ -71,6 +71,7 @@ def reading(options: Namespace) -> Store:
         file_of(options),
         mode="r",
         scope=scope_of(options),
+        shared=options.shared,
         embedder=embedder_of(options),
         lock_timeout=options.lock_timeout,
         environment=options.environment,
@@ -82,6 +83,7 @@ def writing(options: Namespace, output: Output) -> Store:
     store = cerata.open(
         file_of(options, default=DEFAULT_FILE),
         scope=scope_of(options),
+        shared=options.shared,
         embedder=embedder_of(options),
         lock_timeout=options.lock_timeout,
         environment=options.environment,
@@ -105,7 +107,9 @@ def planning(options: Namespace) -> Store:
     """Open the file of `writing` without writing: a missing file is empty."""
     if Path(file_of(options, default=DEFAULT_FILE)).exists():
         return reading(options)
-    return cerata.open(":memory:", scope=scope_of(options), environment=options.environment)
+    return cerata.open(
+        ":memory:", scope=scope_of(options), shared=options.shared, environment=options.environment
+    )
 
 
 def view_of(store: Store, options: Namespace) -> View:

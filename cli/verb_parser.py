@@ -124,6 +124,11 @@ def add_verb(
             metavar="NAME=VALUE",
             help="read and write only within this scope; repeat for several names",
         )
+        verb.add_argument(
+            "--shared",
+            action="store_true",
+            help="with --scope: read what lacks its names, too, but not the tenant",
+        )
     if reads or lists:
         verb.add_argument(
             "--at",
@@ -172,6 +177,13 @@ def add_filters(verb: ArgumentParser, *, closed: bool) -> None:
     )
     verb.add_argument("--kind", help="only frames of this structure")
     verb.add_argument("--role", help="only frames of this speaker")
+    verb.add_argument(
+        "--absent",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only frames without this name in scope and metadata; repeat for several",
+    )
     verb.add_argument(
         "--where",
         metavar="TESTS",

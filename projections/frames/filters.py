@@ -21,6 +21,9 @@ evaluation: `filter_masks` turns a filter into an exact mask over the rows of fr
   without a time of creation counts as created when recorded. Content times are the content dates,
   else the time of creation; a single time within the range is enough.
 
+- ``absent``: neither the scope nor the metadata has the name; ``"scope.user_id"`` and
+  ``"metadata.lang"`` test one of the two.
+
 All parameters of a filter must hold; ``Filter()`` admits every frame. An erased frame has only its
 time of recording.
 """
@@ -138,6 +141,8 @@ class Filter:
         recorded: ``(start, end)`` for the time of recording, or a single time; default any.
         content: ``(start, end)`` or a time that must contain a content time; default any.
         uri_prefix: Prefix of the frame's URI; default any.
+        absent: Names that neither the frame's scope nor its metadata may have, or "scope.NAME" or
+            "metadata.NAME" for one of the two; default none.
 
     Raises:
         InvalidInput: a value of the wrong type, an unknown operator, a time without a zone, a
@@ -164,6 +169,7 @@ class Filter:
         recorded: TimeRange | None = None,
         content: TimeRange | None = None,
         uri_prefix: str | None = None,
+        absent: Collection[str] = (),
     ) -> None:
         parts: list[Expression] = [_equals("tag", tag) for tag in _strings("tags", tags)]
         parts += [_equals("label", label) for label in _strings("labels", labels)]
@@ -189,6 +195,8 @@ class Filter:
         if uri_prefix is not None:
             prefix = expect_text("uri_prefix", uri_prefix)
             parts.append(Compared("uri", "prefix", ValueType.STRING, prefix))
+        for name in _strings("absent", absent):
+            parts += _absent(name)
         object.__setattr__(self, "expression", parts[0] if len(parts) == 1 else Every(tuple(parts)))
         object.__setattr__(self, "depth", PLAIN_DEPTH)
         object.__setattr__(self, "size", _checked_size(sum(map(_tests_of, parts))))
@@ -336,6 +344,15 @@ def _mapping(name: str, values: Mapping[str, object] | None) -> list[tuple[str, 
         return []
     expect_type(name, values, Mapping, "a mapping", "Pass a dict.")
     return [(expect_text(f"each key of {name}", key), value) for key, value in values.items()]
+
+
+def _absent(name: str) -> list[Expression]:
+    part, _, last = name.partition(".")
+    if part not in ("scope", "metadata") or not last:
+        return [*_absent(f"scope.{name}"), *_absent(f"metadata.{name}")]
+    if part == "metadata":
+        return [_metadata_test(last, ("exists", False))]
+    return [Negated(Compared(name, "exists", ValueType.NULL, None))]
 
 
 def _metadata(name: str, test: object, depth: int = 1) -> list[Expression]:

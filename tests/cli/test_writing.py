@@ -112,6 +112,14 @@ class TestScope:
                 f"{user} likes tea"
             ]
         assert len(json.loads(run("frames", "--json")[1])["frames"]) == 2
+        run("put", "all drink tea")
+        shared = ("--scope", "user=ben", "--shared")
+        frames = json.loads(run("frames", *shared, "--json")[1])["frames"]
+        assert [frame["text"] for frame in frames] == ["all drink tea", "ben likes tea"]
+        frames = json.loads(run("frames", *shared, "--absent", "user", "--json")[1])["frames"]
+        assert [frame["text"] for frame in frames] == ["all drink tea"]
+        assert run("delete", str(frames[0]["id"]), *shared)[0] == cerata.ReadOnly.exit_code
+        assert run("frames", "--shared")[0] == cerata.InvalidInput.exit_code
         assert run("show", "1", "--scope", "user=ben")[0] == cerata.NotFound.exit_code
         assert run("delete", "1", "--scope", "user=ben")[0] == cerata.NotFound.exit_code
 

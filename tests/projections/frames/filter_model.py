@@ -183,7 +183,19 @@ def _scope(pairs: Sequence[tuple[str, ScopeValue]]) -> Pair:
     return Filter(scope=scope), holds
 
 
+def _absent(name: str) -> Pair:
+    field, _, last = name.rpartition(".")
+
+    def holds(event: Folded) -> bool:
+        metadata = event.body.metadata if isinstance(event.body, PutFrame) else {}
+        parts = {"scope": dict(event.scope), "metadata": metadata}
+        return not any(last in part for name, part in parts.items() if field in ("", name))
+
+    return Filter(absent=[name]), holds
+
+
 _leaves: st.SearchStrategy[Pair] = st.one_of(
+    st.sampled_from(("session_id", "scope.run", "n", "metadata.n", "scope.n", "none")).map(_absent),
     _metadata(),
     _metadata(),
     _during(),
