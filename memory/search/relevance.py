@@ -1,4 +1,4 @@
-"""The relevance of a search's result: whether a question has an answer in the memory at all.
+"""The relevance of the result of a search: evidence that the memory answers the question.
 
 Owns the evidence of hits for a floor, and the choice of the floor. Leaves out the numbers of the
 floors (`cerata.retrieval.ranking.relevance`).
