@@ -8,7 +8,9 @@ from typing import Final
 
 from cerata.engine.errors import InvalidInput
 from cerata.projections.fulltext.query import has_words
-from cerata.retrieval.ranking.relevance import Floor, floor_of
+from cerata.retrieval.embedders.identity import parse_space
+from cerata.retrieval.ranking import relevance
+from cerata.retrieval.ranking.relevance import Floor
 
 from .result import SearchResult
 
@@ -31,7 +33,8 @@ def floor_for(result: SearchResult, *, floor: Floor | bool) -> Floor | None:
         )
     if not floor or result.vectors is None or "vectors" not in result.weights:
         return None
-    return floor_of(result.vectors.key[0])
+    identity = parse_space(result.vectors.key[0])
+    return None if identity is None else relevance.MEASURED.get(identity.name)
 
 
 def is_relevant(result: SearchResult, floor: Floor | None) -> bool:

@@ -12,8 +12,6 @@ from typing import Final
 from cerata.engine.errors import InvalidInput
 from cerata.engine.plain_value import PlainValue
 
-from ..embedders.identity import parse_space
-
 
 @dataclass(frozen=True, slots=True)
 class Floor(PlainValue):
@@ -54,18 +52,3 @@ class Floor(PlainValue):
 
 MEASURED: Final[Mapping[str, Floor]] = {"all-MiniLM-L6-v2": Floor(0.36, 0.6)}
 """The floor of each measured model (docs/measurements.md#relevance); other models have none."""
-
-
-def floor_of(space: str) -> Floor | None:
-    """Return the measured floor of a space's model, or None.
-
-    Args:
-        space: the name of a space
-
-    >>> floor_of("all-MiniLM-L6-v2@1.0.0/384/cosine/i1")
-    Floor(cosine=0.36, words=0.6)
-    >>> floor_of("mine") is None
-    True
-    """
-    identity = parse_space(space)
-    return None if identity is None else MEASURED.get(identity.name)
