@@ -60,6 +60,8 @@ class Block:
         author: Author = NO_AUTHOR,
     ) -> None:
         self.drafts: list[Draft] = []
+        self.triples: set[object] = set()
+        """The `triple_of` each drafted assertion."""
         self.payloads: list[bytes] = []
         """The encoded payload of each draft, from the check of its call."""
         self.receipt: Receipt | None = None
@@ -123,6 +125,9 @@ class Block:
             del self.drafts[first - 1 :]
             raise
         self._checks.keep()
+        self.triples.update(
+            triple_of(draft.body) for draft in drafts if isinstance(draft.body, AssertFact)
+        )
         # Keep this last: more drafts than payloads shows an interrupt, see `check_whole`.
         self.payloads += payloads
         places = tuple(-place for place in range(first, len(self.drafts) + 1))
@@ -235,3 +240,8 @@ class Block:
         pending = builder.through(self.drafts)
         self._builder = builder
         return base.with_pending(pending)
+
+
+def triple_of(body: AssertFact) -> object:
+    """Return a key that assertions of an equal triple share."""
+    return body.subject, body.predicate, body.object_kind, body.object

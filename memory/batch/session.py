@@ -5,7 +5,7 @@ Owns transactions, the checks before an append, and receipts. Leaves out the cal
 """
 
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from copy import copy
@@ -180,6 +180,12 @@ class WriteSession:
         """The ids of the open block; None outside a block."""
         block = self.open_block
         return None if block is None else block.ids
+
+    @property
+    def drafted_triples(self) -> Collection[object]:
+        """The `triple_of` each assertion that the open transaction has drafted."""
+        block = self.open_block
+        return () if block is None else block.triples
 
     @property
     def in_transaction(self) -> bool:

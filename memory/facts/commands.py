@@ -6,11 +6,14 @@ from them (`cerata.projections.facts.reader`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from typing import Final
 
 from cerata.engine.arguments import expect_bool, expect_integer
-from cerata.engine.errors import InvalidInput
+from cerata.engine.codec import tenant_of
+from cerata.engine.errors import Conflict, InvalidInput
 from cerata.engine.events import (
     Draft,
     EventBody,
@@ -23,15 +26,22 @@ from cerata.engine.events import (
     UnmergeEntities,
     UnsplitEntity,
 )
+from cerata.projections.facts.repeats import Repeats
 
 from ..batch.author import Author, author_of
 from ..batch.writer import Writer
+from ..snapshot.fact_conversion import id_of_seq
+from ..snapshot.snapshot import Snapshot
 from ..values.arguments import full_scope, listed, scope_under
 from ..values.facts import OPEN, Entity, FactId, FactObject, checked_name, entity_name, fact_id
 from ..values.frames import Receipt, id_in
 from .drafts import Assertion, EvidenceLike, assertion_draft, triple
 from .evidence import quoted
 from .reads import as_named, check_entities
+from .repeats import stored_fact
+
+_OF_NO_THING: Final = ("declare_predicate", "put_entity")
+"""The calls whose event has no id among `Receipt.ids`."""
 
 
 class FactCommands(Writer):
@@ -57,7 +67,7 @@ class FactCommands(Writer):
         """Assert that a fact is true during [valid_from, valid_to). Durable on return.
 
         The time "open" means no beginning, or no end. A repeated assertion of a known fact adds to
-        its evidence (docs/facts.md).
+        its evidence; without anything new it writes nothing: ``added`` is False (docs/facts.md).
 
         Args:
             subject: Name of the entity that the fact is about, or an `Entity`.
@@ -102,6 +112,8 @@ class FactCommands(Writer):
     ) -> Receipt:
         """Assert many facts as one batch: all of them or none. Durable on return.
 
+        Facts that are known without a change are not written; ``ids`` names them, too.
+
         Args:
             facts: Each an `Assertion`, or (subject, predicate, object); at most 10,000.
             scope: Names and values that narrow the store's scope.
@@ -121,8 +133,26 @@ class FactCommands(Writer):
             for fact in listed("facts", facts)
         ]
         self._session.record_call(stamped, "assert_facts", drafts=drafts)
-        drafts = [quoted(self._snapshot, draft) for draft in drafts]
-        return self._session.by(actor).write(drafts, key=key)
+        session = self._session.by(actor)
+        if key is not None and (
+            session.in_transaction or session.first_use(key, tenant_of(stamped)) is not None
+        ):
+            # The stored batch answers, or the call is refused.
+            return session.write([quoted(self._snapshot, draft) for draft in drafts], key=key)
+        snapshot = self._snapshot()
+        log = snapshot.log_only.repeats
+        drafted = session.drafted_triples
+        stored = [stored_fact(snapshot, log, draft, now, drafted) for draft in drafts]
+        if drafts and None not in stored:
+            return self._unchanged(snapshot, tuple(fact for fact in stored if fact is not None))
+        # A key is recorded with all facts of its call, so that the call can be recognised.
+        new = drafts if key is not None else _new(drafts, stored)
+        receipt = session.write([quoted(self._snapshot, draft) for draft in new], key=key)
+        if len(new) == len(drafts):
+            return receipt
+        written = iter(receipt.ids)
+        ids = tuple(next(written) if fact is None else fact for fact in stored)
+        return replace(receipt, id=ids[0], ids=ids)
 
     def retract_fact(
         self,
@@ -253,7 +283,14 @@ class FactCommands(Writer):
         """
         expect_bool("functional", functional)
         body = PutPredicate(predicate=checked_name("A predicate", predicate), functional=functional)
-        return self._one("declare_predicate", body, scope, author_of(actor))
+        stamped = full_scope(scope, self._session.scope)
+        return self._one(
+            "declare_predicate",
+            body,
+            scope,
+            author_of(actor),
+            lambda repeats: repeats.declaration(stamped, predicate, functional=functional),
+        )
 
     def put_entity(
         self,
@@ -278,7 +315,14 @@ class FactCommands(Writer):
             kind=None if kind is None else checked_name("An entity's kind", kind),
             aliases=tuple(checked_name("An alias", alias) for alias in listed("aliases", aliases)),
         )
-        return self._one("put_entity", body, scope, author_of(actor))
+        stamped = full_scope(scope, self._session.scope)
+        return self._one(
+            "put_entity",
+            body,
+            scope,
+            author_of(actor),
+            lambda repeats: repeats.entity(stamped, body),
+        )
 
     def merge_entities(
         self,
@@ -304,7 +348,14 @@ class FactCommands(Writer):
         target = entity_name("An entity's name", into)
         self._check_named(scope, source, target)
         body = MergeEntities(entity=source, into=target)
-        return self._one("merge_entities", body, scope, author_of(actor))
+        stamped = full_scope(scope, self._session.scope)
+        return self._one(
+            "merge_entities",
+            body,
+            scope,
+            author_of(actor),
+            lambda repeats: repeats.merge(stamped, source, target),
+        )
 
     def unmerge(
         self,
@@ -397,11 +448,47 @@ class FactCommands(Writer):
         )
 
     def _one(
-        self, name: str, body: EventBody, scope: Mapping[str, ScopeValue] | None, author: Author
+        self,
+        name: str,
+        body: EventBody,
+        scope: Mapping[str, ScopeValue] | None,
+        author: Author,
+        repeated: Callable[[Repeats], int | None] | None = None,
     ) -> Receipt:
+        """Write one event, unless ``repeated`` returns the event that it would only repeat.
+
+        The look-up precedes the lock. If another writer appends an equal event in between, the
+        repeat is written, and changes nothing.
+        """
         drafts = [Draft(body, full_scope(scope, self._session.scope))]
         self._session.record_call(drafts[0].scope, name, drafts=drafts)
-        return self._session.by(*author).write(drafts)
+        if repeated is not None:
+            snapshot = self._snapshot()
+            seq = repeated(snapshot.repeats)
+            if seq is not None:
+                return self._unchanged(snapshot, (id_of_seq(seq, snapshot.basis),), name)
+        session = self._session.by(*author)
+        try:
+            return session.write(drafts)
+        except Conflict:
+            # Another writer may have appended the equal merge just before.
+            snapshot = self._snapshot()
+            seq = None if repeated is None else repeated(snapshot.repeats)
+            if seq is None:
+                raise
+            return self._unchanged(snapshot, (id_of_seq(seq, snapshot.basis),), name)
+
+    def _unchanged(self, snapshot: Snapshot, ids: tuple[int, ...], call: str = "") -> Receipt:
+        """Return the receipt of a call that adds nothing to things with ids."""
+        self._session.check_writable()
+        block = self._session.ids
+        head = None if block is not None else snapshot.head
+        made = () if call in _OF_NO_THING else ids
+        return Receipt(ids[0], made, (), head, durable=block is None, added=False, _block=block)
+
+
+def _new(drafts: Sequence[Draft], stored: Sequence[int | None]) -> list[Draft]:
+    return [draft for draft, fact in zip(drafts, stored, strict=True) if fact is None]
 
 
 def _event_id(value: int | Receipt) -> int:

@@ -31,7 +31,7 @@ from ..frames.replacement import frames_of_uri
 from ..snapshot.layer import DOCUMENT_KIND
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import SOURCE_HASH, SPAN, TABLE_HEADER, content_hash
-from ..values.frames import Receipt, Stored
+from ..values.frames import Frame, Receipt, Stored
 from .formats.document import NAME_SIZE_MAX, Document, some_text
 from .formats.plain import markdown_sections
 from .formats.registry import SIZE_MAX, extract
@@ -231,11 +231,26 @@ class Ingest:
         whole = 1 if count == 1 else 1 + count
         return Plan(stored, replaced, whole if stored is None else len(stored.missing))
 
+    def _check_tags(self, frame: Frame) -> None:
+        """Raise `Conflict` if the call has tags or labels that the stored content lacks."""
+        for name, texts, present, remedy in (
+            ("tags", self._fields.tags, frame.tags, f"Call update({frame.id}, tags=…)."),
+            ("labels", self._fields.labels, frame.labels, "Leave out labels=."),
+        ):
+            missing = [text for text in texts if text not in present]
+            if missing:
+                raise Conflict(
+                    f"The content is stored already, without the {name} {', '.join(missing)}",
+                    where=f"frame {frame.id:,}",
+                    remedy=remedy,
+                )
+
     def _put(self, snapshot: Snapshot, expect: int | None) -> Receipt:
         plan = self._plan(snapshot)
         stored = plan.known
         replaced = plan.replaced
         if stored is not None and stored.is_complete:
+            self._check_tags(snapshot.frame_at(stored.id))
             inside = self._session.in_transaction
             head = None if inside else snapshot.head
             ids = self._session.ids

@@ -33,6 +33,7 @@ from cerata.projections.columnar.scopes import Reach, admits, read_scope
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 from cerata.projections.facts.projection import FACT_EVENTS
 from cerata.projections.facts.reader import FactsAt
+from cerata.projections.facts.repeats import Repeats
 from cerata.projections.facts.text_projection import FactText
 from cerata.projections.links.labelling import Labelling
 from cerata.projections.links.projection import LINK_EVENTS
@@ -266,6 +267,14 @@ class Snapshot:
         return FactsAt(pending.folds.facts(), self.basis + pending.count, self.reach)
 
     @cached_property
+    def repeats(self) -> Repeats:
+        """The facts and declarations of the log and the drafts, in every scope."""
+        pending = self._pending
+        if pending is None or not pending.has_any(FACT_EVENTS):
+            return Repeats(FactsAt(self._fold.facts(self.basis), self.basis))
+        return Repeats(FactsAt(pending.folds.facts(), self.basis + pending.count))
+
+    @cached_property
     def fact_text(self) -> FactText:
         """The words of `facts_at`."""
         pending = self._pending
@@ -299,6 +308,12 @@ class Snapshot:
                 remedy="Name a fact by its id: call fact(id).",
             )
         return fact_of(self.facts_at, row, self.basis, self.present_us)
+
+    def cause_of(self, number: int) -> int | None:
+        """Return the cause of an event of the log, or of a draft by −place."""
+        if number > 0:
+            return self._log.event(number).causation
+        return self.layers.drafts[-number - 1].causation
 
     def fact_at(self, number: int) -> Fact:
         """Return a fact, retracted or not, by its id or the id of a repeated assertion.

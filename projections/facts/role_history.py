@@ -194,6 +194,19 @@ class RolesAt(Roles):
                 return bool(functional)
         return False
 
+    def declarations(self, tenant: int, predicate: int) -> list[tuple[int, int, int]]:
+        """Return (seq, scope, functional) of the declarations of a predicate, in any scope."""
+        declared = self._history.declared.get((tenant, predicate), [])
+        return declared[: bisect_right(declared, self._n, key=itemgetter(0))]
+
+    def merge_into(self, tenant: int, entity: int, into: int, scope: int) -> int | None:
+        """Return the merge of an entity into another that holds and has exactly a scope."""
+        for seq in self._history.merges.get((tenant, entity), ()):
+            ruling = self._history.rulings[seq]
+            if self.holds(seq) and (ruling.into, ruling.scope) == (into, scope):
+                return seq
+        return None
+
     @property
     def any_functional(self) -> bool:
         """True if a functional predicate was declared by n; it may have been changed since."""

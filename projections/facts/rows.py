@@ -433,6 +433,13 @@ class FactRows:
         """Yield the acts by n within the scope that name an entity, in order."""
         return self._acts_by_n(self._columns.acts.rows_naming(entity))
 
+    def scoped_acts_naming(self, entity: int) -> Iterator[tuple[int, ActRow]]:
+        """Yield `acts_naming`, each with the code of its scope."""
+        acts = self._columns.acts
+        for row in acts.rows_naming(entity):
+            if acts.seq.item(row) <= self.n:
+                yield acts.scope.item(row), acts.act(row)
+
     def acts_of_alias(self, folded: int) -> Iterator[ActRow]:
         """Yield the acts by n within the scope that declare an alias, by its folded form."""
         return self._acts_by_n(self._columns.acts.rows_of_alias(folded))

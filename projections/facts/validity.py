@@ -51,13 +51,14 @@ class FactSpans(FactRows):
                 continue
             key = (tenant, self._read(row, facts.subjects[row]), predicate)
             if key not in groups:
-                members = group if group is not None else self._group(row)
+                members = group if group is not None else self.group_of(row)
                 groups[key] = self._succession(self.of_tenant(members, tenant))
             # An invalid row, or a row hidden by wrong hashes in a chunk, is missing from its group.
             spans.append(groups[key].get(row) or self.stated(row))
         return spans
 
-    def _group(self, row: int) -> list[int]:
+    def group_of(self, row: int) -> list[int]:
+        """Return the known rows with the subject, as read, and the predicate of a row."""
         facts = self._facts
         subject = self.subject_of(row)
         predicate = facts.predicates[row]

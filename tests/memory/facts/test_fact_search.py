@@ -141,7 +141,7 @@ def test_a_past_view_ranks_its_own_facts_though_the_fold_of_words_stands_elsewhe
 ) -> None:
     """Equal counts of rows were taken for equal rows, whatever events both folds stood at."""
     store.assert_fact("bob", "keeps", "a zebra", valid_from="2020-01-01")
-    store.assert_fact("bob", "keeps", "a zebra", valid_from="2020-01-01")
+    store.assert_fact("bob", "keeps", "a zebra", valid_from="2020-01-01", confidence=0.5)
     store.assert_fact("dan", "drinks", "grog")
     then = store.view()
     assert [hit.fact.object for hit in then.search_facts("zebra")] == ["a zebra"]

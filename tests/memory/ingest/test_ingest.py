@@ -184,3 +184,18 @@ def test_a_file_that_is_there_is_not_cut_again(
         changed = store.remember(path)
         assert changed.added
         assert [frame.id for frame in store.frames()] == [changed.id]
+
+
+def test_new_tags_of_stored_content_are_refused() -> None:
+    """The call returned without a word, and the tags were lost."""
+    with cerata.open(":memory:") as store:
+        stored = store.remember("Buy milk.", tags=["home"])
+        assert not store.remember("Buy milk.").added
+        assert not store.remember("Buy milk.", tags=["home"]).added
+        with pytest.raises(cerata.Conflict, match=r"without the tags new .*update\(1, tags="):
+            store.remember("Buy milk.", tags=["home", "new"])
+        with pytest.raises(cerata.Conflict, match="without the labels urgent"):
+            store.remember("Buy milk.", labels=["urgent"])
+        assert store.head.seq == stored.head.seq  # type: ignore[union-attr]
+        store.update(stored, tags=["home", "new"])
+        assert not store.remember("Buy milk.", tags=["new"]).added

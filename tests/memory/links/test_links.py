@@ -333,7 +333,7 @@ def test_what_cannot_be_linked_is_refused(
     """Before anything is written, alone and in a transaction."""
     said(store, 2)
     store.put_frame("a frame")
-    store.assert_fact("f0", "is", True)  # the same as the first
+    store.assert_fact("f0", "is", True, confidence=0.5)  # the first fact
     store.assert_fact("a", "is", True, scope={"tenant": "other"})
     with pytest.raises(error):
         store.link(*given)

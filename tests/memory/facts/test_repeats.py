@@ -1,0 +1,225 @@
+"""The same again: a repeated assertion or declaration appends nothing."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import cerata
+from cerata import Conflict, Entity, IdempotencyConflict, ReadOnly, Store
+
+
+@pytest.fixture
+def store() -> Store:
+    return cerata.open(":memory:")
+
+
+def test_an_equal_assertion_appends_nothing(store: Store) -> None:
+    """An agent that asserts what it knows grew its log at each start."""
+    note = store.put_frame("Alice lives in Paris.")
+    arguments: dict[str, Any] = {
+        "confidence": 0.5,
+        "source": "inferred",
+        "evidence": [note, (note, 0, 5)],
+        "assumptions": ["b", "a"],
+        "valid_from": "2020-01-01",
+        "valid_to": "2030-01-01",
+    }
+    first = store.assert_fact("alice", "lives in", Entity("Paris"), **arguments)
+    again = store.assert_fact("alice", "lives in", Entity("Paris"), **arguments)
+    assert (again.id, again.ids, again.added, again.seqs) == (first.id, (first.id,), False, ())
+    fewer = {**arguments, "evidence": [note], "assumptions": ["a"]}
+    assert not store.assert_fact("alice", "lives in", Entity("Paris"), **fewer).added
+    assert store.head.seq == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"confidence": 0.5},
+        {"source": "inferred"},
+        {"evidence": [1]},
+        {"assumptions": ["new"]},
+        {"valid_from": "2020-01-01"},
+        {"valid_to": "2099-01-01"},
+        {"scope": {"user": "ann"}},
+        {"because": 2},
+    ],
+)
+def test_any_news_is_appended(store: Store, change: dict[str, Any]) -> None:
+    """And is no news when it is asserted once more."""
+    store.put_frame("A note.")
+    store.assert_fact("a", "is", "b")
+    store.assert_fact("a", "is", "c")
+    assert store.assert_fact("a", "is", "c", **change).added
+    assert not store.assert_fact("a", "is", "c", **change).added
+    assert store.head.seq == 4
+
+
+def test_a_stated_confidence_is_compared_with_the_last(store: Store) -> None:
+    for confidence in (1.0, 0.5, 1.0):
+        assert store.assert_fact("a", "is", 1, confidence=confidence).added
+    assert not store.assert_fact("a", "is", 1).added
+
+
+def test_a_retracted_fact_and_a_value_that_came_back_are_new(store: Store) -> None:
+    first = store.assert_fact("a", "is", 1)
+    store.retract_fact(first)
+    assert store.assert_fact("a", "is", 1).added
+    store.declare_predicate("lives in", functional=True)
+    for place, is_added in (("rome", True), ("rome", False), ("oslo", True), ("rome", True)):
+        assert store.assert_fact("a", "lives in", place).added is is_added
+    assert len(store.fact_history("a", "lives in")) == 3
+
+
+def test_a_batch_writes_only_what_is_new_and_names_every_fact(store: Store) -> None:
+    old = store.assert_fact("a", "is", 1)
+    receipt = store.assert_facts([("a", "is", 2), ("a", "is", 1), ("a", "is", 3)])
+    assert receipt.ids == (2, old.id, 3)
+    assert [store.fact(number).object for number in receipt.ids] == [2, 1, 3]
+    again = store.assert_facts([("a", "is", 2), ("a", "is", 1), ("a", "is", 3)])
+    assert (again.ids, again.added) == (receipt.ids, False)
+
+
+def test_a_transaction_compares_with_its_drafts(store: Store) -> None:
+    logged = store.assert_fact("a", "is", 1)
+    with store.transaction() as block:
+        assert store.assert_fact("a", "is", 1).id == logged.id
+        new = store.assert_fact("a", "is", 2)
+        assert store.assert_fact("a", "is", 2).ids == new.ids
+        store.retract_fact(logged)
+        assert store.assert_fact("a", "is", 1).added
+        store.put_entity("a", kind="letter")
+        assert not store.put_entity("a", kind="letter").added
+        store.declare_predicate("is", functional=False)
+        assert not store.declare_predicate("is", functional=False).added
+    assert block.receipt is not None
+    assert len(block.receipt.seqs) == 5
+    assert store.fact(new).object == 2
+
+
+def test_a_key_is_recorded_with_its_facts_or_not_at_all(store: Store) -> None:
+    first = store.assert_facts([("a", "is", 1)], key="k")
+    assert store.assert_facts([("a", "is", 1)], key="k").ids == first.ids
+    with pytest.raises(IdempotencyConflict):
+        store.assert_facts([("a", "is", 2)], key="k")
+    assert not store.assert_facts([("a", "is", 1)], key="free").added
+    assert store.assert_facts([("a", "is", 9)], key="free").added
+    both = store.assert_facts([("a", "is", 1), ("a", "is", 3)], key="both")
+    repeated = store.assert_facts([("a", "is", 1), ("a", "is", 3)], key="both")
+    assert (repeated.ids, repeated.added) == (both.ids, False)
+    for _ in range(2):
+        with store.transaction(key="block"):
+            store.assert_fact("a", "is", 4)
+            store.assert_fact("a", "is", 4)
+    assert len(store.facts("a")) == 4
+
+
+def test_declarations_entities_and_merges_are_recorded_once(store: Store) -> None:
+    first = store.declare_predicate("lives in", functional=True)
+    again = store.declare_predicate("lives in", functional=True)
+    assert (again.id, again.added, again.ids) == (first.id, False, ())
+    assert store.declare_predicate("lives in", functional=False).added
+    assert store.declare_predicate("lives in", functional=True).added
+    put = store.put_entity("alice", kind="person", aliases=["Ally", "Al"])
+    assert store.put_entity("alice", kind="person", aliases=["Al"]).id == put.id
+    assert not store.put_entity("alice").added
+    assert store.put_entity("alice", kind="robot").added
+    assert store.put_entity("alice", aliases=["A."]).added
+    assert store.put_entity("alice", scope={"user": "ann"}).added
+    store.put_entity("anna")
+    merge = store.merge_entities("alice", "anna")
+    assert store.merge_entities("alice", "anna").ids == (merge.id,)
+    store.put_entity("bea")
+    with pytest.raises(Conflict):
+        store.merge_entities("alice", "bea")
+    store.unmerge(merge)
+    assert store.merge_entities("alice", "anna").added
+
+
+def test_a_declaration_of_another_scope_in_between_makes_a_repeat_news(store: Store) -> None:
+    """A reader of the tenant sees the newest declaration of any scope."""
+    store.declare_predicate("is", functional=True)
+    store.declare_predicate("is", functional=False, scope={"user": "ann"})
+    assert store.declare_predicate("is", functional=True).added
+    assert store.declare_predicate("is", functional=True, scope={"user": "ann"}).added
+    assert not store.declare_predicate("is", functional=True).added
+
+
+def test_a_reader_refuses_a_repeat_like_any_write(tmp_path: Path) -> None:
+    path = str(tmp_path / "m.cera")
+    with cerata.open(path) as store:
+        store.assert_fact("a", "is", 1)
+    with cerata.open(path, mode="r") as reader, pytest.raises(ReadOnly):
+        reader.assert_fact("a", "is", 1)
+
+
+def test_concurrent_writers_of_equal_facts_leave_one_of_each(tmp_path: Path) -> None:
+    """A lost race appends a repeat, which is the same fact, or finds the other's merge."""
+    path = str(tmp_path / "m.cera")
+    with cerata.open(path) as store:
+        store.put_entity("a")
+        store.put_entity("b")
+
+    def write(_: int) -> None:
+        with cerata.open(path) as store:
+            for number in range(10):
+                store.assert_fact("a", "is", number)
+            store.merge_entities("a", "b")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+    with cerata.open(path) as store:
+        assert sorted(str(fact.object) for fact in store.facts("b")) == list("0123456789")
+        store.verify()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_memory_that_skips_repeats_answers_like_one_that_writes_them(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of random assertions, declarations, merges and retractions, with and without the check."""
+    from cerata.projections.facts.repeats import Repeats
+
+    def run(*, checks: bool) -> tuple[list[Any], int]:
+        with monkeypatch.context() as patched:
+            if not checks:
+                for name in ("row", "declaration", "entity", "merge"):
+                    patched.setattr(Repeats, name, lambda *_, **__: None)
+            dice = Random(seed)
+            with cerata.open(":memory:") as store:
+                scopes: list[dict[str, Any]] = [{}, {"user": "ann"}]
+                for _ in range(60):
+                    act = dice.randrange(10)
+                    subject, value = dice.choice("ab"), dice.choice("xy")
+                    scope = dice.choice(scopes)
+                    if act < 6:
+                        store.assert_fact(
+                            subject, "is", value, confidence=dice.choice((1, 1, 0.5)), scope=scope
+                        )
+                    elif act == 6:
+                        store.declare_predicate("is", functional=dice.random() < 0.6, scope=scope)
+                    elif act == 7:
+                        store.put_entity(subject, kind=dice.choice((None, value)), scope=scope)
+                    elif known := store.facts(subject):
+                        store.retract_fact(known[dice.randrange(len(known))])
+                views = [store.view(), store.view().within({"tenant": "default", "user": "ann"})]
+                answers = [_answers(view) for view in views]
+                return answers, store.head.seq
+
+    skipped, short = run(checks=True)
+    written, long = run(checks=False)
+    assert skipped == written
+    assert short < long
+
+
+def _answers(view: Any) -> list[Any]:
+    facts = [
+        (str(fact), fact.confidence, fact.is_known, fact.valid.end is None, dict(fact.scope))
+        for name in "ab"
+        for fact in view.fact_history(name)
+    ]
+    entities = [(entity.name, entity.kind, entity.mentions) for entity in view.entities()]
+    return [facts, entities, len(view.conflicts())]
