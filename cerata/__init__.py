@@ -42,6 +42,7 @@ memory.frames.value_counts ValueCount
 memory.ingest.folder Remembered RememberedFile
 memory.links.why Reason Why
 memory.store Store open
+memory.values.acts Act
 memory.values.arguments content_hash
 memory.values.embedder RememberedEmbedder
 memory.values.explanation Explanation

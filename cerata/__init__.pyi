@@ -46,6 +46,7 @@ from cerata.memory.links.why import Reason as Reason
 from cerata.memory.links.why import Why as Why
 from cerata.memory.store import Store as Store
 from cerata.memory.store import open_store
+from cerata.memory.values.acts import Act as Act
 from cerata.memory.values.arguments import content_hash as content_hash
 from cerata.memory.values.embedder import RememberedEmbedder as RememberedEmbedder
 from cerata.memory.values.explanation import Explanation as Explanation

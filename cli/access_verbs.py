@@ -10,6 +10,7 @@ def add_verbs(adding: Adding) -> None:
         "access",
         "print how often frames were shown and used",
         "access.run_access",
+        writes=True,
         lists=True,
         examples=("access", "access 3 8 --at before-the-move", "access 3 8 --record"),
     )

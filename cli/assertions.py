@@ -48,6 +48,7 @@ def run_correct(options: Namespace, output: Output) -> int:
             valid_to=options.valid_to,
             confidence=options.confidence,
             evidence=options.evidence,
+            reason=options.reason,
         )
         old, new = store.fact(options.fact), store.fact(receipt.id)
         _print("-", old, output)
@@ -67,7 +68,7 @@ def run_retract(options: Namespace, output: Output) -> int:
     """Retract facts, all or none."""
     with changing(options, output) as store:
         facts = _facts(store, options.facts)
-        receipt = store.retract_facts(facts)
+        receipt = store.retract_facts(facts, reason=options.reason)
         for fact in facts:
             _print("-", fact, output)
         output.line(f"Still readable with --at {receipt.seqs[0] - 1}.", style="dim")

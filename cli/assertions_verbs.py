@@ -13,6 +13,7 @@ def add_verbs(adding: Adding) -> None:
         "assert",
         "assert that a fact is true",
         "assertions.run_assert",
+        writes=True,
         examples=(
             "assert alice 'lives in' paris --as entity --valid-from 2024-01-01",
             "assert staging 'database port' 5433 --as number --evidence '#3'",
@@ -37,6 +38,7 @@ def add_verbs(adding: Adding) -> None:
         "correct",
         "retract a fact, and assert the right one",
         "assertions.run_correct",
+        reasons=True,
         examples=("correct 12 --object rome --as entity", "correct 12 --valid-to 2025-06-01"),
     )
     correct.add_argument("fact", type=identifier, metavar="FACT", help="id of the wrong fact")
@@ -48,6 +50,7 @@ def add_verbs(adding: Adding) -> None:
         "retract",
         "retract facts; earlier views keep them",
         "assertions.run_retract",
+        reasons=True,
         examples=("retract 12", "retract 12 13"),
     )
     retract.add_argument("facts", nargs="+", type=identifier, metavar="FACT", help="ids of facts")

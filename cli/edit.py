@@ -22,7 +22,8 @@ def run_supersede(options: Namespace, output: Output) -> int:
         )
     with changing(options, output) as store:
         old = store.frame(options.old)
-        receipt = store.supersede(options.old, text if options.by is None else options.by)
+        new_frame = text if options.by is None else options.by
+        receipt = store.supersede(options.old, new_frame, reason=options.reason)
         new = receipt.id if options.by is None else options.by
         output.row(("- ", "red"), f"#{old.id} ", clipped(old.text, 200))
         output.row(("+ ", "green"), f"#{new} ", clipped(store.frame(new).text, 200))
@@ -40,7 +41,7 @@ def run_delete(options: Namespace, output: Output) -> int:
     with changing(options, output) as store:
         if where is not None:
             before = store.head.seq
-            receipt = store.delete(where=where)
+            receipt = store.delete(where=where, reason=options.reason)
             output.line(f"closed {counted(len(receipt.deleted), 'frame')}")
             if receipt.deleted:
                 output.line(f"Still readable with --at {before}.", style="dim")
@@ -48,7 +49,7 @@ def run_delete(options: Namespace, output: Output) -> int:
             output.result({"file": store.path, **receipt.to_dict(), "deleted": deleted})
             return 0
         frames = [store.frame(number) for number in dict.fromkeys(options.ids)]
-        with store.transaction() as transaction:
+        with store.transaction(reason=options.reason) as transaction:
             for frame in frames:
                 store.delete(frame)
         receipt = transaction.receipt

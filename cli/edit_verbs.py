@@ -10,6 +10,7 @@ def add_verbs(adding: Adding) -> None:
         "supersede",
         "replace a frame by a new text",
         "edit.run_supersede",
+        reasons=True,
         examples=("supersede 12 We chose HNSW: recall under 5 ms.", "supersede 12 --by 15"),
     )
     supersede.add_argument("old", type=identifier, metavar="ID", help="id of the outdated frame")
@@ -23,6 +24,7 @@ def add_verbs(adding: Adding) -> None:
         "delete",
         "close frames; they stay readable in the past",
         "edit.run_delete",
+        reasons=True,
         examples=("delete 12", "delete 12 13", "delete --tag draft --kind note"),
     )
     delete.add_argument(
@@ -35,6 +37,7 @@ def add_verbs(adding: Adding) -> None:
         "tag",
         "name a point in time, or list the names",
         "edit.run_tag",
+        writes=True,
         lists=True,
         examples=("tag before-the-move", "tag first --at HEAD~3", "tag"),
     )

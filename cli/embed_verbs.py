@@ -10,6 +10,7 @@ def add_verbs(adding: Adding) -> None:
         "embed",
         "embed the current frames that have no vector",
         "embed.run_embed",
+        writes=True,
         examples=(
             "embed",
             "embed --embedder minilm-tokens --tag people",

@@ -1,9 +1,6 @@
 """Descriptions of events: a few words for people, and plain values."""
 
-from collections.abc import Sequence
-from typing import Final, cast
-
-import msgspec
+from typing import Final
 
 from cerata.engine.events import (
     AccessFrames,
@@ -31,8 +28,6 @@ from cerata.engine.events import (
     UnsplitEntity,
     UseEmbedder,
 )
-from cerata.engine.plain_value import plain
-from cerata.projections.columnar.times import to_datetime
 
 from .output import bytes_text, clipped, counted
 
@@ -123,26 +118,6 @@ def _describe_frame(body: PutFrame) -> str:
 
 def event_row(event: Event) -> dict[str, JsonValue]:
     """Return an event as plain values, with its leaf hash."""
-    header = event.header
-    return {
-        "seq": event.seq,
-        "type": event.type,
-        "version": header.version,
-        "recorded": to_datetime(event.recorded).isoformat(),
-        "batch": [header.first_seq, header.last_seq],
-        "causation": event.causation,
-        "scope": None if event.scope is None else dict(event.scope),
-        "correlation": None if event.payload is None else event.payload.correlation,
-        "leaf": event.leaf.hex(),
-        "summary": clipped(describe(event), 200),
-        "body": None if isinstance(event.body, Erased) else _plain_body(event.body),
-    }
-
-
-def _plain_body(value: object) -> JsonValue:
-    """Return a body as stored: every field, times in microseconds, bytes in hexadecimal."""
-    if isinstance(value, msgspec.Struct):
-        return {name: _plain_body(getattr(value, name)) for name in value.__struct_fields__}
-    if isinstance(value, tuple | list):
-        return [_plain_body(item) for item in cast("Sequence[object]", value)]
-    return plain(value)
+    row = event.to_dict()
+    body = row.pop("body")
+    return {**row, "summary": clipped(describe(event), 200), "body": body}

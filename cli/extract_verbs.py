@@ -10,6 +10,7 @@ def add_verbs(adding: Adding) -> None:
         "extract",
         "find facts in the text of frames",
         "extract.run_extract",
+        writes=True,
         examples=("extract --dry-run", "extract 12 13", "extract --tag people"),
     )
     extract.add_argument(

@@ -2,12 +2,14 @@
 
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby, islice
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import DEFAULT_SCOPE, Event, JsonValue, PutFrame
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.store import Store
+from cerata.memory.values.acts import credit
 from cerata.memory.values.frames import Frame
 from cerata.memory.view import Basis, View
 from cerata.projections.columnar.times import to_datetime
@@ -25,7 +27,7 @@ def run_log(options: Namespace, output: Output) -> int:
     count = count_of(options)
     with reading(options) as store:
         view = view_of(store, options)
-        events = list(islice(_newest_first(view), count))
+        events = list(islice(_newest_first(view, options), count))
         if options.reverse:
             events.reverse()
         names = _names(view, store.head.seq)
@@ -36,18 +38,31 @@ def run_log(options: Namespace, output: Output) -> int:
             else:
                 _print_batches(events, names, output)
         if not events:
-            output.line("The log is empty.")
+            output.line("No event matches." if view.basis else "The log is empty.")
         rows: list[JsonValue] = [event_row(event) for event in events]
         output.result({"basis": view.basis, "events": rows}, items="events")
     return 0
 
 
-def _newest_first(view: View, step: int = 256) -> Iterator[Event]:
+def _newest_first(view: View, options: Namespace, step: int = 256) -> Iterator[Event]:
+    read = partial(
+        view.log,
+        type=_type_of(options.type),
+        actor=options.actor,
+        correlation=options.correlation,
+        since=options.since,
+        until=options.until,
+    )
     last = view.basis
     while last > 0:
         first = max(1, last - step + 1)
-        yield from reversed(list(view.log(first, last)))
+        yield from reversed(list(read(first, last)))
         last = first - 1
+
+
+def _type_of(name: str | None) -> str | None:
+    """Return the type of a name: as stored, or as the log prints it."""
+    return next((kind for kind, act in ACTS.items() if act == name), name)
 
 
 def _names(view: View, head: int) -> dict[int, list[str]]:
@@ -69,7 +84,14 @@ def _print_line(event: Event, names: dict[int, list[str]], output: Output) -> No
         (f"  {ACTS.get(event.type, event.type):<9}", "bold"),
         *_decoration(names, event.seq),
         f"  {clipped(describe(event), 200)}",
+        (_by(event), "dim"),
     )
+
+
+def _by(event: Event) -> str:
+    """Return the actor and the reason of an event, with a margin; empty without both."""
+    text = credit(event.actor, event.reason)
+    return f"  {text}" if text else ""
 
 
 def _print_batches(events: Sequence[Event], names: dict[int, list[str]], output: Output) -> None:
@@ -89,8 +111,12 @@ def _print_batches(events: Sequence[Event], names: dict[int, list[str]], output:
         if scope != DEFAULT_SCOPE:
             pairs = ", ".join(f"{name}={value}" for name, value in scope)
             output.row(("Scope: ", "dim"), pairs)
+        authors = {(event.actor, event.reason) for event in batch}
+        is_joint = len(authors) == 1
+        if is_joint and (text := credit(*authors.pop())):
+            output.row((text, "dim"))
         for is_passage, part in groupby(sorted(batch, key=lambda event: event.seq), _is_passage):
-            _print_part(list(part), output, are_passages=is_passage)
+            _print_part(list(part), output, are_passages=is_passage, signed=not is_joint)
         if len(batch) < whole:
             output.row(("… ", "dim"), f"{whole - len(batch):,} more", indent=4)
 
@@ -99,8 +125,11 @@ def _is_passage(event: Event) -> bool:
     return isinstance(event.body, PutFrame) and event.body.chunk_index is not None
 
 
-def _print_part(part: Sequence[Event], output: Output, *, are_passages: bool) -> None:
-    """Print events of a batch, one a line, and the passages of a document as one line."""
+def _print_part(part: Sequence[Event], output: Output, *, are_passages: bool, signed: bool) -> None:
+    """Print events of a batch, one a line, and the passages of a document as one line.
+
+    With ``signed`` each line has its actor and reason: those of the batch differ.
+    """
     if are_passages and len(part) > 1:
         output.row(
             ("put        ", "bold"),
@@ -111,7 +140,8 @@ def _print_part(part: Sequence[Event], output: Output, *, are_passages: bool) ->
     for event in part:
         number = f"#{event.seq} " if isinstance(event.body, PutFrame) else ""
         act = f"{ACTS.get(event.type, event.type):<11}"
-        output.row((act, "bold"), number, clipped(describe(event), 200), indent=4)
+        by = _by(event) if signed else ""
+        output.row((act, "bold"), number, clipped(describe(event), 200), (by, "dim"), indent=4)
 
 
 def run_history(options: Namespace, output: Output) -> int:
@@ -136,15 +166,21 @@ def _print_version(frame: Frame, view: View, output: Output) -> None:
         (f"{frame.recorded:%Y-%m-%d %H:%M:%S}  ", "dim"),
         (f"replaces {olds}" if olds else "put", "bold"),
         ("  current" if frame.active else "", "bold green"),
+        (f"  {text}" if (text := credit(frame.actor, frame.reason)) else "", "dim"),
     )
     output.row(clipped(frame.text, 400) or f"({frame.size:,} bytes)", indent=9)
     if frame.unread:
         output.row(" " * 9, ("unread: ", "yellow"), unread_of(frame))
     closing = snapshot_of(view).layers.closing_of(frame.id)
-    if closing is not None and closing.by is None:
-        event = next(view.log(closing.seq, closing.seq), None)
-        when = "" if event is None else f"{to_datetime(event.recorded):%Y-%m-%d %H:%M:%S}  "
-        output.row(" " * 9, (when, "dim"), ("deleted", "bold red"), f" by event {closing.seq}")
+    if closing is None or (closing.by is not None and frame.closed is None):
+        return
+    act = frame.closed
+    when = "" if act is None else f"{act.recorded:%Y-%m-%d %H:%M:%S}  "
+    word = "deleted" if closing.by is None else "superseded"
+    by = "" if act is None or not act.credit else f"  {act.credit}"
+    if by or closing.by is None:
+        seq = f" by event {closing.seq}"
+        output.row(" " * 9, (when, "dim"), (word, "bold red"), seq, (by, "dim"))
 
 
 def _states(store: Store, options: Namespace) -> tuple[Basis, Basis]:

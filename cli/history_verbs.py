@@ -11,11 +11,21 @@ def add_verbs(adding: Adding) -> None:
         "list events, newest first",
         "history.run_log",
         lists=True,
-        examples=("log", "log --oneline -n 100", "log --at v1 --jsonl | jq .type"),
+        examples=(
+            "log",
+            "log --oneline -n 100",
+            "log --actor anna --since yesterday",
+            "log --at v1 --type putFrame --jsonl | jq .body.text",
+        ),
     )
     add_count(log)
     log.add_argument("--oneline", action="store_true", help="print one event per line")
     log.add_argument("--reverse", action="store_true", help="print the oldest of them first")
+    log.add_argument("--type", metavar="TYPE", help="only events of this type, such as putFrame")
+    log.add_argument("--actor", metavar="NAME", help="only events that this actor wrote")
+    log.add_argument("--correlation", metavar="ID", help="only events of this request or run")
+    log.add_argument("--since", metavar="TIME", help="only events recorded from then on")
+    log.add_argument("--until", metavar="TIME", help="only events recorded before then")
 
     history = add_verb(
         adding,

@@ -34,6 +34,7 @@ def add_verbs(adding: Adding) -> None:
         "import",
         "import the lines of an export, each once",
         "import_export.run_import",
+        writes=True,
         examples=("import facts.jsonl -f new.cera", "import - < facts.jsonl"),
     )
     import_verb.add_argument(

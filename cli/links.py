@@ -36,7 +36,7 @@ def run_link(options: Namespace, output: Output) -> int:
 def run_unlink(options: Namespace, output: Output) -> int:
     """Remove a link, and print the standing of both ends."""
     with changing(options, output) as store:
-        receipt = store.unlink(options.link)
+        receipt = store.unlink(options.link, reason=options.reason)
         links = store.links(include_unlinked=True)
         link = next(link for link in links if link.id == options.link)
         output.line(f"unlinked: {link}" + ("" if receipt.added else ", unchanged"))

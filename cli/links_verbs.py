@@ -22,6 +22,7 @@ def add_verbs(adding: Adding) -> None:
         "link",
         "link a fact to another fact, or to a frame",
         "links.run_link",
+        writes=True,
         examples=("link 14 depends_on 9", "link 21 invalidates 14", "link 14 generated_from 3"),
     )
     link.add_argument("fact", type=identifier, metavar="FACT", help="id of the fact")
@@ -33,6 +34,7 @@ def add_verbs(adding: Adding) -> None:
         "unlink",
         "remove a link",
         "links.run_unlink",
+        reasons=True,
         examples=("unlink 22", "unlink 22 --json"),
     )
     unlink.add_argument("link", type=identifier, metavar="LINK", help="id of the link")

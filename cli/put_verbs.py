@@ -10,6 +10,7 @@ def add_verbs(adding: Adding) -> None:
         "remember",
         "remember files and folders, each once",
         "put.run_remember",
+        writes=True,
         examples=(
             "remember notes/ todo.md",
             "remember src --include '*.{py,md}' --exclude tests",
@@ -52,6 +53,7 @@ def add_verbs(adding: Adding) -> None:
         "put",
         "store a text unchanged",
         "put.run_put",
+        writes=True,
         examples=(
             "put The staging database listens on port 5433. --tag infra",
             "put 'What must I not eat?' --kind message --role user --track chat",

@@ -13,6 +13,7 @@ def add_verbs(adding: Adding) -> None:
         "recall",
         "print a context for a model about a question",
         "search.run_recall",
+        writes=True,
         reads=True,
         examples=(
             "recall 'which index did we choose?'",

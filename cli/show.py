@@ -8,6 +8,7 @@ from itertools import islice
 
 from rich.text import Text
 
+from cerata.memory.values.acts import credit
 from cerata.memory.values.frames import Frame
 from cerata.projections.frames.timeline import Position
 
@@ -39,10 +40,13 @@ def run_show(options: Namespace, output: Output) -> int:
 def _details_of(frame: Frame) -> Iterator[tuple[str, str]]:
     if not frame.active:
         by = frame.superseded_by
-        yield "closed", "deleted" if by is None else f"superseded by #{by}"
+        closed = "deleted" if by is None else f"superseded by #{by}"
+        yield "closed", " ".join(filter(None, (closed, frame.closed and frame.closed.credit)))
     if frame.unread:
         yield "unread", unread_of(frame)
     yield "recorded", f"{frame.recorded:%Y-%m-%d %H:%M:%S} UTC"
+    if text := credit(frame.actor, frame.reason):
+        yield "written", text
     if frame.scope and dict(frame.scope) != {"tenant": "default"}:
         yield "scope", ", ".join(f"{name}={value}" for name, value in frame.scope.items())
     optional = {

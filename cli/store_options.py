@@ -52,6 +52,11 @@ def _folder() -> str:
         return "this folder"
 
 
+def actor_of(options: Namespace) -> str | None:
+    """Return the name of the writer: ``--actor``, else $CERATA_ACTOR, else None."""
+    return vars(options).get("actor") or os.environ.get("CERATA_ACTOR") or None
+
+
 def embedder_of(options: Namespace) -> str | None:
     """Return the name of ``--embedder``, of a verb that has it; None for the remembered one."""
     name: str | None = getattr(options, "embedder", None)
@@ -84,6 +89,7 @@ def writing(options: Namespace, output: Output) -> Store:
         file_of(options, default=DEFAULT_FILE),
         scope=scope_of(options),
         shared=options.shared,
+        actor=actor_of(options),
         embedder=embedder_of(options),
         lock_timeout=options.lock_timeout,
         environment=options.environment,

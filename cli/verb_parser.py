@@ -90,8 +90,12 @@ def add_verb(
     reads: bool = False,
     lists: bool = False,
     scoped: bool = True,
+    writes: bool = False,
+    reasons: bool = False,
 ) -> Parser:
     """Add a verb; ``reads`` gives it ``--at``, ``lists`` also ``--jsonl`` and paging.
+
+    ``writes`` gives it ``--actor``, and ``reasons`` also ``--reason``.
 
     A verb has ``--scope`` unless ``scoped`` is False: such a verb opens no store.
 
@@ -137,6 +141,12 @@ def add_verb(
         )
     if lists:
         verb.add_argument("--jsonl", action="store_true", help="print one JSON object per item")
+    if writes or reasons:
+        verb.add_argument(
+            "--actor", metavar="NAME", help="the writer, recorded in the log ($CERATA_ACTOR)"
+        )
+    if reasons:
+        verb.add_argument("--reason", metavar="TEXT", help="the cause, recorded in the log")
     verb.set_defaults(run=run)
     return verb
 

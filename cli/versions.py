@@ -37,7 +37,7 @@ def run_update(options: Namespace, output: Output) -> int:
             remedy="Pass --title, --tag, --metadata or --expires.",
         )
     with changing(options, output) as store:
-        receipt = store.update(options.id, **fields)
+        receipt = store.update(options.id, **fields, reason=options.reason)
         if receipt.added:
             _print_version(store, options.id, receipt, output)
         else:
@@ -69,7 +69,7 @@ def _expires(options: Namespace) -> str | None | UnsetType:
 def run_restore(options: Namespace, output: Output) -> int:
     """Put the content of a closed frame again."""
     with changing(options, output) as store:
-        receipt = store.restore(options.id, expires=_expires(options))
+        receipt = store.restore(options.id, expires=_expires(options), reason=options.reason)
         _print_version(store, options.id, receipt, output)
         output.result({"file": store.path, "old": options.id, **receipt.to_dict()})
     return 0

@@ -10,6 +10,7 @@ def add_verbs(adding: Adding) -> None:
         "update",
         "change the title, tags, metadata or expiry of a frame",
         "versions.run_update",
+        reasons=True,
         examples=("update 12 --tag infra --tag port", "update 12 --title Ports --expires never"),
     )
     update.add_argument("id", type=identifier, metavar="ID", help="id of a current frame")
@@ -28,6 +29,7 @@ def add_verbs(adding: Adding) -> None:
         "restore",
         "bring back a deleted frame or an older version",
         "versions.run_restore",
+        reasons=True,
         examples=("restore 12", "restore 12 --expires never"),
     )
     restore.add_argument("id", type=identifier, metavar="ID", help="id of a closed frame")
@@ -38,6 +40,7 @@ def add_verbs(adding: Adding) -> None:
         "sweep",
         "close the expired frames",
         "versions.run_sweep",
+        writes=True,
         examples=("sweep", "sweep --scope user=ann"),
     )
 

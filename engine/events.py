@@ -24,6 +24,7 @@ version is raised, and an `upcaster` lifts stored bodies of the old version when
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from types import GenericAlias
 from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar, cast
@@ -31,12 +32,10 @@ from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from .errors import Corrupt, NotFound, Unsupported
+from .instants import to_datetime
 from .integrity import commitment_of, hash_bytes, leaf_of
-
-JsonValue: TypeAlias = (
-    "None | bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue]"
-)
-"""The values that metadata may hold: JSON's. Maps are stored with sorted names."""
+from .json_value import JsonValue as JsonValue  # noqa: PLC0414 - re-exported
+from .plain_value import plain
 
 ScopeValue: TypeAlias = str | int | bool
 Scope: TypeAlias = tuple[tuple[str, ScopeValue], ...]
@@ -623,7 +622,36 @@ class Event(msgspec.Struct, frozen=True, dict=True):
     erased: bytes | None = None
 
     def __repr__(self) -> str:
-        return f"Event({self.header!r})"
+        notes = ""
+        with suppress(Corrupt):
+            named = {"actor": self.actor, "reason": self.reason}
+            notes = "".join(f", {name}={text!r}" for name, text in named.items() if text)
+        return f"Event({self.header!r}{notes})"
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """Return the event as plain values, with its leaf hash and its body as stored.
+
+        A body has all its fields, times in microseconds since 1970 UTC and bytes in hexadecimal;
+        that of an erased event is None.
+
+        Raises:
+            Corrupt: the payload cannot be decoded.
+        """
+        header, body = self.header, self.body
+        return {
+            "seq": header.seq,
+            "type": header.type,
+            "version": header.version,
+            "recorded": to_datetime(header.recorded).isoformat(),
+            "batch": [header.first_seq, header.last_seq],
+            "causation": self.causation,
+            "scope": None if self.scope is None else dict(self.scope),
+            "actor": self.actor,
+            "correlation": self.correlation,
+            "reason": self.reason,
+            "leaf": self.leaf.hex(),
+            "body": None if isinstance(body, Erased) else _plain_body(body),
+        }
 
     def __reduce__(self) -> tuple[object, ...]:
         # The log stays in its process: a copy holds the attachments that the body names.
@@ -747,6 +775,14 @@ def _attached_sizes(value: object) -> Iterator[int]:
     elif isinstance(value, list | tuple | dict):
         for item in cast("Iterable[object]", value.values() if isinstance(value, dict) else value):
             yield from _attached_sizes(item)
+
+
+def _plain_body(value: object) -> JsonValue:
+    if isinstance(value, msgspec.Struct):
+        return {name: _plain_body(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, tuple | list):
+        return [_plain_body(item) for item in cast("Sequence[object]", value)]
+    return plain(value)
 
 
 def _copied_event(parts: "tuple[Any, ...]", attachments: Sequence[bytes]) -> Event:

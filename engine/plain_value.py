@@ -9,7 +9,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, ClassVar, cast
 
-from .events import JsonValue
+from .json_value import JsonValue
 
 _PLAIN_TYPES = frozenset((str, int, float, bool, type(None)))
 _LISTS = (tuple, list)

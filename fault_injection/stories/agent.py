@@ -47,30 +47,33 @@ class Agent(Workload):
     def document(self, store: Store) -> None:
         """Remember a document, or its next version in place of the previous version."""
         version = len(list(store.frames(include_superseded=True)))
-        store.remember(f"{LONG_TEXT}\nVersion {version}.\n", uri="plan.md")
+        store.remember(f"{LONG_TEXT}\nVersion {version}.\n", uri="plan.md", actor="ann")
 
     @operation
     def correct(self, store: Store) -> None:
         """Supersede the oldest note."""
         for frame in self._notes(store)[:1]:
-            store.supersede(frame, f"corrected at {store.head.seq}: tea is at five")
+            text = f"corrected at {store.head.seq}: tea is at five"
+            store.supersede(frame, text, actor="ann", reason="the time has changed")
 
     @operation
     def forget(self, store: Store) -> None:
         """Delete the newest note."""
         for frame in self._notes(store)[-1:]:
-            store.delete(frame)
+            store.delete(frame, actor="ann", reason="no longer needed")
 
     @operation
     def replace(self, store: Store) -> None:
         """Put the frame of a URI in place of the previous frame."""
-        store.put_frame(f"the ferry leaves at {store.head.seq}", uri="ferry", replace=True)
+        store.put_frame(
+            f"the ferry leaves at {store.head.seq}", uri="ferry", replace=True, actor="ann"
+        )
 
     @operation
     def label(self, store: Store) -> None:
         """Put a new version of the newest note, or of the plan with its chunks."""
         for frame in (self._notes(store) or store.find_uri("plan.md"))[:1]:
-            store.update(frame, title=f"seen at {store.head.seq}")
+            store.update(frame, title=f"seen at {store.head.seq}", actor="ann")
 
     @operation
     def restore(self, store: Store) -> None:
@@ -78,20 +81,20 @@ class Agent(Workload):
         for frame in store.frames(Filter(tags=["note"]), include_deleted=True):
             if not frame.active:
                 with suppress(Conflict):
-                    store.restore(frame)
+                    store.restore(frame, actor="ann")
                 return
 
     @operation
     def expire(self, store: Store) -> None:
         """Close the frames that have expired, and put a frame that soon will."""
-        store.sweep()
+        store.sweep(actor="ann")
         expires = store.view().now + timedelta(milliseconds=1)
         store.put_frame("a boat passes", tags=["boat"], expires=expires)
 
     @operation
     def both(self, store: Store) -> None:
         """Put two frames that are useless alone, in one transaction."""
-        with store.transaction():
+        with store.transaction(actor="agent", reason="a pair"):
             first = store.put_frame("the harbour's left half", tags=["half"])
             store.put_frame("the harbour's right half", tags=["half"], parent=first.id)
 
@@ -101,7 +104,7 @@ class Agent(Workload):
         store.tag(f"mark{store.head.seq}")
 
     def check(self, store: Store) -> None:
-        """Check pairs, batches of eight, the frame of the URI, expiry and tags."""
+        """Check pairs, batches of eight, the frame of the URI, expiry, actors and tags."""
         halves = sum("half" in frame.tags for frame in store.frames(include_chunks=True))
         assert halves % 2 == 0, f"{halves} halves"
         many = sum("many" in frame.tags for frame in store.frames())
@@ -111,6 +114,13 @@ class Agent(Workload):
         for frame in store.frames(Filter(tags=["boat"])):
             assert frame.expires is not None, "a boat without an expiry"
             assert frame.expires > now, "an expired boat is read"
+        for event in store.log():
+            if event.type in ("supersedeFrame", "deleteFrame"):
+                assert event.actor == "ann", f"event {event.seq} has the actor {event.actor}"
+            if event.type == "deleteFrame":
+                assert event.reason in ("no longer needed", "expired"), (
+                    f"event {event.seq}: {event.reason}"
+                )
         for name, seq in store.tags().items():
             assert store.at(name).basis == seq, f"tag {name} does not resolve to {seq}"
 

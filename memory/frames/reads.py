@@ -5,7 +5,7 @@ Leaves out questions (`search.reads`) and the state (`snapshot.snapshot`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 from typing import Any, TypeVar, overload
@@ -17,7 +17,7 @@ from cerata.engine.arguments import (
     expect_type,
 )
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import DEFAULT_SCOPE, Event, JsonValue
+from cerata.engine.events import DEFAULT_SCOPE, Event, EventBody, JsonValue, Scope, ScopeValue
 from cerata.projections.columnar.relative_times import interval_of
 from cerata.projections.columnar.scopes import Reach, admits
 from cerata.projections.columnar.times import to_datetime
@@ -31,6 +31,7 @@ from ..values.arguments import check_content_hash
 from ..values.frames import Frame, FrameId, Stored, TimelineEntry, TimelinePage
 from .access import Access, access_of, all_access
 from .conversation import neighbours_of, newest_frames
+from .events import EventFilter, events_of, type_name
 from .messages import message_of
 from .timeline import Paging, page_of
 from .value_counts import ValueCount, value_counts
@@ -398,20 +399,42 @@ class FrameReads(Reader):
 
     # --- the log, tags, and projections of users -------------------------------------------------
 
-    def log(self, first: int = 1, last: int | None = None) -> Iterator[Event]:
+    def log(
+        self,
+        first: int = 1,
+        last: int | None = None,
+        *,
+        type: str | type[EventBody] | None = None,  # noqa: A002 - the field's word
+        actor: str | None = None,
+        correlation: str | None = None,
+        scope: Scope | Mapping[str, ScopeValue] | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+    ) -> Iterator[Event]:
         """Yield the events of this view, within its scope, in seq order.
+
+        Cost: a read of each event from ``first`` or ``since`` to ``last`` or ``until``.
 
         Args:
             first: The first seq; default 1.
             last: The last seq; default None: all, then the open transaction's drafts −1, −2, ….
+            type: The name of an event type, such as "putFrame", or its body's class; default any.
+            actor: The actor of the events; default any.
+            correlation: The id of the request or run of the events; default any.
+            scope: Names and values that the events' scope contains; default none.
+            since: The earliest recorded time, also in words such as "yesterday"; default none.
+            until: The time before which the events were recorded; default none.
 
         Raises:
-            InvalidInput: ``first`` or ``last`` is not a number.
+            InvalidInput: an argument has the wrong type, or a time is unusable.
         """
         expect_integer("first", first)
         if last is not None:
             expect_integer("last", last)
-        return self._snapshot().events(first, last)
+        snapshot = self._snapshot().within(scope)
+        start, end = _range_of(since, until, snapshot.now)
+        wanted = EventFilter(type_name(type), actor, correlation, start, end)
+        return events_of(snapshot, first, last, wanted)
 
     def tags(self) -> dict[str, int]:
         """Return the seq that each tag of this view names, in order of name.
@@ -463,7 +486,7 @@ def _range_of(
     first, last = (None if time is None else interval_of(time, now).start for time in (start, end))
     if first is not None and last is not None and last < first:
         raise InvalidInput(
-            f"The timeline ends at {end}, before its start at {start}",
+            f"The range ends at {end}, before its start at {start}",
             remedy="Pass start and end in this order.",
         )
     return first, last

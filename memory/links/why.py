@@ -19,6 +19,7 @@ from cerata.projections.links.labelling import Joined
 
 from ..snapshot.reader import Reader
 from ..snapshot.snapshot import Snapshot
+from ..values.acts import Act
 from ..values.facts import Fact, FactEvidence, FactId, fact_id
 from ..values.links import Link
 from .reads import to_link
@@ -67,6 +68,10 @@ class Why(PlainValue):
     supports: tuple[Reason, ...]
     contradicts: tuple[Reason, ...]
     is_told: bool = True
+    asserted: Act | None = None
+    """The event that asserted the fact, with its actor and reason."""
+    retracted: Act | None = None
+    """The event that retracted the fact; None if it is known, or if the scope hides the event."""
 
     @property
     def standing(self) -> Standing:
@@ -88,8 +93,11 @@ class Why(PlainValue):
 
     def _lines(self, indent: int) -> Iterator[str]:
         fact, below = self.fact, " " * (indent + 4)
-        retracted = "" if fact.retracted_by is None else f", retracted by #{fact.retracted_by}"
-        yield f"#{fact.id} {fact}: {self.standing}{retracted}"
+        asserted = _credit(", asserted", self.asserted)
+        retracted = ""
+        if fact.retracted_by is not None:
+            retracted = _credit(f", retracted by #{fact.retracted_by}", self.retracted)
+        yield f"#{fact.id} {fact}: {self.standing}{asserted}{retracted}"
         if not self.is_told:
             return
         for place in fact.evidence:
@@ -103,6 +111,12 @@ class Why(PlainValue):
             first, *rest = reason.why._lines(indent + 4)
             yield f"{below}{reason.phrase} {first}"
             yield from rest
+
+
+def _credit(words: str, act: Act | None) -> str:
+    """Return the words with an act's actor and reason; without these only if they name a seq."""
+    credit = "" if act is None else act.credit
+    return f"{words} {credit}" if credit else words if "#" in words else ""
 
 
 class WhyReads(Reader):
@@ -184,6 +198,8 @@ class _Tree:
             tuple(reason for kind, reason in reasons if kind in ATTACKING),
             tuple(reason for kind, reason in reasons if kind in _SUPPORTING),
             tuple(reason for kind, reason in reasons if kind is LinkKind.CONTRADICTS),
+            asserted=self._snapshot.act(fact.id),
+            retracted=None if fact.retracted_by is None else self._snapshot.act(fact.retracted_by),
         )
 
     def _reason(self, way: _Way) -> Reason:

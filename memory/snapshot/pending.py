@@ -56,6 +56,8 @@ class PendingEvent:
     body: EventBody
     causation: int | None = None
     salt: bytes | None = None
+    actor: str | None = None
+    reason: str | None = None
 
 
 class DraftEvent(Event, frozen=True, dict=True, kw_only=True):
@@ -176,6 +178,8 @@ class PendingEvents:
             draft.body,
             draft.causation,
             draft.salt,
+            draft.actor,
+            draft.reason,
         )
 
     def events(self) -> Iterator[Event]:

@@ -4,6 +4,7 @@ Owns `Snapshot`: the folds at a basis within a scope, and the values of frames a
 Leaves out the reads (`frames.reads`, `search.reads`, …) and the public face (`cerata.memory.view`).
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -48,6 +49,7 @@ from cerata.replay.token_vector_store import StoredTokens
 from cerata.replay.vector_store import StoredVectors
 from cerata.retrieval.embedders.embedder import Embedder
 
+from ..values.acts import Act, act_of
 from ..values.arguments import copied, joined_text, narrowed
 from ..values.facts import Fact
 from ..values.frames import Frame, FrameId, frame_id
@@ -442,6 +444,9 @@ class Snapshot:
             content_hash=body.content_hash,
             size=size,
             unread=tuple(layers.unread.get(number, ())),
+            actor=event.actor,
+            reason=event.reason,
+            closed=None if closing is None else self.act(id_of_seq(closing.seq, self.basis)),
             _block=self.ids,
         )
 
@@ -457,6 +462,23 @@ class Snapshot:
         for event in chain(self._log.read(first, stop), pending):
             if self.sees(event.scope):
                 yield event
+
+    def act(self, number: int) -> Act | None:
+        """Return an event by its id as an act; None if the scope hides the event."""
+        event = self._log.event(number) if number > 0 else self._draft(number)
+        return act_of(event) if event is not None and self.sees(event.scope) else None
+
+    def _draft(self, number: int) -> Event | None:
+        drafts = () if self._pending is None else self._pending.events()
+        return next((event for event in drafts if event.seq == number), None)
+
+    def recorded_from(self, time_us: int) -> int:
+        """Return the first seq recorded at a time or later, or the seq after the basis.
+
+        Cost: O(log n) reads.
+        """
+        seqs = range(1, self.basis + 1)
+        return 1 + bisect_left(seqs, time_us, key=lambda seq: self._log.event(seq).recorded)
 
     def user_projection(self, name: str) -> OwnProjection:
         """Return a projection of rows by its name, as of the basis and the pending drafts.

@@ -20,6 +20,7 @@ from cerata.retrieval.context.best_span import best_span
 from cerata.retrieval.context.packing import ContextItem, Omission
 from cerata.retrieval.tables import find_tables
 
+from .acts import Act
 from .pending_ids import PendingIds
 
 if TYPE_CHECKING:
@@ -102,6 +103,12 @@ class Frame(PlainValue):
     """From this time on, reads of many frames leave the frame out; it is active until closed."""
     unread: tuple[int, ...] = ()
     """Events of later versions that put or name the frame: stored, and not applied."""
+    actor: str | None = None
+    """The writer of this version."""
+    reason: str | None = None
+    """The reason of this version."""
+    closed: Act | None = None
+    """The event that closed the frame; None while it is current, or if the scope hides it."""
     _block: PendingIds | None = field(default=None, repr=False, compare=False, kw_only=True)
     """The ids of the transaction in which the frame was read."""
 

@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from cerata.engine.errors import InvalidInput
+from cerata.engine.instants import EPOCH
+from cerata.engine.instants import to_datetime as to_datetime  # noqa: PLC0414 - re-exported
 from cerata.engine.limits import TIME_MAX, TIME_MIN
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
@@ -39,18 +40,10 @@ def to_microseconds(value: datetime | str) -> int:
         raise InvalidInput(
             f"The time {value} has no zone", remedy="Add a zone, for example +00:00 for UTC."
         )
-    time_us = (when - _EPOCH) // _MICROSECOND
+    time_us = (when - EPOCH) // _MICROSECOND
     if not TIME_MIN <= time_us <= TIME_MAX:
         raise InvalidInput(
             f"The time {value} lies outside the years 1 to 9999 of UTC",
             remedy="Pass a time of the years 1 to 9999.",
         )
     return time_us
-
-
-def to_datetime(time_us: int) -> datetime:
-    """Return microseconds since 1970 UTC as an aware datetime."""
-    if TIME_MIN <= time_us <= TIME_MAX:
-        return _EPOCH + timedelta(0, 0, time_us)
-    # An event of a faulty writer may lie outside the range of datetime; reads must not fail on it.
-    return to_datetime(TIME_MIN if time_us < TIME_MIN else TIME_MAX)

@@ -80,7 +80,7 @@ def _learn(folder: Path, environment: Environment) -> None:
 
 def _connect(folder: Path, environment: Environment) -> None:
     """Who builds the bridge, and where she lives."""
-    with cerata.open(folder / "memory.cera", environment=environment) as store:
+    with cerata.open(folder / "memory.cera", environment=environment, actor="anna") as store:
         store.assert_fact("anna", "builds", Entity("bridge"), valid_from="open", evidence=[3])
         store.assert_fact("anna", "lives in", Entity("city"), valid_from="2024-05-01", evidence=[3])
         store.assert_fact("bridge", "belongs to", Entity("city"), valid_from="open")
@@ -147,9 +147,9 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step("remember notes", "remember-again"),
     _step("remember notes nowhere.md", "remember-skipped", 1),
     _step("put The staging database listens on port 5433. --tag infra"),
-    _step("supersede 8 The staging database listens on port 5434 now."),
+    _step("supersede 8 The staging database listens on port 5434 now. --actor anna --reason moved"),
     _step("tag before-the-move", "tag"),
-    _step("delete 6"),
+    _step("delete 6 --actor ben --reason 'out of date'"),
     _step("recall 'when does the bridge open?'"),
     _step("recall 'when does the bridge open?' --format markdown", "recall-markdown"),
     _step("recall 'when does the bridge open?' --format messages", "recall-messages"),
@@ -164,6 +164,8 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step("timeline --oldest-first -n 2"),
     _step("log"),
     _step("log --oneline -n 5", "log-oneline"),
+    _step("log --actor anna --since 2026-03-01", "log-actor"),
+    _step("log --type tag --until 2026-02-01", "log-nothing"),
     _step("history 8"),
     _step("diff 8"),
     _step("tag", "tags"),

@@ -125,7 +125,8 @@ def _said(view: View, step: int) -> object:
             for newest in (True, False)
             for page in _pages(view, 7 * step, by=by, where=where, newest_first=newest)
         ],
-        [(event.seq, event.type) for event in view.log()],
+        [(event.seq, event.type, event.actor, event.reason) for event in view.log()],
+        [event.seq for event in view.log(actor="anna", type="putFrame", correlation="run 1")],
         view.tags(),
         None if (used := view.remembered_embedder()) is None else used.to_dict(),
         _said_of_facts(view),

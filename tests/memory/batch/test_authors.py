@@ -11,16 +11,17 @@ from cerata.memory.embeddings.commands import EmbeddingCommands
 from cerata.memory.facts.bulk_commands import BulkFactCommands
 from cerata.memory.facts.commands import FactCommands
 from cerata.memory.frames.commands import FrameCommands
+from cerata.memory.frames.version_commands import VersionCommands
 from cerata.memory.ingest.commands import IngestCommands
 from cerata.memory.links.commands import LinkCommands
 
 WITH_REASON = {
     *("append", "correct_fact", "delete", "retract_fact", "retract_facts", "supersede"),
-    *("transaction", "unlink", "unmerge", "unsplit"),
+    *("restore", "transaction", "unlink", "unmerge", "unsplit", "update"),
 }
 GROUPS = (
     *(FrameCommands, FactCommands, BulkFactCommands, LinkCommands, EmbeddingCommands),
-    IngestCommands,
+    *(IngestCommands, VersionCommands),
 )
 
 

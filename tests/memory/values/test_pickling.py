@@ -39,6 +39,7 @@ def first_explained(store: Store) -> Any:
 
 MADE: dict[str, Callable[[Store, Path], Any]] = {
     "Access": lambda store, _: store.access(1),
+    "Act": lambda store, _: store.why(4).asserted,
     "Allen": lambda _, _folder: cerata.Allen.PRECEDES,
     "Assertion": lambda _, _folder: cerata.Assertion("Ann", "drinks", "tea"),
     "Candidate": lambda _, _folder: cerata.Candidate("a", "is", "b", 0, 1),
