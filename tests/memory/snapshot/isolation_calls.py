@@ -118,6 +118,7 @@ def _queries() -> Calls:
 READS: Final[Mapping[str, Calls | str]] = {
     "access": by_id(lambda asked, one: asked.access(one)),
     "accesses": once(lambda asked: asked.accesses()),
+    "around": by_id(lambda asked, one: asked.around(one, before=2, after=2)),
     "children": by_id(lambda asked, one: asked.children(one)),
     "chunks": by_id(lambda asked, one: asked.chunks(one)),
     "conflicts": once(lambda asked: asked.conflicts()),
@@ -163,13 +164,18 @@ READS: Final[Mapping[str, Calls | str]] = {
             include_superseded=True, include_deleted=True, include_chunks=True
         )
     ),
+    "get": by_case(
+        lambda case: [case.asked.get(f"file:///home/{mark(one)}/note.txt") for one in SCOPES]
+    ),
     "highlights": once(lambda asked: asked.highlights("the harbours of Ada", cerata.query("h*"))),
     "history": by_id(lambda asked, one: asked.history(one)),
+    "last": once(lambda asked: asked.last(100, include_chunks=True)),
     "links": every(
         once(lambda asked: asked.links(include_unlinked=True)),
         by_id(lambda asked, one: asked.links(one, include_unlinked=True)),
     ),
     "log": every(once(lambda asked: asked.log()), by_id(lambda asked, one: asked.log(one, one))),
+    "messages": once(lambda asked: asked.messages()),
     "neighbours": by_name(lambda asked, name: asked.neighbours(name)),
     "paths": by_name(lambda asked, name: asked.paths("Ada", name)),
     "projection": by_case(
@@ -187,6 +193,9 @@ READS: Final[Mapping[str, Calls | str]] = {
         once(lambda asked: asked.timeline(by="recorded", include_deleted=True, limit=500)),
     ),
     "token_embedding": by_id(lambda asked, one: asked.token_embedding(one)),
+    "values": by(
+        ("tag", "label", "kind", "role", "track", "uri"), lambda asked, one: asked.values(one)
+    ),
     "view": "the state whose names View lists",
     "walk": by_name(lambda asked, name: asked.walk(name, hops=3)),
     "why": by_id(lambda asked, one: (asked.why(one), str(asked.why(one)))),
@@ -353,10 +362,17 @@ WRITES: Final[Mapping[str, Calls | str]] = {
     "remember_files": _scoped(
         lambda store, scope: store.remember_files([__file__], scope=scope, dry_run=True)
     ),
+    "remember_messages": _scoped(
+        lambda store, scope: store.remember_messages(
+            [{"role": "user", "content": "harbour"}], scope=scope
+        )
+    ),
+    "restore": by_id(lambda store, one: store.restore(one)),
     "retract_fact": by_id(lambda store, one: store.retract_fact(one)),
     "retract_facts": by_id(lambda store, one: store.retract_facts([one])),
     "split_entity": by_id(lambda store, one: store.split_entity("Ada", "x", [one])),
     "supersede": by_id(lambda store, one: store.supersede(one, "x")),
+    "sweep": once(lambda store: store.sweep()),
     "tag": by_name(lambda store, name: store.tag(name)),
     "transaction": every(
         once(lambda store: _block(store, "shared-transaction", "another text")),
@@ -365,6 +381,7 @@ WRITES: Final[Mapping[str, Calls | str]] = {
     "unlink": by_id(lambda store, one: store.unlink(one)),
     "unmerge": by_id(lambda store, one: store.unmerge(one)),
     "unsplit": by_id(lambda store, one: store.unsplit(one)),
+    "update": by_id(lambda store, one: store.update(one, title="x")),
 }
 
 
