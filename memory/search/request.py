@@ -102,6 +102,11 @@ class SearchRequest:
         object.__setattr__(self, "tree", tree)
         object.__setattr__(self, "is_plain", tree is not self.query and isinstance(tree, AnyWord))
 
+    @property
+    def is_bounded(self) -> bool:
+        """True if hits need a least score or cosine."""
+        return self.min_score is not None or self.min_cosine is not None
+
     def is_same_question(self, request: "SearchRequest") -> bool:
         """Return whether two requests have one order of results, of which they may want parts."""
         if any(getattr(self, name) != getattr(request, name) for name in _OF_ORDER):

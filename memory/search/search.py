@@ -70,16 +70,19 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
     need = request.offset + request.k
     # A single lane has one order at any depth, unless its hits are boosted.
     is_stable = not (profile.importance or request.group_by)
-    first_depth = LANE_HITS
-    if is_stable and (need < LANE_HITS or len(lanes) == 1):
-        first_depth = max(need, RERANK_HITS if is_reranked else 0)
+    wanted = max(need, RERANK_HITS if is_reranked else 0)
+    is_shallow = is_stable and (need < LANE_HITS or len(lanes) == 1)
+    first_depth = wanted if is_shallow else LANE_HITS
 
     # One order: that of the fused ranks, then of the uses, then of the tokens.
     uses: dict[int, Use] = {}
 
     def build(depth: int) -> Block:
         rankings = _rankings(snapshot, request, lanes, admitted, depth)
-        count = depth if len(rankings) == 1 else sum(len(ranking.ids) for ranking in rankings)
+        count = sum(len(ranking.ids) for ranking in rankings)
+        if is_shallow and depth == first_depth and not request.is_bounded:
+            # No later step selects among further hits of the first block.
+            count = min(count, wanted)
         fused = fuse(rankings, count, method=profile.method, weights=weights)
         if profile.importance:
             used = uses_among(snapshot, [hit.id for hit in fused])
@@ -104,13 +107,7 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
     compared = vectors if "vectors" in weights else None
     rankings = [ranking for block in blocks for ranking in block.rankings]
     order = _bounded(request, order, compared, rankings)
-    page = slice(request.offset, need)
-    grouped: dict[int, Sequence[Fused]] = {}
-    best = order[page]
-    if request.group_by is not None:
-        documents = [*documents_of(snapshot, order).values()][page]
-        best = [hits[0] for hits in documents]
-        grouped = {hits[0].id: hits[1:] for hits in documents}
+    best, grouped = _page(snapshot, request, order)
     return SearchResult(
         snapshot=snapshot,
         request=request,
@@ -130,6 +127,17 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
         grouped=grouped,
         cosines=_cosines([*best, *chain(*grouped.values())], compared, rankings),
     )
+
+
+def _page(
+    snapshot: Snapshot, request: SearchRequest, order: Sequence[Fused]
+) -> tuple[Sequence[Fused], dict[int, Sequence[Fused]]]:
+    """Return the requested part of the order, and further hits of its documents by best hit."""
+    page = slice(request.offset, request.offset + request.k)
+    if request.group_by is None:
+        return order[page], {}
+    documents = [*documents_of(snapshot, order).values()][page]
+    return [hits[0] for hits in documents], {hits[0].id: hits[1:] for hits in documents}
 
 
 def _bounded(
