@@ -426,6 +426,7 @@ BLOCK: Final[Mapping[str, Calls | str]] = {
     "look_up_again": once(lambda block: (block.look_up_again(), _use_of(block))),
     "payloads": once(lambda block: block.payloads),
     "receipt": once(lambda block: block.receipt),
+    "triples": "the facts of the caller's own drafts",
     "snapshot": by_case(
         lambda case: _all_of(View(case.asked.snapshot(lambda: snapshot_of(case.store))))
     ),
