@@ -41,7 +41,8 @@ def _details_of(frame: Frame) -> Iterator[tuple[str, str]]:
     if not frame.active:
         by = frame.superseded_by
         closed = "deleted" if by is None else f"superseded by #{by}"
-        yield "closed", " ".join(filter(None, (closed, frame.closed and frame.closed.credit)))
+        by_whom = "" if frame.closed is None else frame.closed.credit
+        yield "closed", f"{closed} {by_whom}".rstrip()
     if frame.unread:
         yield "unread", unread_of(frame)
     yield "recorded", f"{frame.recorded:%Y-%m-%d %H:%M:%S} UTC"

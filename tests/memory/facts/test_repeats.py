@@ -16,6 +16,10 @@ def store() -> Store:
     return cerata.open(":memory:")
 
 
+def _nothing(*_: object, **__: object) -> None:
+    return None
+
+
 def test_an_equal_assertion_appends_nothing(store: Store) -> None:
     """An agent that asserts what it knows grew its log at each start."""
     note = store.put_frame("Alice lives in Paris.")
@@ -30,7 +34,7 @@ def test_an_equal_assertion_appends_nothing(store: Store) -> None:
     first = store.assert_fact("alice", "lives in", Entity("Paris"), **arguments)
     again = store.assert_fact("alice", "lives in", Entity("Paris"), **arguments)
     assert (again.id, again.ids, again.added, again.seqs) == (first.id, (first.id,), False, ())
-    fewer = {**arguments, "evidence": [note], "assumptions": ["a"]}
+    fewer: dict[str, Any] = {**arguments, "evidence": [note], "assumptions": ["a"]}
     assert not store.assert_fact("alice", "lives in", Entity("Paris"), **fewer).added
     assert store.head.seq == 2
 
@@ -187,7 +191,7 @@ def test_a_memory_that_skips_repeats_answers_like_one_that_writes_them(
         with monkeypatch.context() as patched:
             if not checks:
                 for name in ("row", "declaration", "entity", "merge"):
-                    patched.setattr(Repeats, name, lambda *_, **__: None)
+                    patched.setattr(Repeats, name, _nothing)
             dice = Random(seed)
             with cerata.open(":memory:") as store:
                 scopes: list[dict[str, Any]] = [{}, {"user": "ann"}]
