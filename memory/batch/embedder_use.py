@@ -11,6 +11,7 @@ import msgspec
 from cerata.engine.events import (
     DEFAULT_SCOPE,
     Draft,
+    Embedding,
     PutEmbedding,
     PutFrame,
     Scope,
@@ -92,4 +93,5 @@ def embedded_in(drafts: Sequence[Draft], space: str) -> list[Draft]:
 def _spaces(draft: Draft) -> list[str]:
     body = draft.body
     embeddings = body.embeddings if isinstance(body, PutFrame | PutEmbedding) else ()
-    return [embedding.space for embedding in embeddings]
+    # The checks of the batch come later and refuse a value that is no Embedding.
+    return [embedding.space for embedding in embeddings if isinstance(embedding, Embedding)]

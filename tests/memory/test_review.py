@@ -155,8 +155,12 @@ def test_what_names_no_frame_is_a_typed_error(odd: object) -> None:
     with cerata.open(":memory:") as store:
         store.put_frame("x")
         for call in (store.frame, store.delete):
-            with pytest.raises(cerata.InvalidInput, match="A frame must be an id"):
+            message = "A frame must be an id"
+            if odd is None and call == store.delete:  # None is the default beside `where`.
+                message = "delete needs either a frame or where="
+            with pytest.raises(cerata.InvalidInput, match=message):
                 call(odd)  # type: ignore[arg-type]
+        assert len(store) == 1
 
 
 def test_odd_arguments_are_typed_errors() -> None:

@@ -255,14 +255,20 @@ def write(
 
 
 def merge(store: Store, entity: str, into: str, scope: dict[str, ScopeValue]) -> None:
-    """Merge two entities where that is allowed; else it is refused."""
+    """Merge two entities where that is allowed; again, it adds nothing; else it is refused."""
     tenant = dict(full_scope(scope, None))["tenant"]
     model = FactModel(events_of(store.view()), (("tenant", tenant),))
     merged = {one.body.entity for one in model.merges}
     is_known = all(model.entity(name) for name in (entity, into))
     is_free = entity not in merged and model.reading(tenant, into) != entity
-    if is_known and is_free:
-        store.merge_entities(entity, into, scope=scope)
+    body = MergeEntities(entity=entity, into=into)
+    stamped = full_scope(scope, None)
+    same = [one.seq for one in model.merges if (one.body, one.scope) == (body, stamped)]
+    if is_known and same:
+        again = store.merge_entities(entity, into, scope=scope)
+        assert (again.id, again.added) == (shown_id(store, same[0]), False)
+    elif is_known and is_free:
+        assert store.merge_entities(entity, into, scope=scope).added
     else:
         with pytest.raises(Conflict if is_known else NotFound):
             store.merge_entities(entity, into, scope=scope)

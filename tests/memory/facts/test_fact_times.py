@@ -247,7 +247,6 @@ class TestTimes:
             datetime(2024, 3, 1),  # noqa: DTZ001 - what is tested
             "2024-03-01T12:00:00",
             "2024-03-01T23:59:60Z",
-            "yesterday",
             "",
             date(2024, 3, 1),
             1_709_251_200,
@@ -271,6 +270,27 @@ class TestTimes:
             with pytest.raises(InvalidInput):
                 call()
         assert store.view().basis == 1
+
+    def test_words_name_a_time_to_read_at_and_none_to_store(self, store: Store) -> None:
+        """A stored time in words would depend on the day of the call."""
+        fact = store.assert_fact("a", "p", 1, valid_from=T[0])
+        for when in ("yesterday", "2 hours ago"):
+            for call in (
+                lambda when=when: store.assert_fact("a", "q", 1, valid_from=when),
+                lambda when=when: store.assert_fact("a", "q", 1, valid_from=T[0], valid_to=when),
+                lambda when=when: store.correct_fact(fact, valid_to=when),
+                lambda when=when: store.facts(overlapping=(T[0], when)),
+            ):
+                with pytest.raises(InvalidInput, match="not an ISO time"):
+                    call()
+        assert store.view().basis == 1
+        day = store.view().now.date()
+        today, yesterday = str(day), str(day - timedelta(days=1))
+        store.assert_fact("b", "p", 1, valid_from=yesterday, valid_to=today)
+        read = [fact.subject for fact in store.facts(valid_at="yesterday")]
+        assert "b" in read
+        assert read == [fact.subject for fact in store.facts(valid_at=yesterday)]
+        assert "b" not in [fact.subject for fact in store.facts(valid_at="today")]
 
     def test_the_first_and_last_instants(self, store: Store) -> None:
         store.assert_fact("a", "p", FIRST, valid_from=FIRST, valid_to=LAST)
