@@ -41,8 +41,7 @@ class FoldedNames:
 
         A name without letters or digits, or above 200 bytes, equals only itself.
         """
-        folded = folded_name(name)
-        if folded and len(name.encode()) <= _NAME_SIZE_MAX:
+        if folded := _indexed_name(name):
             return self.find(folded)
         code = self._strings.find(name)
         return [] if code is None else [code]
@@ -97,12 +96,20 @@ class FoldedDictionary:
         self._lock = threading.RLock()
 
     def alike(self, name: str) -> list[int]:
-        """Return the codes of the names that equal a name when folded, ascending."""
+        """Return the codes of the names that equal a name when folded, ascending.
+
+        A name without letters or digits, or above 200 bytes, equals only itself.
+        """
         with self._lock:
             for code in range(self._count + 1, len(self._names) + 1):
-                folded = folded_name(self._names.text(code) or "")
+                folded = _indexed_name(self._names.text(code) or "")
                 self._codes.setdefault(folded, []).append(code)
                 self._count = code
-        folded = folded_name(name)
+        folded = _indexed_name(name)
         exact = self._names.find(name)
         return list(self._codes.get(folded, ())) if folded else [exact] if exact else []
+
+
+def _indexed_name(name: str) -> str:
+    """Return the folded form under which a name is found; empty if only the exact name matches."""
+    return folded_name(name) if len(name.encode()) <= _NAME_SIZE_MAX else ""
