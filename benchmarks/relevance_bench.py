@@ -2,9 +2,11 @@
 
 ``python -m benchmarks.relevance_bench`` (``--tiny`` in CI; needs the extra ``minilm``) puts 1,000
 notes into a store with MiniLM and asks 50 questions that no note answers and 50 that a note answers
-in other words (`benchmarks.relevance_notes`). It counts the unrelated questions that get any entry,
-and the answerable questions that get none, with the default floor, without a floor, and with other
-floors. ``--locomo FILE`` also asks the questions of a data set in LoCoMo's form.
+in other words. It counts the unrelated questions that get any entry, and the answerable questions
+that get none, with the default floor, without a floor, and with other floors; then it lists the
+questions that the default floor fails. The run repeats for two sets: `benchmarks.relevance_notes`,
+written together with the floor, and `benchmarks.relevance_held_out`, written after it and unseen.
+``--locomo FILE`` also asks the questions of a data set in LoCoMo's form.
 """
 
 import argparse
@@ -16,8 +18,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import cerata
+from benchmarks import relevance_held_out, relevance_notes
 from benchmarks.append_bench import machine
-from benchmarks.relevance_notes import ANSWERABLE, UNRELATED, notes
+from benchmarks.relevance_notes import UNRELATED, notes
 from cerata.retrieval.ranking.relevance import MEASURED
 
 CATEGORY_ADVERSARIAL = 5
@@ -29,6 +32,20 @@ class Outcome(NamedTuple):
 
     answered: int
     suppressed: int
+
+
+class QuestionSet(NamedTuple):
+    """Notes with a question each, and questions that no note answers."""
+
+    name: str
+    answerable: Sequence[tuple[str, str]]
+    unrelated: Sequence[str]
+
+
+SETS = (
+    QuestionSet("written with the floor", relevance_notes.ANSWERABLE, relevance_notes.UNRELATED),
+    QuestionSet("held out", relevance_held_out.ANSWERABLE, relevance_held_out.UNRELATED),
+)
 
 
 def store_of(texts: Sequence[str]) -> cerata.Store:
@@ -67,6 +84,51 @@ def conversations(path: Path) -> list[tuple[list[str], list[str]]]:
     return pairs
 
 
+def print_counts(store: cerata.Store, questions: QuestionSet) -> None:
+    """Print the counts with each floor, the first hits, the time and a hash of the counts."""
+    asked = [question for _, question in questions.answerable]
+    default = MEASURED["all-MiniLM-L6-v2"]
+    floors: list[tuple[str, bool | cerata.Floor]] = [("default", True), ("none", False)]
+    floors += [(f"{at:.2f}", cerata.Floor(at, default.words)) for at in (0.28, 0.32, 0.36, 0.4)]
+    lines: list[str] = []
+    for name, floor in floors:
+        result = outcome(store, questions.unrelated, asked, floor=floor)
+        lines.append(
+            f"floor {name}: {result.answered} of {len(questions.unrelated)} unrelated questions"
+            f" answered, {result.suppressed} of {len(asked)} answerable questions suppressed"
+        )
+        print(lines[-1])
+    first = sum(
+        store.search(question)[0].text == note and store.recall(question).relevant
+        for note, question in questions.answerable
+    )
+    print(f"the note of the question is the first hit: {first} of {len(asked)}")
+    present = sum(
+        any(note in item.text for item in store.recall(question).items)
+        for note, question in questions.answerable
+    )
+    print(f"the note of the question is in the context: {present} of {len(asked)}")
+    started = time.perf_counter()
+    for question in questions.unrelated:
+        store.recall(question)
+    print(f"{(time.perf_counter() - started) / len(questions.unrelated) * 1e3:.1f} ms a question")
+    print(f"result {hashlib.sha256(chr(10).join(lines).encode()).hexdigest()[:12]}")
+
+
+def print_failures(store: cerata.Store, questions: QuestionSet) -> None:
+    """Print the questions that the default floor fails, each with its nearest note and cosine."""
+    failures = [
+        ("answered", question) for question in questions.unrelated if store.recall(question).items
+    ] + [
+        ("suppressed", question)
+        for _, question in questions.answerable
+        if not store.recall(question).items
+    ]
+    for failure, question in failures:
+        nearest = store.search(question, mode="vector")[0]
+        print(f"{failure}: {question} ({nearest.cosine:.3f}: {nearest.text})")
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Print the counts."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -74,30 +136,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--locomo", type=Path, help="a data set in LoCoMo's form")
     options = parser.parse_args(arguments)
     count = 200 if options.tiny else 1_000
-    questions = [question for _, question in ANSWERABLE]
     print(f"{machine()}; cerata {cerata.__version__}; {count:,} notes")
-    with store_of(notes(count)) as store:
-        default = MEASURED["all-MiniLM-L6-v2"]
-        floors: list[tuple[str, bool | cerata.Floor]] = [("default", True), ("none", False)]
-        floors += [(f"{at:.2f}", cerata.Floor(at, default.words)) for at in (0.28, 0.32, 0.36, 0.4)]
-        lines: list[str] = []
-        for name, floor in floors:
-            result = outcome(store, UNRELATED, questions, floor=floor)
-            lines.append(
-                f"floor {name}: {result.answered} of {len(UNRELATED)} unrelated questions answered,"
-                f" {result.suppressed} of {len(questions)} answerable questions suppressed"
-            )
-            print(lines[-1])
-        first = sum(
-            store.search(question)[0].text == note and store.recall(question).relevant
-            for note, question in ANSWERABLE
-        )
-        print(f"the note of the question is the first hit: {first} of {len(questions)}")
-        started = time.perf_counter()
-        for question in UNRELATED:
-            store.recall(question)
-        print(f"{(time.perf_counter() - started) / len(UNRELATED) * 1e3:.1f} ms a question")
-    print(f"result {hashlib.sha256(chr(10).join(lines).encode()).hexdigest()[:12]}")
+    for questions in SETS:
+        print(f"set: {questions.name}")
+        with store_of(notes(count, answerable=questions.answerable)) as store:
+            print_counts(store, questions)
+            print_failures(store, questions)
     for turns, asked in conversations(options.locomo) if options.locomo else ():
         with store_of(turns) as store:
             result = outcome(store, UNRELATED, asked)
