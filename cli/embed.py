@@ -12,7 +12,7 @@ from cerata.retrieval.embedders.identity import VectorType
 from .filter_options import where_of
 from .output import Output, counted
 from .pair_options import scope_of
-from .store_options import file_of, reading
+from .store_options import actor_of, file_of, reading
 
 _NEEDED: Final = ("model", "revision", "dimension")
 """The identity of an endpoint's model, which the endpoint cannot report."""
@@ -32,6 +32,7 @@ def run_embed(options: Namespace, output: Output) -> int:
             file_of(options),
             scope=scope_of(options),
             shared=options.shared,
+            actor=actor_of(options),
             embedder=embedder,
             lock_timeout=options.lock_timeout,
             environment=options.environment,

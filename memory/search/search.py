@@ -12,7 +12,7 @@ from itertools import chain
 from cerata.engine.arguments import expect_type
 from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.projections.columnar.columns import Mask
-from cerata.projections.columnar.scopes import is_same
+from cerata.projections.columnar.scopes import sees_same
 from cerata.projections.fulltext.query import Query, loosened
 from cerata.retrieval.base_level_activation import Use
 from cerata.retrieval.query_classifier import Classified, QuestionKind, classify
@@ -177,14 +177,27 @@ def continued(
         not isinstance(result, SearchResult)
         or request.offset
         or result.log_id != snapshot.log_id
-        or not is_same(result.snapshot.scope, snapshot.scope)
+        or not _may_continue(result.snapshot, snapshot)
         or not result.request.is_same_question(request)
     ):
         raise InvalidInput(
-            "after is a hit of another question, scope or memory, or came with an offset",
-            remedy="Repeat the arguments of the search that found the hit, except k.",
+            "after is a hit of another question, scope, state or memory, or came with an offset",
+            remedy="Repeat the search that found the hit, on the same store or view, except k.",
         )
     return result.snapshot, replace(request, offset=result.place_after(after))
+
+
+def _may_continue(earlier: Snapshot, reader: Snapshot) -> bool:
+    """Return whether a reader may see the earlier snapshot: no other scope, later or pending event.
+
+    A store is newer than its hits, and a view is as old.
+    """
+    return (
+        sees_same(earlier.reach, reader.reach)
+        and earlier.basis <= reader.basis
+        and earlier.valid_at_us == reader.valid_at_us
+        and (earlier.ids is None or earlier.ids == reader.ids)
+    )
 
 
 def _weights(

@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Iterator
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -53,6 +54,28 @@ def test_pages_join_to_the_order_of_a_single_search(many: Store, place: int) -> 
         assert pages[: len(whole)] == whole
 
 
+class _Stop(Exception):
+    """Ends a transaction, which then writes nothing."""
+
+
+def test_a_cursor_shows_no_other_state() -> None:
+    """A cursor returned shared frames to a private view, and later frames to an older view."""
+    with cerata.open(":memory:", scope={"user": "ann"}, shared=True) as store:
+        store.put_frames([f"gold {number}" for number in range(6)])
+        [*_, last] = store.search("gold", k=2)
+        older = store.at(3)
+        for reader in (older, store.view().within((), shared=False), store.at(6, valid_at="now")):
+            with pytest.raises(cerata.InvalidInput, match="another question, scope, state"):
+                reader.search("gold", k=2, after=last)
+        with suppress(_Stop), store.transaction():
+            store.put_frame("gold in a block")
+            [*_, pending] = store.search("gold", k=2)
+            assert len(store.search("gold", k=9, after=pending)) == 5
+            raise _Stop
+        with pytest.raises(cerata.InvalidInput):
+            store.search("gold", k=2, after=pending)
+
+
 def test_an_explanation_of_a_deep_hit_adds_up(many: Store) -> None:
     """Its score is that of its block, not of the deepest."""
     hits = many.search("iron gold", embedding=[1, 0, 0, 0.5], k=5, offset=300)
@@ -66,6 +89,7 @@ def test_a_page_after_a_hit_has_the_state_of_the_hit(many: Store) -> None:
     """Frames that are written between two pages neither repeat nor move a hit."""
     expected = [hit.id for hit in many.search("gold", k=20)]
     first = many.search("gold", k=10)
+    view = many.view()
     for _ in range(5):
         many.put_frame("gold")
     second = many.search("gold", k=10, after=first[-1])
@@ -73,7 +97,6 @@ def test_a_page_after_a_hit_has_the_state_of_the_hit(many: Store) -> None:
     assert many.search("gold", k=1)[0].score != first[0].score
     third = many.search("gold", k=10, after=second[-1])
     assert third[0].id not in expected
-    view = many.at(700)
     assert [hit.id for hit in view.search("gold", k=10, after=first[-1])] == expected[10:]
 
 
