@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from cerata.engine.errors import Corrupt
 from cerata.engine.events import (
     DEFAULT_SCOPE,
     Draft,
@@ -62,7 +63,12 @@ class EmbedderUse:
     def _through(self, seq: int) -> UsedEmbedders:
         replaced, state = self._fold.replaced, self._state
         if state is None or state[0] != replaced or state[1] < seq:
-            self._state = state = replaced, seq, self._fold.embedders(seq)
+            try:
+                used = self._fold.embedders(seq)
+            except Corrupt:
+                # Writes go on over damage, which each read reports; a text gets no vector then.
+                used = UsedEmbedders() if state is None else state[2]
+            self._state = state = replaced, seq, used
         return state[2]
 
 

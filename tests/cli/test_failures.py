@@ -306,7 +306,7 @@ class TestInternalErrors:
     ) -> None:
         """A traceback tells a user nothing, and a program less."""
 
-        def broken(_view: cerata.View) -> None:
+        def broken(*_: object) -> None:
             raise RuntimeError("not\nforeseen")
 
         run("put", "x")

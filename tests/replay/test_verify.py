@@ -111,7 +111,7 @@ def test_verify_finds_a_chunk_with_the_id_of_other_bytes(
         monkeypatch.undo()
     with opened(path, "r") as store:
         assert store.digests() == store.digests(replay=True)
-        assert [report.bad_chunks for report in store._fold.reports.values()] == [()] * 9
+        assert {report.bad_chunks for report in store._fold.reports.values()} == {()}
         found = store.verify()
         assert not found.ok
         assert {one.text for one in found.divergences} == {"a chunk has the id of other bytes"}

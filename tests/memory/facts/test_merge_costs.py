@@ -1,6 +1,7 @@
 """The cost of merges: each one costs the same, however many there were."""
 
 import time
+from typing import Any
 
 import pytest
 
@@ -39,7 +40,14 @@ def test_merges_of_one_transaction_fold_nothing_anew(monkeypatch: pytest.MonkeyP
 
     with cerata.open(":memory:") as store:
         named(store, 50)
-        monkeypatch.delattr(Fold, "fork")
+        forks: list[int] = []
+        fork = Fold.fork
+
+        def counted(fold: Fold, kind: type[Any], seq: int) -> Any:
+            forks.append(seq)
+            return fork(fold, kind, seq)
+
+        monkeypatch.setattr(Fold, "fork", counted)
         with store.transaction():
             for number in range(50):
                 store.merge_entities(f"e{number}", "hub")
@@ -49,6 +57,7 @@ def test_merges_of_one_transaction_fold_nothing_anew(monkeypatch: pytest.MonkeyP
             store.merge_entities("object", "other")
         assert len(store.entity("hub").names) == 52
         assert store.entity("object").name == "other"
+    assert len(forks) == 1, "the first look-up forks the facts, and later merges fold onto it"
 
 
 def test_a_transaction_names_only_what_it_made_and_what_is_there(store: Store) -> None:
