@@ -22,13 +22,13 @@ def _names(text: str) -> frozenset[str]:
 WRITES = _names("""
     append assert_fact assert_facts correct_fact declare_predicate delete embed_missing extract
     import_facts link merge_entities put_entity put_frame put_frames record_access remember
-    remember_files retract_fact retract_facts split_entity supersede tag unlink unmerge
-    unsplit
+    remember_files remember_messages restore retract_fact retract_facts split_entity supersede
+    sweep tag unlink unmerge unsplit update
 """)
 """Public names that append: the other sweep strikes the engine below them."""
 
 HANDLE = _names("""
-    basis close commit embedder log_id now path report scope
+    actor basis close commit embedder log_id now path report scope shared
 """)
 """Properties of the handle or view itself."""
 
