@@ -67,6 +67,7 @@ def test_a_cursor_shows_no_other_state() -> None:
         for reader in (older, store.view().within((), shared=False), store.at(6, valid_at="now")):
             with pytest.raises(cerata.InvalidInput, match="another question, scope, state"):
                 reader.search("gold", k=2, after=last)
+        pending = last
         with suppress(_Stop), store.transaction():
             store.put_frame("gold in a block")
             [*_, pending] = store.search("gold", k=2)
