@@ -7,21 +7,38 @@ that raised other errors than Cerata's, those that were refused, and those that 
 import json
 import resource
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import cerata
 from cerata import Entity, Filter, Store, View
-from cerata.engine.events import PutFrame
+from cerata.engine.environment import Environment, SystemClock
+from cerata.engine.events import JsonValue, PutFrame
 
 FILE = "notes.html"
+MESSAGE: Mapping[str, JsonValue] = {"role": "user", "content": "Which tea?"}
+HOUR_US = 3_600_000_000
 Call = Callable[[Any], object]
+
+
+class AheadClock(SystemClock):
+    """The machine's clock, and some microseconds more."""
+
+    ahead_us = 0
+
+    def now_us(self) -> int:
+        return super().now_us() + self.ahead_us
+
+
+CLOCK = AheadClock()
 
 READS: dict[str, Call] = {
     "access": lambda memory: memory.access(1),
     "accesses": lambda memory: memory.accesses(),
+    "around": lambda memory: memory.around(1),
     "children": lambda memory: memory.children(1),
     "chunks": lambda memory: memory.chunks(1),
     "conflicts": lambda memory: memory.conflicts(),
@@ -43,14 +60,18 @@ READS: dict[str, Call] = {
     "find_uri": lambda memory: memory.find_uri("file:a"),
     "frame": lambda memory: memory.frame(1),
     "frames": lambda memory: list(memory.frames(Filter(created=("2020-01-01", None)))),
+    "get": lambda memory: memory.get("file:a"),
     "highlights": lambda memory: memory.highlights("green tea", "tea"),
     "history": lambda memory: memory.history(1),
+    "last": lambda memory: memory.last(),
     "links": lambda memory: list(memory.links()),
     "log": lambda memory: [event.body for event in memory.log()],
+    "messages": lambda memory: memory.messages(),
     "neighbours": lambda memory: memory.neighbours("Ann"),
     "paths": lambda memory: memory.paths("Ann", "Bern"),
     "projection": lambda memory: memory.projection("tags"),
     "recall": lambda memory: str(memory.recall("which tea?")),
+    "remembered_embedder": lambda memory: memory.remembered_embedder(),
     "resolve": lambda memory: memory.resolve("Ann"),
     "search": lambda memory: [hit.to_dict() for hit in memory.search("tea")],
     "search query": lambda memory: memory.search(cerata.query("tea created:2026-01")),
@@ -59,6 +80,7 @@ READS: dict[str, Call] = {
     "tags": lambda memory: memory.tags(),
     "timeline": lambda memory: [entry.frame for entry in memory.timeline().entries],
     "token_embedding": lambda memory: memory.token_embedding(1),
+    "values": lambda memory: memory.values("tag"),
     "walk": lambda memory: memory.walk("Ann"),
     "why": lambda memory: str(memory.why(3)),
 }
@@ -69,6 +91,21 @@ def _transaction(store: Store) -> None:
     with store.transaction():
         store.put_frame("milk")
         store.search("milk")
+
+
+def _deleted(store: Store) -> cerata.Receipt:
+    """Put and delete a frame, and return it."""
+    frame = store.put_frame("closed")
+    store.delete(frame)
+    return frame
+
+
+def _sweep(store: Store) -> None:
+    """Sweep a frame that has expired: no file is needed if there is none."""
+    now = datetime.fromtimestamp(CLOCK.now_us() // 1_000_000, UTC)
+    store.put_frame("brief", expires=now + timedelta(hours=1))
+    CLOCK.ahead_us += 2 * HOUR_US
+    assert store.sweep().deleted
 
 
 STORE: dict[str, Call] = {
@@ -100,21 +137,25 @@ STORE: dict[str, Call] = {
     "remember": lambda store: store.remember(f"a text {store.head.seq}"),
     "remember a file": lambda store: store.remember(Path(FILE), tags=[f"v{store.head.seq}"]),
     "remember_files": lambda store: store.remember_files([FILE], include=["*.html"]),
+    "remember_messages": lambda store: store.remember_messages([MESSAGE]),
     "replay": lambda store: store.replay().search("tea"),
+    "restore": lambda store: store.restore(_deleted(store)),
     "retract_fact": lambda store: store.retract_fact(store.assert_fact("A", "b", "e")),
     "retract_facts": lambda store: store.retract_facts([store.assert_fact("A", "b", "f")]),
     "salvaged": lambda store: list(store.salvaged()),
     "split_entity": lambda store: store.unsplit(store.split_entity("Ann", "Anne", facts=[3])),
     "supersede": lambda store: store.supersede(store.put_frame("new"), "newer"),
+    "sweep": _sweep,
     "tag": lambda store: store.tag(f"v{store.head.seq}"),
     "transaction": _transaction,
+    "update": lambda store: store.update(store.put_frame("plain"), tags=["green"]),
     "verify": lambda store: store.verify(),
     "view": lambda store: store.view(),
 }
 """The other calls of a store; those that take something back are called with their opposite."""
 
 NO_READS = {
-    *("close", "scope", "path", "report", "head", "embedder"),
+    *("close", "scope", "shared", "actor", "path", "report", "head", "embedder"),
     *("unlink", "unmerge", "unsplit"),
 }
 """Names of a store that need no file, are called above with their opposite, or are no user's."""
@@ -150,7 +191,7 @@ def calls(store: Store, view: View) -> Iterator[tuple[str, str | None, str]]:
 
 
 def main(path: str) -> None:
-    with cerata.open(path) as store:
+    with cerata.open(path, environment=Environment(clock=CLOCK)) as store:
         view = store.view()
         with no_descriptors():
             without = list(calls(store, view))
