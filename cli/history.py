@@ -53,9 +53,12 @@ def _newest_first(view: View, options: Namespace, step: int = 256) -> Iterator[E
         since=options.since,
         until=options.until,
     )
+    earliest = 1
+    if options.since is not None:
+        earliest = next((event.seq for event in view.log(since=options.since)), view.basis + 1)
     last = view.basis
-    while last > 0:
-        first = max(1, last - step + 1)
+    while last >= earliest:
+        first = max(earliest, last - step + 1)
         yield from reversed(list(read(first, last)))
         last = first - 1
 

@@ -1,11 +1,18 @@
 """The parsers of remember and put."""
 
+from argparse import ArgumentParser
+
 from .verb_parser import Adding, add_embedder, add_verb
 
 
 def add_verbs(adding: Adding) -> None:
     """Add remember and put."""
-    remember = add_verb(
+    _add_remember(adding)
+    _add_put(adding)
+
+
+def _add_remember(adding: Adding) -> None:
+    verb = add_verb(
         adding,
         "remember",
         "remember files and folders, each once",
@@ -18,37 +25,36 @@ def add_verbs(adding: Adding) -> None:
             "remember - --tag meeting < minutes.txt",
         ),
     )
-    remember.add_argument(
+    verb.add_argument(
         "paths", nargs="+", metavar="PATH", help="a file, a folder, or - for standard input"
     )
-    remember.add_argument("--tag", action="append", default=[], help="a tag; repeat for several")
-    remember.add_argument(
-        "--expires", metavar="TIME", help="leave the frames out of reads from this ISO time on"
-    )
-    remember.add_argument(
+    _add_tag_and_expires(verb)
+    verb.add_argument(
         "--include", action="append", default=[], metavar="PATTERN", help="only matching files"
     )
-    remember.add_argument(
+    verb.add_argument(
         "--exclude", action="append", default=[], metavar="PATTERN", help="no matching files"
     )
-    remember.add_argument(
+    verb.add_argument(
         "--no-default-excludes",
         action="store_true",
         help="include hidden names, node_modules and the like",
     )
-    remember.add_argument(
+    verb.add_argument(
         "--dry-run", action="store_true", help="print the outcome of each file; write nothing"
     )
-    add_embedder(remember)
-    remember.add_argument("--jsonl", action="store_true", help="print one JSON object per file")
-    remember.add_argument(
+    add_embedder(verb)
+    verb.add_argument("--jsonl", action="store_true", help="print one JSON object per file")
+    verb.add_argument(
         "-v",
         "--verbose",
         action="store_true",
         help="print every file, not only replaced and skipped files",
     )
 
-    put_verb = add_verb(
+
+def _add_put(adding: Adding) -> None:
+    verb = add_verb(
         adding,
         "put",
         "store a text unchanged",
@@ -61,34 +67,36 @@ def add_verbs(adding: Adding) -> None:
             "put - --title Minutes < minutes.txt",
         ),
     )
-    put_verb.add_argument("text", nargs="+", help="the words, or - for standard input")
-    add_embedder(put_verb)
-    put_verb.add_argument("--title", help="the title, which is searched, too")
-    put_verb.add_argument("--kind", default="text", help="the structure, such as message (text)")
-    put_verb.add_argument("--role", help="the speaker, such as user")
-    put_verb.add_argument("--track", metavar="NAME", help="the conversation or other line")
-    put_verb.add_argument("--uri", help="the address of the text's source")
-    put_verb.add_argument(
+    verb.add_argument("text", nargs="+", help="the words, or - for standard input")
+    add_embedder(verb)
+    verb.add_argument("--title", help="the title, which is searched, too")
+    verb.add_argument("--kind", default="text", help="the structure, such as message (text)")
+    verb.add_argument("--role", help="the speaker, such as user")
+    verb.add_argument("--track", metavar="NAME", help="the conversation or other line")
+    verb.add_argument("--uri", help="the address of the text's source")
+    verb.add_argument(
         "--replace", action="store_true", help="supersede the current frame with this --uri"
     )
-    put_verb.add_argument(
-        "--expires", metavar="TIME", help="leave the frame out of reads from this ISO time on"
-    )
-    put_verb.add_argument("--tag", action="append", default=[], help="a tag; repeat for several")
-    put_verb.add_argument(
-        "--label", action="append", default=[], help="a label; repeat for several"
-    )
-    put_verb.add_argument(
+    _add_tag_and_expires(verb)
+    verb.add_argument("--label", action="append", default=[], help="a label; repeat for several")
+    verb.add_argument(
         "--metadata",
         action="append",
         default=[],
         metavar="NAME=VALUE",
         help="metadata, or NAME:=JSON for a number or list; repeat for several",
     )
-    put_verb.add_argument(
+    verb.add_argument(
         "--date",
         action="append",
         default=[],
         metavar="TIME",
         help="a date that the text is about; repeat for several",
+    )
+
+
+def _add_tag_and_expires(verb: ArgumentParser) -> None:
+    verb.add_argument("--tag", action="append", default=[], help="a tag; repeat for several")
+    verb.add_argument(
+        "--expires", metavar="TIME", help="leave what is written out of reads from this ISO time on"
     )

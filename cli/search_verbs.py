@@ -8,7 +8,12 @@ from .verb_parser import Adding, add_embedder, add_filters, add_verb
 
 def add_verbs(adding: Adding) -> None:
     """Add recall and search."""
-    recall = add_verb(
+    _add_recall(adding)
+    _add_search(adding)
+
+
+def _add_recall(adding: Adding) -> None:
+    verb = add_verb(
         adding,
         "recall",
         "print a context for a model about a question",
@@ -23,52 +28,54 @@ def add_verbs(adding: Adding) -> None:
             "recall deploys --policy tiered --order time --framing --record",
         ),
     )
-    recall.add_argument("query", nargs="+")
-    recall.add_argument(
+    verb.add_argument("query", nargs="+")
+    verb.add_argument(
         "--max-tokens",
         type=int,
         default=1500,
         metavar="N",
         help="most tokens of the context (1500)",
     )
-    recall.add_argument(
+    verb.add_argument(
         "--entry-tokens", type=int, default=600, metavar="N", help="most tokens of an entry (600)"
     )
-    recall.add_argument(
+    verb.add_argument(
         "--format",
         choices=("text", "markdown", "json", "messages"),
         default="text",
         help="messages: in the form of chat interfaces (text)",
     )
-    recall.add_argument(
+    verb.add_argument(
         "--policy", metavar="NAME", help=f"length of the entries: {', '.join(POLICIES)}"
     )
-    recall.add_argument(
+    verb.add_argument(
         "--order", choices=ORDERS, default="score", help="time: the earliest first (score)"
     )
-    recall.add_argument(
+    verb.add_argument(
         "--framing",
         action="store_true",
         help="begin with instructions to the model, within the budget",
     )
-    recall.add_argument(
+    verb.add_argument(
         "--record", action="store_true", help="record the context in the log; not with --at"
     )
-    recall.add_argument(
+    verb.add_argument(
         "--neighbours",
         type=int,
         default=0,
         metavar="N",
         help="parts or turns beside each hit to show too (0)",
     )
-    recall.add_argument("--superseded", action="store_true", help="include superseded frames")
-    recall.add_argument(
+    verb.add_argument("--superseded", action="store_true", help="include superseded frames")
+    verb.add_argument(
         "--no-floor", action="store_true", help="show the closest entries to any question"
     )
-    _add_how(recall)
-    add_filters(recall, closed=False)
+    _add_how(verb)
+    add_filters(verb, closed=False)
 
-    search = add_verb(
+
+def _add_search(adding: Adding) -> None:
+    verb = add_verb(
         adding,
         "search",
         "find frames by their words and meaning",
@@ -82,26 +89,27 @@ def add_verbs(adding: Adding) -> None:
             "search bridge --jsonl | jq .frame.uri",
         ),
     )
-    search.add_argument("query", nargs="+")
-    search.add_argument("-k", type=int, default=10, help="how many to print (10)")
-    search.add_argument(
+    verb.add_argument("query", nargs="+")
+    verb.add_argument("-k", type=int, default=10, help="how many to print (10)")
+    verb.add_argument(
         "--min-cosine", type=float, metavar="X", help="only hits with a vector at least this close"
     )
-    search.add_argument("--min-score", type=float, metavar="X", help="only hits with this score")
-    search.add_argument("--offset", type=int, default=0, metavar="N", help="hits to skip (0)")
-    search.add_argument(
+    verb.add_argument("--min-score", type=float, metavar="X", help="only hits with this score")
+    verb.add_argument("--offset", type=int, default=0, metavar="N", help="hits to skip (0)")
+    verb.add_argument(
         "--group",
         action="store_true",
         help="print the best hit of each document, and name the rest",
     )
-    search.add_argument(
+    verb.add_argument(
         "--explain", action="store_true", help="explain each score: lanes, words, exclusions"
     )
-    _add_how(search)
-    add_filters(search, closed=True)
+    _add_how(verb)
+    add_filters(verb, closed=True)
 
 
 def _add_how(verb: ArgumentParser) -> None:
+    """Add how the words are read and the lanes are ranked."""
     verb.add_argument(
         "--full", action="store_true", help='use the full language: "a b", inde*, tag:x, OR, NOT'
     )

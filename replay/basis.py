@@ -3,8 +3,8 @@
 A number is a seq, exactly the first n events; an instant is the last batch recorded at or before
 it, and a day or another period the last batch of the period; ``HEAD`` is the newest event and
 ``HEAD~n`` the end of the batch n batches before; a name that starts with a letter is a tag, or else
-a time in words. A time after the newest event is the newest event: a day that is not over has no
-other last batch.
+a time in words. Of single words, weekdays are times, and yesterday, today, tomorrow and now. A time
+after the newest event is the newest event: a day that is not over has no other last batch.
 """
 
 import re
@@ -77,7 +77,7 @@ def resolve_basis(
         if not names_time(basis):
             raise NotFound(
                 f"There is no tag {basis!r}",
-                remedy="Run 'cerata tag' for the tags, or pass a time.",
+                remedy="Run 'cerata tag' for the tags, or pass a time such as 'last month'.",
             )
     try:
         return _seq_at(log, interval_of(basis, now), head)

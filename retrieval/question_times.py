@@ -12,7 +12,8 @@ from typing import Final
 from cerata.engine.errors import InvalidInput
 from cerata.projections.columnar.relative_times import RelativeTime, interval_of, is_relative
 from cerata.projections.columnar.times import to_datetime
-from cerata.projections.frames.filters import Filter, Time
+from cerata.projections.frames.filter_tests import Time
+from cerata.projections.frames.filters import Filter
 
 _SIZE_MAX: Final = 1_000
 """Characters that are read."""

@@ -15,16 +15,16 @@ from cerata.projections.columnar.columns import I64, Mask
 from cerata.projections.columnar.relative_times import RelativeTime
 from cerata.projections.columnar.typed_values import ValueType
 from cerata.projections.facts.reader import FactsAt
-from cerata.projections.frames.filters import (
+from cerata.projections.frames.filter_expressions import (
     Compared,
     During,
     Either,
     Every,
     Expression,
-    Filter,
     Named,
     Negated,
 )
+from cerata.projections.frames.filters import Filter
 
 from ..snapshot.snapshot import Snapshot
 

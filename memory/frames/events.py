@@ -1,4 +1,4 @@
-"""Events of the log that match what a caller names: type, actor, correlation and time."""
+"""Events of the log that match a filter: by type, actor, correlation and time."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -49,14 +49,14 @@ def type_name(kind: str | type[EventBody] | None) -> str | None:
 
 
 def events_of(
-    snapshot: Snapshot, first: int, last: int | None, wanted: EventFilter
+    snapshot: Snapshot, first: int, last: int | None, event_filter: EventFilter
 ) -> Iterator[Event]:
     """Return the events ``first`` to ``last`` that a filter admits, in seq order."""
-    start, end = wanted.start, wanted.end
+    start, end = event_filter.start, event_filter.end
     if start is not None:
         first = max(first, snapshot.recorded_from(start))
     events = snapshot.events(first, last)
     if end is not None:
         # Recorded times never fall, so later events are too late as well.
         events = takewhile(lambda event: event.recorded < end, events)
-    return filter(wanted.admits, events)
+    return filter(event_filter.admits, events)

@@ -1,4 +1,4 @@
-"""The names of files: the shortest end of a path that tells files of one name apart."""
+"""The names of files: the shortest end of a path that is different for each file."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ _COMMON_NAMES: Final = (
     " setup tests utils"
 )
 _COMMON: Final = frozenset(_COMMON_NAMES.split())
-"""Names that say nothing without their folder."""
+"""Names that many folders have, so that they need their folder."""
 
 
 def short_names(uris: Sequence[str]) -> dict[str, str]:
     """Return the name of each file: its last parts, as many as no other of the files shares.
 
-    A name that many folders have, such as ``__init__.py``, always has its folder. Cost: O(files)
+    A common name, such as ``__init__.py``, always has its folder. Cost: O(files)
     for each further part.
 
     Args:

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from cerata.engine.arguments import expect_type, is_integer
 from cerata.engine.errors import InvalidInput, ReadOnly
 from cerata.engine.events import RecallContext
-from cerata.projections.frames.filters import Filter, TimeRange
+from cerata.projections.frames.filter_tests import TimeRange
+from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext.query import Query
 from cerata.projections.vectors.columns import Matrix
 from cerata.projections.vectors.maxsim import Tokens

@@ -12,7 +12,8 @@ import numpy as np
 
 from cerata.engine.arguments import expect_text, is_integer, wrong_type
 from cerata.engine.errors import InvalidInput
-from cerata.projections.frames.filters import Filter, TimeRange
+from cerata.projections.frames.filter_tests import TimeRange
+from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext.query import AnyWord, Query, check_size, plain
 from cerata.retrieval.question_times import time_filter
 from cerata.retrieval.ranking.profiles import Profile

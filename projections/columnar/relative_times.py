@@ -36,6 +36,7 @@ _MONTHS: Final = (
 _WEEKDAYS: Final = (
     *("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
 )
+_DAYS: Final = ("yesterday", "today", "tomorrow", "now")
 _NUMBERS: Final = (
     *("a", "an", "one", "two", "three", "four", "five", "six"),
     *("seven", "eight", "nine", "ten", "eleven", "twelve"),
@@ -47,7 +48,7 @@ _NAMES: Final = frozenset(
         *_MONTH_NAMES,
         *_WEEKDAYS,
         *(weekday[:3] for weekday in _WEEKDAYS),
-        *("yesterday", "today", "tomorrow", "now"),
+        *_DAYS,
     )
 )
 """Words that name a time; each phrase has such a word, or a unit with a relation."""
@@ -119,13 +120,12 @@ def is_relative(value: object) -> bool:
     return _ISO.match(text) is None and _STARTS_LIKE_ISO.match(text) is None
 
 
-def names_time(text: str) -> bool:
-    """Return whether a text is a time in words."""
-    try:
-        interval_of(text, _VALIDATION_NOW)
-    except InvalidInput:
-        return False
-    return True
+def names_time(word: str) -> bool:
+    """Return whether a word that could be a tag is a time: a weekday, or one such as "yesterday".
+
+    Months and short forms are not: "march", "may" and "sat" are likely tags.
+    """
+    return word.lower() in (*_DAYS, *_WEEKDAYS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from ..columnar.string_order import bounds
 from ..columnar.typed_values import ValueType, number_ranges, time_key
 from .attributes import DATE, ITEM, METADATA, AttributeView, Posting
 from .columns import FrameColumns
-from .filters import Compared, During, Either, Every, Expression, Named, Negated
+from .filter_expressions import Compared, During, Either, Every, Expression, Named, Negated
 from .timeline import creation_times
 
 _SCOPE = "scope."

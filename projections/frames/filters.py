@@ -1,7 +1,8 @@
 """Filters: which frames a read admits, the same for search, recall, frames and timeline.
 
 Owns `Filter`, a frozen expression over the attributes of frames, and its meaning. Leaves out
-evaluation: `filter_masks` turns a filter into an exact mask over the rows of frames.
+the parts: `filter_tests` checks parameters, `filter_expressions` has the nodes, and `filter_masks`
+turns a filter into an exact mask over the rows of frames.
 
 - ``tags``, ``labels``: the frame has all of them. Combine filters with ``|`` for any of them.
 - ``kind``, ``role``, ``track``: the frame has one of the names; a frame without a name never
@@ -28,92 +29,43 @@ All parameters of a filter must hold; ``Filter()`` admits every frame. An erased
 time of recording.
 """
 
-import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Final, Literal, TypeAlias, cast
+from datetime import datetime
+from typing import Final, cast
 
-from cerata.engine.arguments import expect_text, expect_type
-from cerata.engine.errors import InvalidInput, value_text
+from cerata.engine.arguments import expect_text
+from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue, ScopeValue
-from cerata.engine.limits import NESTING_MAX
 
-from ..columnar.relative_times import RelativeTime, interval_of, is_relative
-from ..columnar.times import to_datetime
+from ..columnar.relative_times import RelativeTime
 from ..columnar.typed_values import ValueType
-
-Time: TypeAlias = datetime | str | RelativeTime
-TimeRange: TypeAlias = tuple[Time | None, Time | None] | str
-Bound: TypeAlias = int | RelativeTime | None
-TimeName: TypeAlias = Literal["created", "recorded", "content"]
-Scalar: TypeAlias = str | int | float | bool | None
-MetadataTest: TypeAlias = (
-    Scalar | tuple[str, Scalar | Collection[Scalar]] | Mapping[str, "MetadataTest"]
+from .filter_expressions import (
+    Compared,
+    During,
+    Either,
+    Every,
+    Expression,
+    Named,
+    Negated,
+    TimeName,
+    expression_dict,
+    is_relative,
+    number_of_tests,
+    resolved,
 )
-
-OPERATORS: Final = ("=", "!=", "<", "<=", ">", ">=", "in", "contains", "exists")
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-"""Stands for now in times that do not depend on now."""
-_ORDERED: Final = ("<", "<=", ">", ">=")
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """The frame's kind or role is one of ``names``."""
-
-    column: Literal["kind", "role"]
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """A field of the frame, or of its scope, compared with a value.
-
-    - ``type`` is NULL, BOOL, NUMBER (of any size) or STRING, and distinguishes True from 1.
-    - ``operator`` may also be ``prefix``, ``contains`` or ``exists``, which has the value None.
-    """
-
-    field: str
-    operator: str
-    type: ValueType
-    value: Scalar
-
-
-@dataclass(frozen=True, slots=True)
-class During:
-    """A time lies in [start, end), in microseconds since 1970 UTC; None is open.
-
-    A bound in words is resolved before evaluation.
-    """
-
-    time: TimeName
-    start: Bound
-    end: Bound
-
-
-@dataclass(frozen=True, slots=True)
-class Every:
-    """All parts hold; true without parts."""
-
-    parts: tuple["Expression", ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Either:
-    """At least one part holds; false without parts."""
-
-    parts: tuple["Expression", ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Negated:
-    """The part does not hold."""
-
-    part: "Expression"
-
-
-Expression: TypeAlias = Named | Compared | During | Every | Either | Negated
+from .filter_tests import (
+    MetadataTest,
+    TimeRange,
+    absent_tests,
+    either,
+    equals,
+    metadata_tests,
+    names_of,
+    pairs,
+    strings,
+    time_test,
+)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -171,35 +123,35 @@ class Filter:
         uri_prefix: str | None = None,
         absent: Collection[str] = (),
     ) -> None:
-        parts: list[Expression] = [_equals("tag", tag) for tag in _strings("tags", tags)]
-        parts += [_equals("label", label) for label in _strings("labels", labels)]
+        parts: list[Expression] = [equals("tag", tag) for tag in strings("tags", tags)]
+        parts += [equals("label", label) for label in strings("labels", labels)]
         if kind is not None:
-            parts.append(Named("kind", _names("kind", kind)))
+            parts.append(Named("kind", names_of("kind", kind)))
         if role is not None:
-            parts.append(Named("role", _names("role", role)))
+            parts.append(Named("role", names_of("role", role)))
         if track is not None:
-            parts.append(_either([_equals("track", name) for name in _names("track", track)]))
-        for name, value in _mapping("scope", scope):
+            parts.append(either([equals("track", name) for name in names_of("track", track)]))
+        for name, value in pairs("scope", scope):
             if not isinstance(value, str | int):
                 raise InvalidInput(
                     f"scope {name!r} must be a string, an integer or a bool, not "
                     f"{type(value).__name__}",
                     remedy="Pass a str, int or bool.",
                 )
-            parts.append(_equals(f"scope.{name}", value))
-        for name, test in _mapping("metadata", metadata):
-            parts += _metadata(name, test)
+            parts.append(equals(f"scope.{name}", value))
+        for name, test in pairs("metadata", metadata):
+            parts += metadata_tests(name, test)
         for time, span in (("created", created), ("recorded", recorded), ("content", content)):
             if span is not None:
-                parts.append(_during(cast("TimeName", time), span))
+                parts.append(time_test(cast("TimeName", time), span))
         if uri_prefix is not None:
             prefix = expect_text("uri_prefix", uri_prefix)
             parts.append(Compared("uri", "prefix", ValueType.STRING, prefix))
-        for name in _strings("absent", absent):
-            parts += _absent(name)
+        for name in strings("absent", absent):
+            parts += absent_tests(name)
         object.__setattr__(self, "expression", parts[0] if len(parts) == 1 else Every(tuple(parts)))
         object.__setattr__(self, "depth", PLAIN_DEPTH)
-        object.__setattr__(self, "size", _checked_size(sum(map(_tests_of, parts))))
+        object.__setattr__(self, "size", _checked_size(sum(map(number_of_tests, parts))))
 
     def __and__(self, right: "Filter") -> "Filter":
         parts = (*_parts(self, Every), *_parts(right, Every))
@@ -219,7 +171,7 @@ class Filter:
     @property
     def is_relative(self) -> bool:
         """True if a time of the filter is in words, so that the result depends on now."""
-        return _is_relative(self.expression)
+        return is_relative(self.expression)
 
     def resolved(self, now: datetime) -> "Filter":
         """Return the filter with each time in words as an instant, relative to ``now``.
@@ -229,11 +181,11 @@ class Filter:
         """
         if not self.is_relative:
             return self
-        return _filter(_resolved(self.expression, now), self.depth, self.size)
+        return _filter(resolved(self.expression, now), self.depth, self.size)
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Return the filter as plain values: tests under ``all``, ``any`` and ``not``."""
-        return _plain(self.expression)
+        return expression_dict(self.expression)
 
 
 PLAIN_DEPTH: Final = 3
@@ -253,16 +205,6 @@ def _checked_size(size: int) -> int:
             remedy="Pass fewer values to a filter.",
         )
     return size
-
-
-def _tests_of(expression: Expression) -> int:
-    match expression:
-        case Every(parts) | Either(parts):
-            return sum(map(_tests_of, parts))
-        case Named(_, names):
-            return len(names)
-        case _:
-            return 1
 
 
 def _filter(expression: Expression, depth: int, size: int) -> Filter:
@@ -310,208 +252,3 @@ def times_of(where: Filter) -> list[tuple[TimeName, int | None, int | None]]:
             case _:
                 continue
     return times
-
-
-def _either(parts: Sequence[Expression]) -> Expression:
-    return parts[0] if len(parts) == 1 else Either(tuple(parts))
-
-
-# --- parsing of parameters ---------------------------------------------------------------------
-
-
-def _strings(name: str, values: Collection[str]) -> list[str]:
-    if isinstance(values, str):
-        raise InvalidInput(
-            f"{name} must be a list of strings, not one string",
-            remedy=f"Write {name}=[{values!r}].",
-        )
-    expect_type(name, values, Collection, "a list of strings", "Pass a list of strings.")
-    return [expect_text(f"each item of {name}", value) for value in values]
-
-
-def _names(name: str, values: str | Collection[str]) -> tuple[str, ...]:
-    names = [expect_text(name, values)] if isinstance(values, str) else _strings(name, values)
-    if not names:
-        raise InvalidInput(
-            f"{name} must not be empty, because no frame would match",
-            remedy=f"Omit {name} to admit every frame.",
-        )
-    return tuple(names)
-
-
-def _mapping(name: str, values: Mapping[str, object] | None) -> list[tuple[str, object]]:
-    if values is None:
-        return []
-    expect_type(name, values, Mapping, "a mapping", "Pass a dict.")
-    return [(expect_text(f"each key of {name}", key), value) for key, value in values.items()]
-
-
-def _absent(name: str) -> list[Expression]:
-    part, _, last = name.partition(".")
-    if part not in ("scope", "metadata") or not last:
-        return [*_absent(f"scope.{name}"), *_absent(f"metadata.{name}")]
-    if part == "metadata":
-        return [_metadata_test(last, ("exists", False))]
-    return [Negated(Compared(name, "exists", ValueType.NULL, None))]
-
-
-def _metadata(name: str, test: object, depth: int = 1) -> list[Expression]:
-    if not isinstance(test, Mapping):
-        return [_metadata_test(name, test)]
-    inner = _mapping(f"metadata {name!r}", cast("Mapping[str, object]", test))
-    if not inner or depth > NESTING_MAX:
-        raise InvalidInput(
-            f"metadata {name!r:.60} must be a map of tests, at most {NESTING_MAX} levels deep",
-            remedy="Pass a test for each name, or ('exists', True).",
-        )
-    paths = (_metadata(f"{name}.{key}", value, depth + 1) for key, value in inner)
-    return [part for parts in paths for part in parts]
-
-
-def _metadata_test(name: str, test: object) -> Expression:
-    field = f"metadata.{name}"
-    if isinstance(test, list):
-        raise InvalidInput(
-            f"metadata {name!r} cannot be compared with a list",
-            remedy="Pass ('contains', value) for a list that has a value, or ('in', [value, …]).",
-        )
-    if not isinstance(test, tuple):
-        return _equals(field, test)
-    pair = cast("tuple[object, ...]", test)
-    if len(pair) != 2 or pair[0] not in OPERATORS:
-        raise InvalidInput(
-            f"metadata {name!r} must be a value or (operator, value), not "
-            f"{value_text(cast('object', test))}",
-            remedy=f"Pass a value, or (operator, value) with one of {', '.join(OPERATORS)}.",
-        )
-    operator = str(pair[0])
-    value = pair[1]
-    if operator == "exists":
-        if not isinstance(value, bool):
-            raise InvalidInput(
-                f"'exists' of metadata {name!r} must be True or False, not {value_text(value)}",
-                remedy="Pass ('exists', True) or ('exists', False).",
-            )
-        exists = Compared(field, "exists", ValueType.NULL, None)
-        return exists if value else Negated(exists)
-    if operator == "in":
-        if isinstance(value, str) or not isinstance(value, Collection):
-            raise InvalidInput(
-                f"'in' of metadata {name!r} takes a list of values, not {value_text(value)}",
-                remedy="Pass ('in', [value, …]).",
-            )
-        return _either([_equals(field, choice) for choice in cast("Collection[object]", value)])
-    compared = _compared(field, operator, value)
-    if operator in _ORDERED and compared.type in (ValueType.NULL, ValueType.BOOL):
-        raise InvalidInput(
-            f"{value!r} of metadata {name!r} has no order",
-            remedy="Compare with = or !=, or pass a number or a string.",
-        )
-    return compared
-
-
-def _equals(field: str, value: object) -> Compared:
-    return _compared(field, "=", value)
-
-
-def _compared(field: str, operator: str, value: object) -> Compared:
-    if value is None:
-        return Compared(field, operator, ValueType.NULL, None)
-    if isinstance(value, bool):
-        return Compared(field, operator, ValueType.BOOL, value)
-    if isinstance(value, str):
-        return Compared(field, operator, ValueType.STRING, expect_text(field, value))
-    if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
-        return Compared(field, operator, ValueType.NUMBER, value)
-    raise InvalidInput(
-        f"{field} cannot be compared with {value_text(value)}",
-        remedy="Pass a string, a finite number, a bool or None; for a time, its ISO string.",
-    )
-
-
-def _during(time: TimeName, span: object) -> During:
-    if isinstance(span, str):
-        return _whole(time, span)
-    is_pair = isinstance(span, tuple | list)
-    pair = cast("Sequence[object]", span) if is_pair else ()
-    if len(pair) != 2:
-        raise InvalidInput(
-            f"{time} must be (start, end) or a time, not {value_text(span)}",
-            remedy="Pass (start, end); None leaves an end open.",
-        )
-    start, end = map(_bound, pair)
-    if isinstance(start, int) and isinstance(end, int) and end < start:
-        raise InvalidInput(
-            f"{time} ends at {pair[1]}, before its start at {pair[0]}",
-            remedy="Pass (start, end) in this order.",
-        )
-    return During(time, start, end)
-
-
-def _whole(time: TimeName, text: str) -> During:
-    if is_relative(text):
-        return During(time, RelativeTime(text), RelativeTime(text, "end"))
-    return During(time, *interval_of(text, _EPOCH))
-
-
-def _bound(value: object) -> Bound:
-    if value is None or isinstance(value, RelativeTime):
-        return value
-    if isinstance(value, str) and is_relative(value):
-        return RelativeTime(value)
-    return interval_of(cast("datetime", value), _EPOCH).start
-
-
-def _is_relative(expression: Expression) -> bool:
-    match expression:
-        case During(_, start, end):
-            return isinstance(start, RelativeTime) or isinstance(end, RelativeTime)
-        case Every(parts) | Either(parts):
-            return any(map(_is_relative, parts))
-        case Negated(part):
-            return _is_relative(part)
-        case _:
-            return False
-
-
-def _resolved(expression: Expression, now: datetime) -> Expression:
-    match expression:
-        case During(time, start, end):
-            bounds = [
-                bound.at(now) if isinstance(bound, RelativeTime) else bound
-                for bound in (start, end)
-            ]
-            return During(time, *bounds)
-        case Every(parts) | Either(parts):
-            return type(expression)(tuple(_resolved(part, now) for part in parts))
-        case Negated(part):
-            return Negated(_resolved(part, now))
-        case _:
-            return expression
-
-
-# --- plain values --------------------------------------------------------------------------------
-
-
-def _plain(expression: Expression) -> dict[str, JsonValue]:
-    match expression:
-        case Named(column, names):
-            return {"field": column, "operator": "in", "value": list(names)}
-        case Compared(field, "exists", _, _):
-            return {"field": field, "operator": "exists", "value": True}
-        case Compared(field, operator, _, value):
-            return {"field": field, "operator": operator, "value": value}
-        case During(time, start, end):
-            return {"field": time, "from": _time_text(start), "before": _time_text(end)}
-        case Every(parts):
-            return {"all": [_plain(part) for part in parts]}
-        case Either(parts):
-            return {"any": [_plain(part) for part in parts]}
-        case Negated(part):
-            return {"not": _plain(part)}
-
-
-def _time_text(bound: Bound) -> str | None:
-    if bound is None:
-        return None
-    return to_datetime(bound).isoformat() if isinstance(bound, int) else str(bound)

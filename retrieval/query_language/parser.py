@@ -28,7 +28,8 @@ from cerata.engine.events import ScopeValue
 from cerata.engine.loading import loading
 from cerata.projections.columnar.relative_times import RelativeTime, interval_of, is_relative
 from cerata.projections.columnar.times import to_datetime
-from cerata.projections.frames.filters import Filter, Time
+from cerata.projections.frames.filter_tests import Time
+from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext.fields import Field
 from cerata.projections.fulltext.query import (
     And,

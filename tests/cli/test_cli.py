@@ -7,13 +7,19 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.progress import Progress
 
 import cerata
 from cerata.cli.output import Steps
+from cerata.engine.environment import Environment
+from cerata.projections.columnar.times import to_microseconds
+
+from ..clocks import StandingClock
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -378,3 +384,30 @@ def test_after_a_tour_the_memory_is_still_the_one_here(run: Run) -> None:
         assert len(store) == 1
     with cerata.open("tour.cera", mode="r") as store:
         assert len(store) == 0
+
+
+def test_the_log_since_a_time_reads_no_earlier_events(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`log --since` walked back to event 1 in blocks."""
+    clock = StandingClock(to_microseconds("2026-03-01"))
+    with cerata.open("memory.cera", environment=replace(Environment(), clock=clock)) as store:
+        store.put_frames([f"note {number}" for number in range(600)])
+        clock.time_us = to_microseconds("2026-03-02")
+        store.put_frame("a later note")
+    firsts: list[int] = []
+    read = cerata.View.log
+
+    def counted(view: cerata.View, first: int = 1, last: int | None = None, **names: Any) -> Any:
+        firsts.append(first)
+        return read(view, first, last, **names)
+
+    monkeypatch.setattr(cerata.View, "log", counted)
+    code, out, _ = run("log", "--since", "2026-03-02", "--oneline")
+    assert (code, len(out.splitlines())) == (0, 1)
+    assert "a later note" in out
+    assert firsts == [1, 601]
+    assert run("log", "--since", "2999-01-01")[:2] == (0, "No event matches.\n")
+    assert (
+        len(run("log", "--since", "2026-03-01", "-n", "1000", "--oneline")[1].splitlines()) == 601
+    )

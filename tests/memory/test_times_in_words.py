@@ -64,6 +64,15 @@ def test_a_tag_comes_before_a_time_of_the_same_name(week: Store) -> None:
     assert week.at("yesterday").basis == 3
 
 
+@pytest.mark.parametrize("word", ["march", "March", "may", "sat", "nov"])
+def test_a_month_by_itself_is_a_tag(week: Store, word: str) -> None:
+    """A misspelt or missing tag "march" was the last day of March."""
+    with pytest.raises(cerata.NotFound, match=f"no tag '{word}'"):
+        week.at(word)
+    week.tag(word, at=3)
+    assert week.at(word).basis == 3
+
+
 def test_valid_at_a_day_is_its_first_instant(week: Store) -> None:
     week.assert_fact(
         "anna", "lives in", "oslo", valid_from="2026-11-17T00:00Z", valid_to="2026-11-18"

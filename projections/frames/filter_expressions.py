@@ -1,0 +1,143 @@
+"""Expressions of filters: tests of a frame's attributes, joined by all, any and not.
+
+Owns the nodes and what a walk over them gives: their number, their times, their plain form. Leaves
+out the parameters that nodes are made from, and evaluation.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from cerata.engine.events import JsonValue
+
+from ..columnar.relative_times import RelativeTime
+from ..columnar.times import to_datetime
+from ..columnar.typed_values import ValueType
+
+Bound: TypeAlias = int | RelativeTime | None
+TimeName: TypeAlias = Literal["created", "recorded", "content"]
+Scalar: TypeAlias = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The frame's kind or role is one of ``names``."""
+
+    column: Literal["kind", "role"]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A field of the frame, or of its scope, compared with a value.
+
+    - ``type`` is NULL, BOOL, NUMBER (of any size) or STRING, and distinguishes True from 1.
+    - ``operator`` may also be ``prefix``, ``contains`` or ``exists``, which has the value None.
+    """
+
+    field: str
+    operator: str
+    type: ValueType
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class During:
+    """A time lies in [start, end), in microseconds since 1970 UTC; None is open.
+
+    A bound in words is resolved before evaluation.
+    """
+
+    time: TimeName
+    start: Bound
+    end: Bound
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """All parts hold; true without parts."""
+
+    parts: tuple["Expression", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """At least one part holds; false without parts."""
+
+    parts: tuple["Expression", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Negated:
+    """The part does not hold."""
+
+    part: "Expression"
+
+
+Expression: TypeAlias = Named | Compared | During | Every | Either | Negated
+
+
+def number_of_tests(expression: Expression) -> int:
+    """Return the number of tests, each a pass over the frames."""
+    match expression:
+        case Every(parts) | Either(parts):
+            return sum(map(number_of_tests, parts))
+        case Named(_, names):
+            return len(names)
+        case _:
+            return 1
+
+
+def is_relative(expression: Expression) -> bool:
+    """Return whether a time is in words, so that the meaning depends on now."""
+    match expression:
+        case During(_, start, end):
+            return isinstance(start, RelativeTime) or isinstance(end, RelativeTime)
+        case Every(parts) | Either(parts):
+            return any(map(is_relative, parts))
+        case Negated(part):
+            return is_relative(part)
+        case _:
+            return False
+
+
+def resolved(expression: Expression, now: datetime) -> Expression:
+    """Return the expression with each time in words as an instant, relative to ``now``."""
+    match expression:
+        case During(time, start, end):
+            bounds = [
+                bound.at(now) if isinstance(bound, RelativeTime) else bound
+                for bound in (start, end)
+            ]
+            return During(time, *bounds)
+        case Every(parts) | Either(parts):
+            return type(expression)(tuple(resolved(part, now) for part in parts))
+        case Negated(part):
+            return Negated(resolved(part, now))
+        case _:
+            return expression
+
+
+def expression_dict(expression: Expression) -> dict[str, JsonValue]:
+    """Return an expression as plain values: tests under ``all``, ``any`` and ``not``."""
+    match expression:
+        case Named(column, names):
+            return {"field": column, "operator": "in", "value": list(names)}
+        case Compared(field, "exists", _, _):
+            return {"field": field, "operator": "exists", "value": True}
+        case Compared(field, operator, _, value):
+            return {"field": field, "operator": operator, "value": value}
+        case During(time, start, end):
+            return {"field": time, "from": _time_text(start), "before": _time_text(end)}
+        case Every(parts):
+            return {"all": [expression_dict(part) for part in parts]}
+        case Either(parts):
+            return {"any": [expression_dict(part) for part in parts]}
+        case Negated(part):
+            return {"not": expression_dict(part)}
+
+
+def _time_text(bound: Bound) -> str | None:
+    if bound is None:
+        return None
+    return to_datetime(bound).isoformat() if isinstance(bound, int) else str(bound)
