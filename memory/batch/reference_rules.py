@@ -47,6 +47,8 @@ class ReferenceRules(Rule):
     def take(self, drafts: Sequence[Draft], first: int) -> bool:
         self._drafts = drafts
         self._new_closing: MutableMapping[int, Closing] = {}
+        self._parents: dict[int, int | None] = {}
+        """The parents of the frames that the check has passed: a parent never changes."""
         self._new = list(enumerate(drafts[first - 1 :], start=first))
         self._named: list[tuple[int, str, str, int]] = [
             (place, name, kind, value)
@@ -135,8 +137,10 @@ class ReferenceRules(Rule):
         Raises:
             Conflict: with the frame, and the event that closed the frame.
         """
-        closing = ChainMap({}, self._closing)
-        self._new_closing = closing.maps[0]
+        self._new_closing = {}
+        closing = self._new_closing
+        if self._closing:
+            closing = ChainMap(self._new_closing, self._closing)
         for place, draft in self._new:
             body = draft.body
             if not isinstance(body, DeleteFrame | SupersedeFrame):
@@ -166,7 +170,7 @@ class ReferenceRules(Rule):
     ) -> None:
         """Refuse a frame that is closed in the log, or with a frame above by an earlier draft."""
         _check_not_closed(frame, frames, n)
-        path = [frame]
+        path = {frame}
         above: int | None = frame
         while above is not None:
             closed = closing.get(above)
@@ -178,23 +182,25 @@ class ReferenceRules(Rule):
                     where=f"with frame {above:,}",
                     remedy="Close one of the two.",
                 )
-            above = self._parent(above, frames)
-            path += [] if above is None else [above]
+            if above not in self._parents:
+                self._parents[above] = self._parent(above, frames)
+            above = self._parents[above]
+            if above is not None:
+                path.add(above)
 
     def _parent(self, frame: int, frames: Frames) -> int | None:
         if frame > 0:
-            row = frames.frame(frame)
-            return None if row is None else row.parent
+            return frames.parent(frame)
         body = self._drafts[-frame - 1].body
         return body.parent if isinstance(body, PutFrame) else None
 
     def _check_delta(self, frames: Frames, delta: Sequence[Event]) -> None:
         named = {value for _, _, _, value in self._named}
         for frame in sorted(named):
-            row = frames.frame(frame)
-            while row is not None and row.parent is not None and row.parent not in named:
-                named.add(row.parent)
-                row = frames.frame(row.parent)
+            above = frames.parent(frame)
+            while above is not None and above not in named:
+                named.add(above)
+                above = frames.parent(above)
         for event in delta:
             body = event.body
             if isinstance(body, DeleteFrame | SupersedeFrame) and closed_by(body) in named:

@@ -48,8 +48,9 @@ class VersionCommands(Writer):
 
         The new version supersedes the frame and has a new id. Nothing is embedded again. A split
         document is put again with its chunks, and other current frames below the frame get new
-        versions too. Without a difference nothing is written, and ``added`` is False. Durable on
-        return. Cost: the size of the frame, its chunks and the frames below, with their vectors.
+        versions too; expired frames below close with the old version. Without a difference nothing
+        is written, and ``added`` is False. Durable on return. Cost: the size of the frame, its
+        chunks and the frames below, with their vectors.
 
         Args:
             frame: The frame to change, no chunk.
@@ -63,8 +64,9 @@ class VersionCommands(Writer):
         Raises:
             NotFound: the frame does not exist, or was erased.
             Conflict: the frame is closed already.
-            InvalidInput: a value cannot be stored, no field was passed, the frame is a chunk,
-                ``expires`` is past, or frame, chunks and frames below need over 10,000 events.
+            InvalidInput: a value cannot be stored, no field was passed, the frame is a chunk, the
+                frame has expired and no ``expires`` was passed, ``expires`` is past, or frame,
+                chunks and frames below need over 10,000 events.
         """
         arguments = {"tags": tags, "metadata": metadata, "title": title, "expires": expires}
         names = [name for name, value in arguments.items() if value is not UNSET]
@@ -92,8 +94,7 @@ class VersionCommands(Writer):
             if is_open and all(getattr(body, name) == changed[name] for name in names):
                 return None
             version = NewVersion(snapshot, self._session.next_place())
-            place = version.put(number, changed, parent=body.parent, closes=number)
-            version.put_chunks(number, place, body, fields)
+            place = version.put_root(number, fields, parent=body.parent, closes=number)
             version.move(number, place)
             return version
 
@@ -123,8 +124,8 @@ class VersionCommands(Writer):
         Raises:
             NotFound: the frame does not exist, or was erased.
             Conflict: the frame is current, or was restored already.
-            InvalidInput: the frame is a chunk, ``expires`` is past, or frame, chunks and frames
-                below need over 10,000 events.
+            InvalidInput: the frame is a chunk, the frame has expired and no ``expires`` was passed,
+                ``expires`` is past, or frame, chunks and frames below need over 10,000 events.
         """
         fields: dict[str, object] = {}
         if not isinstance(expires, UnsetType):
@@ -141,8 +142,9 @@ class VersionCommands(Writer):
             if parent is not None:
                 parent = current_version(snapshot, parent) or parent
             version = NewVersion(snapshot, self._session.next_place())
-            place = version.put(number, fields, parent=parent, closes=current, causation=number)
-            version.put_chunks(number, place, body, fields)
+            place = version.put_root(
+                number, fields, parent=parent, closes=current, causation=number
+            )
             if current is not None:
                 version.move(current, place)
             return version

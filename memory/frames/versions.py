@@ -6,14 +6,17 @@ the calls (`version_commands`).
 
 - The chunks of a document are put again below the new document; their old frames close with it.
 - Other frames below move along: each gets a new version, so none is closed by its parent.
+- Expired frames below are left out, and close with the frame above them. A frame below a frame that
+  is left out, or closed, moves below the next frame above.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
-from cerata.engine.errors import NotFound
+from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import Draft, PutEmbedding, PutFrame, Scope, SupersedeFrame
+from cerata.projections.columnar.times import to_datetime
 from cerata.projections.frames.columns import ClosingKind
 
 from ..snapshot.snapshot import Snapshot
@@ -34,6 +37,9 @@ class NewVersion:
         self._puts: list[Draft] = []
         self._vectors: list[Draft] = []
         self._closings: list[Draft] = []
+        self._places: dict[int, int] = {}
+        """The −place of the new version of each frame that has one."""
+        self._now = snapshot.layers.now
 
     @property
     def depends_on_all(self) -> bool:
@@ -45,7 +51,56 @@ class NewVersion:
         """The events in order: frames, vectors, and closings from the bottom up."""
         return [*self._puts, *self._vectors, *reversed(self._closings)]
 
-    def put(
+    def put_root(
+        self,
+        frame: int,
+        fields: Fields,
+        *,
+        parent: int | None,
+        closes: int | None,
+        causation: int | None = None,
+    ) -> int:
+        """Add the new version of a frame and of its chunks; return its −place; see `_put`.
+
+        Raises:
+            InvalidInput: the frame has expired, and ``fields`` has no other time.
+        """
+        body, _ = stored_frame(self._snapshot, frame)
+        if "expires" not in fields and self._is_expired(body, fields):
+            expires, now = (to_datetime(time) for time in (body.expires or 0, self._now))
+            raise InvalidInput(
+                f"Frame {frame:,} expires at {expires.isoformat()}, which is not after "
+                f"{now.isoformat()}, the time of the write",
+                remedy="Pass expires=, a later time or None for never.",
+            )
+        changed = root_fields(body, fields)
+        place = self._put(frame, changed, parent=parent, closes=closes, causation=causation)
+        self._put_chunks(frame, place, body, fields)
+        return place
+
+    def move(self, frame: int, new: int) -> None:
+        """Add new versions of the open frames below a frame, which get a place below ``new``."""
+        snapshot = self._snapshot
+        above = [(frame, new)]
+        # The list grows in the loop; a recursion would be too deep for a long conversation.
+        for parent, place in above:
+            below = snapshot.visible(snapshot.layers.children(parent))
+            above += [(child, self._moved(child, place)) for child in below]
+
+    def _moved(self, frame: int, parent: int) -> int:
+        """Add the new version of a frame, if it has one; return the place for frames below."""
+        if frame in self._places:
+            return self._places[frame]
+        if self._snapshot.layers.closing_of(frame) is not None:
+            return parent
+        body, _ = stored_frame(self._snapshot, frame)
+        if body.chunk_index is not None or self._is_expired(body, {}):
+            return parent
+        place = self._put(frame, {}, parent=parent, closes=frame)
+        self._put_chunks(frame, place, body, {})
+        return place
+
+    def _put(
         self,
         frame: int,
         fields: Fields,
@@ -79,29 +134,19 @@ class NewVersion:
             self._vectors.append(Draft(body_of_vector, scope, attachments=(data,)))
         if closes is not None:
             self._closings.append(Draft(SupersedeFrame(old=closes, new=place), scope))
+        self._places[frame] = place
         return place
 
-    def put_chunks(self, document: int, new: int, old: PutFrame, fields: Fields) -> None:
+    def _put_chunks(self, document: int, new: int, old: PutFrame, fields: Fields) -> None:
         """Add the chunks of a document below its new version."""
         for chunk in self._snapshot.layers.chunks(document).values():
             body, _ = stored_frame(self._snapshot, chunk)
-            self.put(chunk, _of_chunk(body, old, fields), parent=new)
+            if not self._is_expired(body, fields):
+                self._put(chunk, _of_chunk(body, old, fields), parent=new)
 
-    def move(self, frame: int, new: int) -> None:
-        """Add new versions of the current frames below a frame, without chunks, below ``new``."""
-        for child in self._current_below(frame):
-            place = self.put(child, {}, parent=new, closes=child)
-            body, _ = stored_frame(self._snapshot, child)
-            self.put_chunks(child, place, body, {})
-            self.move(child, place)
-
-    def _current_below(self, frame: int) -> Iterator[int]:
-        layers = self._snapshot.layers
-        for child in self._snapshot.visible(layers.children(frame)):
-            body = layers.event(child).body
-            is_part = isinstance(body, PutFrame) and body.chunk_index is not None
-            if layers.closing_of(child) is None and not is_part:
-                yield child
+    def _is_expired(self, body: PutFrame, fields: Fields) -> bool:
+        expires = fields.get("expires", body.expires)
+        return isinstance(expires, int) and expires <= self._now
 
 
 def stored_frame(snapshot: Snapshot, frame: int) -> tuple[PutFrame, Scope]:

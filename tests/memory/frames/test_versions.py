@@ -129,6 +129,66 @@ def test_the_frames_below_move_along(store: Store) -> None:
     assert len(store.search("tea3")) == len(store.at(document).search("tea3"))
 
 
+def test_expired_frames_below_stay_behind(store: Store, clock: StandingClock) -> None:
+    """An expired frame that no sweep had closed yet made every update of its parent fail."""
+    root = store.put_frame("root")
+    gone = store.put_frame("gone", parent=root, expires="2026-03-02")
+    store.remember(LONG, parent=root, expires="2026-03-02")
+    below = store.put_frame("below", parent=gone)
+    clock.time_us += DAY
+    new = store.update(root, tags=["x"])
+    assert new.replaced == (below.id, root.id)
+    texts = {frame.text: frame.parent for frame in store.frames()}
+    assert texts == {"root": None, "below": new.id}
+    assert store.sweep().added is False
+    assert store.search("tea3", include_superseded=True) == []
+
+
+def test_an_expired_frame_needs_another_expiry(store: Store, clock: StandingClock) -> None:
+    frame = store.put_frame("tea", expires="2026-03-02")
+    clock.time_us += DAY
+    for change in (lambda: store.update(frame, tags=["x"]), lambda: store.update(frame, title="T")):
+        with pytest.raises(InvalidInput, match=f"Frame {frame.id} expires at") as caught:
+            change()
+        assert (caught.value.remedy or "").startswith("Pass expires=")
+    new = store.update(frame, tags=["x"], expires="2026-03-04")
+    store.delete(new)
+    clock.time_us += 2 * DAY
+    with pytest.raises(InvalidInput, match=f"Frame {new.id} expires at") as caught:
+        store.restore(new)
+    assert (caught.value.remedy or "").startswith("Pass expires=")
+    assert store.frame(store.restore(new, expires=None)).tags == ("x",)
+
+
+def test_a_frame_below_a_closed_frame_moves_below_the_next_above(store: Store) -> None:
+    """It was closed by the update of the frame above, without a new version."""
+    root = store.put_frame("root")
+    closed = store.put_frame("closed", parent=root)
+    store.delete(closed)
+    later = store.put_frame("later", parent=closed)
+    document = store.remember(LONG, parent=root)
+    store.put_frame("note", parent=document.ids[2])
+    new = store.update(root, title="Root")
+    frames = {frame.text: frame for frame in store.frames(include_chunks=True)}
+    assert frames["later"].parent == new.id
+    assert frames["later"].supersedes == (later.id,)
+    part = frames["note"].parent
+    assert part is not None
+    assert part in store.chunks(frames[LONG]).values()
+    assert store.frame(part).text == store.frame(document.ids[2]).text
+
+
+def test_a_long_conversation_is_updated(store: Store) -> None:
+    """Each message is below the message before; a recursion was too deep for these."""
+    root = above = store.put_frame("0").id
+    with store.transaction():
+        for number in range(1, 1_101):
+            above = store.put_frame(str(number), parent=above).id
+    new = store.update(root, tags=["x"])
+    assert len(new.replaced) == 1_101
+    assert store.count() == (1_101, 1_101)
+
+
 def test_an_update_without_a_difference_writes_nothing(store: Store) -> None:
     frame = store.put_frame("a", tags=["x"])
     head = store.head.seq
