@@ -42,7 +42,9 @@ def run_embed(options: Namespace, output: Output) -> int:
         embedded = store.embed_missing(
             where=where_of(options), progress=lambda at, of: steps.stand("embedding", at, of)
         )
-    if before is not None and before.space != embedded.space:
+    for notice in embedded.notices:
+        output.warn(notice)
+    if before is not None and before.space != embedded.space and not embedded.notices:
         output.warn(f"the file used {before.space}, and now uses {embedded.space}")
     output.line(f"{counted(embedded.frames, 'frame')} embedded in {embedded.space}")
     if embedded.tokens is not None:

@@ -14,9 +14,9 @@ from typing import Final
 import numpy as np
 
 from cerata.engine.errors import Conflict, InvalidInput
-from cerata.engine.events import Draft, PutFrame
+from cerata.engine.events import JsonValue, PutFrame, Scope
 from cerata.engine.limits import BATCH_EVENTS_MAX
-from cerata.engine.plain_value import PlainValue
+from cerata.engine.plain_value import PlainValue, plain_fields
 from cerata.projections.frames.filters import Filter
 from cerata.retrieval.embedders.built_in import spaces_of
 from cerata.retrieval.embedders.embedder import Embedder, Progress, check_batch
@@ -41,6 +41,7 @@ class EmbeddedFrames(PlainValue):
     - ``frames`` counts the frames that got a vector.
     - ``asked`` counts the texts that the embedder got; texts with a vector in the log are not sent.
     - ``passed`` counts the frames that other writers embedded or closed during the call.
+    - ``notices`` has a line if the memory keeps the embedder that it used before.
     """
 
     space: str
@@ -49,6 +50,10 @@ class EmbeddedFrames(PlainValue):
     passed: int
     tokens: EmbeddedFrames | None = None
     """The same for token vectors, if the embedder computes them."""
+    notices: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return plain_fields(self, self.__match_args__ if self.notices else self.__match_args__[:-1])
 
 
 class EmbeddingCommands(Writer):
@@ -70,8 +75,10 @@ class EmbeddingCommands(Writer):
         """Embed each current frame with a text and without a vector in the embedder's space.
 
         A token embedder also adds token vectors. Each batch is durable before the next, so a
-        repeated call continues after an interrupt. At its end the memory uses this embedder: later
-        openers, questions and writes. Vectors of other spaces stay, and earlier views do not change
+        repeated call continues after an interrupt. Once each frame of the tenant has a vector, the
+        memory uses this embedder: later openers, questions and writes. A call with ``where``, or
+        of a store with a scope inside the tenant, leaves frames without, so the memory then keeps
+        its embedder. Vectors of other spaces stay, and earlier views do not change
         (docs/embedders.md). Shared frames are left to a store of their scope.
 
         Args:
@@ -99,39 +106,69 @@ class EmbeddingCommands(Writer):
         self._session.check_writable()
         session = self._session.by(actor)
         size = min(batch, BATCH_EVENTS_MAX)
-        snapshot = self._snapshot().within(shared=False)
         makers = makers_of(embedder)
         spaces = [maker.identity.space for maker in makers]
-        lacking = [{frame for frame, _ in _unembedded(snapshot, where, space)} for space in spaces]
-        asked_for = [0] * len(makers)
-        written = [0] * len(makers)
-        frames = sorted(set[int]().union(*lacking))
-        for first in range(0, len(frames), size):
-            batch_frames = frames[first : first + size]
-            for place, (maker, missing) in enumerate(zip(makers, lacking, strict=True)):
-                vectors = TextVectors(maker)
-                numbers = [frame for frame in batch_frames if frame in missing]
-                written[place] += self._embed(session, numbers, vectors, where)
-                asked_for[place] += vectors.asked
-            if progress is not None:
-                progress(first + len(batch_frames), len(frames))
-        self._use(session, embedder)
-        counts = zip(spaces, written, asked_for, lacking, strict=True)
-        embedded, *tokens = (
-            EmbeddedFrames(space, count, sent, len(missing) - count)
-            for space, count, sent, missing in counts
-        )
-        return replace(embedded, tokens=tokens[0]) if tokens else embedded
+        written, asked_for, passed = ([0] * len(makers) for _ in range(3))
+        for _ in range(_TRIES):
+            snapshot = self._snapshot().within(shared=False)
+            lacking = [
+                {frame for frame, _ in _unembedded(snapshot, where, space)} for space in spaces
+            ]
+            frames = sorted(set[int]().union(*lacking))
+            for first in range(0, len(frames), size):
+                batch_frames = frames[first : first + size]
+                for place, (maker, missing) in enumerate(zip(makers, lacking, strict=True)):
+                    vectors = TextVectors(maker)
+                    numbers = [frame for frame in batch_frames if frame in missing]
+                    count = self._embed(session, numbers, vectors, where)
+                    written[place] += count
+                    passed[place] += len(numbers) - count
+                    asked_for[place] += vectors.asked
+                if progress is not None:
+                    progress(first + len(batch_frames), len(frames))
+            notices = self._use(session, embedder, where)
+            if notices is not None:
+                break
+        else:
+            raise _busy("change the embedder")
+        counts = zip(spaces, written, asked_for, passed, strict=True)
+        embedded, *tokens = (EmbeddedFrames(*count) for count in counts)
+        return replace(embedded, tokens=tokens[0] if tokens else None, notices=notices)
 
-    def _use(self, session: WriteSession, embedder: Embedder) -> None:
-        """Make an embedder that of the store's tenant; without a scope, of all tenants in use."""
-        drafts: list[Draft] = []
-        for scope in session.uses.scopes(session.scope, session.newest_seq()):
-            used = session.used_embedder(scope)
-            if used is None or used.spaces != spaces_of(embedder):
-                drafts.append(use_of(embedder, scope))
-        if drafts:
-            session.write(drafts)
+    def _use(
+        self, session: WriteSession, embedder: Embedder, where: Filter | None
+    ) -> tuple[str, ...] | None:
+        """Make an embedder that of the store's tenant; without a scope, of all tenants in use.
+
+        Returns lines if the tenant keeps its first, since frames may lack a vector; None if another
+        writer has put such frames or appended, so that the caller must try again.
+        """
+        snapshot = self._snapshot().within(shared=False)
+        spaces = spaces_of(embedder)
+        scopes: list[Scope] = []
+        kept: list[str] = []
+        for scope in session.uses.scopes(session.scope, snapshot.basis):
+            used = session.uses.used(scope, snapshot.basis)
+            if used is None or used.spaces != spaces:
+                scopes.append(scope)
+                kept += [] if used is None else [used.space]
+        if kept and (where is not None or len(session.scope or ()) > 1):
+            return tuple(
+                f"The memory still uses the embedder of {space!r}; embed_missing() without where=, "
+                "by a store of the whole tenant, changes it"
+                for space in kept
+            )
+        if not scopes:
+            return ()
+        if kept and any(any(_unembedded(snapshot, None, space)) for space in spaces if space):
+            return None
+        try:
+            session.write([use_of(embedder, scope) for scope in scopes], expect=snapshot.basis)
+        except Conflict:
+            if session.log.refresh().seq == snapshot.basis:
+                raise
+            return None
+        return ()
 
     def _embed(
         self,
@@ -158,10 +195,14 @@ class EmbeddingCommands(Writer):
                     raise
             else:
                 return len(drafts)
-        raise Conflict(
-            f"Other writers appended before each of {_TRIES:,} attempts to write vectors",
-            remedy="Call embed_missing() again when fewer processes write.",
-        )
+        raise _busy("write vectors")
+
+
+def _busy(attempt: str) -> Conflict:
+    return Conflict(
+        f"Other writers appended before each of {_TRIES:,} attempts to {attempt}",
+        remedy="Call embed_missing() again when fewer processes write.",
+    )
 
 
 def _unembedded(

@@ -540,8 +540,12 @@ class Snapshot:
 
     @property
     def embedder_obstacle(self) -> str | None:
-        """Why questions cannot be compared with the memory's vectors; None if they can."""
-        return self.embedders.obstacle(self.used_embedder)
+        """Why no question was compared with a vector, if the memory uses an embedder."""
+        used = self.used_embedder
+        obstacle = self.embedders.obstacle(used)
+        if obstacle is None and used is not None and any(self.layers.counts()):
+            return f"no frame here has a vector of {used.space!r}; embed_missing() adds vectors"
+        return obstacle
 
     def sees(self, scope: Scope | None) -> bool:
         """Return whether the snapshot admits an event of a scope; an erased event has no scope."""

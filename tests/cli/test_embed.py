@@ -133,6 +133,20 @@ def test_a_file_of_another_embedder_is_searched_with_a_note(
     assert len(server.asked) == asked
 
 
+def test_a_filter_leaves_the_embedder_of_the_file(run: Run, notes: None, server: Server) -> None:
+    """Its other frames have no vector of the new model."""
+    assert run(*asking(server))[2] == ""
+    second = [*asking(server)]
+    second[second.index("1")] = "2"
+    code, _, err = run(*second, "--tag", "t")
+    assert code == 0
+    assert "The memory still uses the embedder of 'm@1/2/cosine'" in " ".join(err.split())
+    assert "now uses" not in err
+    assert "the file used m@1/2/cosine, and now uses m@2/2/cosine" in " ".join(
+        run(*second)[2].split()
+    )
+
+
 def test_an_unknown_embedder_is_refused(run: Run, notes: None) -> None:
     for verb in (("search", "wax"), ("recall", "wax"), ("put", "x"), ("embed",)):
         code, _, err = run(*verb, "--embedder", "minilmm")

@@ -1,9 +1,12 @@
 """The embedder that a memory remembers: recorded with the first vectors, used by later openers."""
 
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 import cerata
@@ -168,6 +171,25 @@ def dict_of(use: UseEmbedder) -> dict[str, Any]:
     return {name: getattr(use, name) for name in use.__struct_fields__}
 
 
+def test_a_search_without_a_vector_in_view_is_noted(path: Path) -> None:
+    """The lane did not run although the tenant has vectors, and nothing showed it."""
+    with cerata.open(path, scope={"user": "ben"}) as store:
+        store.put_frame("wax")
+    with cerata.open(path, embedder="hashing", scope={"user": "ann"}) as store:
+        assert store.search("wax").notices == ()
+        store.put_frame("wax")
+        assert store.search("wax").notices == ()
+    with cerata.open(path, scope={"user": "cay"}) as store:
+        assert store.search("wax").notices == (), "there is nothing to find"
+    with cerata.open(path, scope={"user": "ben"}) as store:
+        notice = f"searched by words only: no frame here has a vector of {SPACE!r}"
+        [line] = store.search("wax").notices
+        assert line == f"{notice}; embed_missing() adds vectors"
+        assert store.recall("wax").notices == (line,)
+        store.embed_missing()
+        assert store.search("wax").notices == ()
+
+
 # --- another embedder ----------------------------------------------------------------------------
 
 
@@ -200,6 +222,47 @@ def test_embed_missing_changes_the_embedder(path: Path) -> None:
         assert {hit.lanes for hit in store.search("wax tablet")} == {("text", "vectors")}
         remembered = [store.at(n).remembered_embedder() for n in (1, 2, 4)]
         assert [each and each.identity for each in remembered] == [None, "hashing@0", "hashing@1"]
+
+
+def test_a_narrow_embed_missing_leaves_the_embedder_of_the_tenant(path: Path) -> None:
+    """The questions of the tenant's other users would miss all vectors that their frames have."""
+    with cerata.open(path, embedder=Hashing("0")) as store:
+        ann, ben = (store.put_frame("wax", scope={"user": name}).id for name in ("ann", "ben"))
+    second = Hashing()
+    with cerata.open(path, embedder=second, scope={"user": "ann"}) as store:
+        embedded = store.embed_missing()
+        assert embedded.frames == 1
+        [notice] = embedded.notices
+        assert notice.startswith("The memory still uses the embedder of 'hashing@0/8/cosine'")
+        assert store.embedding(ann, SPACE) is not None
+    with cerata.open(path, embedder=Hashing("0"), scope={"user": "ben"}) as store:
+        assert store.search("wax")[0].lanes == ("text", "vectors")
+    with cerata.open(path, embedder=second) as store:
+        embedded = store.embed_missing(where=cerata.Filter(scope={"user": "ann"}))
+        assert (embedded.frames, len(embedded.notices)) == (0, 1)
+        assert [use.space for use in uses(store)] == ["hashing@0/8/cosine"]
+        embedded = store.embed_missing()
+        assert (embedded.frames, embedded.notices) == (1, ())
+        assert store.embedding(ben, SPACE) is not None
+        assert [use.space for use in uses(store)] == ["hashing@0/8/cosine", SPACE]
+
+
+def test_a_text_put_during_embed_missing_is_embedded_before_the_change(path: Path) -> None:
+    """Its writer still uses the old embedder; no frame may be left without the new vector."""
+
+    class Slow(Hashing):
+        def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+            if len(self.asked) < 3:
+                other.put_frame(f"note {len(self.asked)}")
+            return super().embed(texts)
+
+    with cerata.open(path, embedder=Hashing("0")) as other:
+        other.put_frame("wax")
+        with cerata.open(path, embedder=Slow()) as store:
+            embedded = store.embed_missing()
+            assert (embedded.frames, embedded.asked, embedded.passed) == (4, 4, 0)
+            assert all(store.embedding(frame, SPACE) is not None for frame in store.frames())
+            assert [use.space for use in uses(store)] == ["hashing@0/8/cosine", SPACE]
 
 
 # --- names ---------------------------------------------------------------------------------------
