@@ -1,8 +1,8 @@
 """Rules of URIs: a frame that replaces a URI leaves no other current frame with this URI.
 
-Owns the check of `ReplacingDraft`: before the lock against the folded frames, and under it against
-the events that other writers appended since. Leaves out finding the frames to replace
-(`frames.replacement`).
+Owns the check of `ConditionalDraft.only_of_uri`: before the lock against the folded frames, and
+under it against the events that other writers appended since. Leaves out finding the frames to
+replace (`frames.replacement`).
 """
 
 from collections.abc import Sequence
@@ -14,16 +14,9 @@ from cerata.engine.log import Validate
 from cerata.projections.columnar.scopes import is_same
 from cerata.projections.frames.reader import Frames
 
+from .conditional_draft import ConditionalDraft
 from .reference_rules import closed_by
 from .rule import Rule, State
-
-
-class ReplacingDraft(Draft, frozen=True, gc=False):
-    """The draft of a frame that must become the only current frame with its URI in its scope.
-
-    The batch also supersedes the frames that it replaces. The log does not store the difference
-    from a plain draft.
-    """
 
 
 class UriRules(Rule):
@@ -34,7 +27,9 @@ class UriRules(Rule):
         self._new = [
             (draft.body.uri or "", draft.scope)
             for draft in drafts[first - 1 :]
-            if isinstance(draft, ReplacingDraft) and isinstance(draft.body, PutFrame)
+            if isinstance(draft, ConditionalDraft)
+            and draft.only_of_uri
+            and isinstance(draft.body, PutFrame)
         ]
         return bool(self._new)
 

@@ -2,7 +2,8 @@
 
 A transaction checks each call when it is made. Every append checks its whole batch, since other
 writers may have appended events by then. Owns both runs. Leaves out the rules (`reference_rules`,
-`shared_rules`, `link_rules`, `fact_rules`, `tag_rules`, `uri_rules`, `space_rules`).
+`shared_rules`, `link_rules`, `fact_rules`, `tag_rules`, `uri_rules`, `version_rules`,
+`expiry_rules`, `space_rules`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,7 @@ from .shared_rules import SharedRules
 from .space_rules import LogShapes, SpaceRules
 from .tag_rules import TagRules
 from .uri_rules import UriRules
+from .version_rules import VersionRules
 
 
 def all_rules(reach: Reach | None, fold: Fold, shapes: LogShapes) -> tuple[Rule, ...]:
@@ -35,6 +37,7 @@ def all_rules(reach: Reach | None, fold: Fold, shapes: LogShapes) -> tuple[Rule,
         FactRules(),
         TagRules(),
         UriRules(),
+        VersionRules(),
         ExpiryRules(),
         SpaceRules(reach, fold, shapes),
     )

@@ -41,13 +41,7 @@ def expired_frames(snapshot: Snapshot) -> list[int]:
 def _roots(snapshot: Snapshot, frames: Sequence[int]) -> list[int]:
     """Return the frames without those below another: closing a frame closes the frames below."""
     among = set(frames)
-    roots: list[int] = []
-    for frame in frames:
-        above = snapshot.layers.parent_of(frame)
-        while above is not None and above not in among:
-            above = snapshot.layers.parent_of(above)
-        roots += [frame] if above is None else []
-    return roots
+    return [frame for frame in frames if not snapshot.layers.is_below(frame, among)]
 
 
 def delete_frames(session: WriteSession, frames: Sequence[int]) -> Receipt:

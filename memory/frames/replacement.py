@@ -12,8 +12,8 @@ from typing import Final
 from cerata.engine.errors import Conflict, IdempotencyConflict
 from cerata.engine.events import Draft, Scope, SupersedeFrame
 
+from ..batch.conditional_draft import conditional
 from ..batch.session import WriteSession, contents_of
-from ..batch.uri_rules import ReplacingDraft
 from ..embeddings.drafts import text_vectors, with_vectors
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import arguments_hash
@@ -25,16 +25,9 @@ _TRIES: Final = 1_000
 
 def frames_of_uri(snapshot: Snapshot, uri: str, scope: Scope) -> list[int]:
     """Return the current frames with a URI and exactly a scope: no chunk, none below another."""
-    layers = snapshot.layers
-    frames = layers.whole_of_uri(uri, scope)
-    roots: list[int] = []
-    for frame in frames:
-        above = layers.parent_of(frame)
-        while above is not None and above not in frames:
-            above = layers.parent_of(above)
-        # Closing a frame closes the frames below, and a frame cannot be closed twice.
-        roots += [frame] if above is None else []
-    return roots
+    frames = snapshot.layers.whole_of_uri(uri, scope)
+    # Closing a frame closes the frames below, and a frame cannot be closed twice.
+    return [frame for frame in frames if not snapshot.layers.is_below(frame, frames)]
 
 
 def put_replacing(session: WriteSession, draft: Draft, uri: str, key: str | None) -> Receipt:
@@ -49,7 +42,7 @@ def put_replacing(session: WriteSession, draft: Draft, uri: str, key: str | None
     """
     arguments = None if key is None else arguments_hash(contents_of([draft]), "replace")
     [draft] = with_vectors(session, [draft], text_vectors(session), key)
-    replacing = ReplacingDraft(**{name: getattr(draft, name) for name in draft.__struct_fields__})
+    replacing = conditional(draft, only_of_uri=True)
     for attempt in range(_TRIES):
         with session.waiting_line if attempt else nullcontext():
             snapshot = session.snapshot().within(draft.scope)

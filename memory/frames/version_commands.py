@@ -24,6 +24,7 @@ from ..values.arguments import full_scope
 from ..values.frames import FrameId, Receipt, frame_id
 from .closing import EXPIRED, delete_frames, expired_frames
 from .drafts import frame_fields
+from .replacement import frames_of_uri
 from .versions import NewVersion, current_version, root_fields, stored_frame
 
 _TRIES: Final = 1_000
@@ -123,7 +124,8 @@ class VersionCommands(Writer):
 
         Raises:
             NotFound: the frame does not exist, or was erased.
-            Conflict: the frame is current, or was restored already.
+            Conflict: the frame is current or was restored already, or another current frame of
+                its scope has its URI.
             InvalidInput: the frame is a chunk, the frame has expired and no ``expires`` was passed,
                 ``expires`` is past, or frame, chunks and frames below need over 10,000 events.
         """
@@ -137,7 +139,7 @@ class VersionCommands(Writer):
         def version_of(snapshot: Snapshot) -> NewVersion:
             body = _whole_frame(snapshot, number)
             current = current_version(snapshot, number)
-            _check_restorable(snapshot, number, body, current)
+            _check_restorable(snapshot, number, current)
             parent = body.parent
             if parent is not None:
                 parent = current_version(snapshot, parent) or parent
@@ -186,11 +188,10 @@ class VersionCommands(Writer):
             if version is None:
                 head = None if session.in_transaction else snapshot.head
                 return Receipt(frame, (), (), head, durable=head is not None, added=False)
-            exact = version.depends_on_all and not session.in_transaction
             try:
-                return session.write(version.drafts, expect=snapshot.basis if exact else None)
+                return session.write(version.drafts)
             except Conflict:
-                if not exact or session.log.refresh().seq == snapshot.basis:
+                if session.in_transaction or session.log.refresh().seq == snapshot.basis:
                     raise
         raise Conflict(
             "Other writers appended first in every attempt",
@@ -217,17 +218,29 @@ def _whole_frame(snapshot: Snapshot, number: int) -> PutFrame:
     return body
 
 
-def _check_restorable(snapshot: Snapshot, number: int, body: PutFrame, current: int | None) -> None:
+def _check_restorable(snapshot: Snapshot, number: int, current: int | None) -> None:
+    layers = snapshot.layers
+    body, scope = stored_frame(snapshot, number)
     if current == number:
         raise Conflict(
             f"Frame {number:,} is current",
             remedy="Leave this call out; update() changes the fields of a current frame.",
         )
-    if current is not None or body.content_hash is None:
-        return
-    for copy in snapshot.layers.find_content(body.content_hash):
-        if snapshot.layers.event(copy).causation == number:
+    copies = (
+        [] if current is not None or body.content_hash is None else layers.copies(body.content_hash)
+    )
+    for copy in copies:
+        if layers.event(copy).causation == number and current_version(snapshot, copy) is not None:
             raise Conflict(
                 f"Frame {number:,} was restored as frame {copy:,}",
                 remedy=f"Pass frame {copy:,} instead.",
+            )
+    closed = () if current is None else (current,)
+    same = [] if body.uri is None else frames_of_uri(snapshot, body.uri, scope)
+    for frame in same:
+        if frame not in closed and not layers.is_below(frame, closed):
+            raise Conflict(
+                f"Frame {frame:,} is current, and has the URI of frame {number:,}",
+                where=body.uri,
+                remedy=f"Delete frame {frame:,} first, or change it with update().",
             )

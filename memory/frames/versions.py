@@ -19,6 +19,7 @@ from cerata.engine.events import Draft, PutEmbedding, PutFrame, Scope, Supersede
 from cerata.projections.columnar.times import to_datetime
 from cerata.projections.frames.columns import ClosingKind
 
+from ..batch.conditional_draft import conditional
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import SOURCE_HASH, SPAN
 
@@ -39,17 +40,22 @@ class NewVersion:
         self._closings: list[Draft] = []
         self._places: dict[int, int] = {}
         """The −place of the new version of each frame that has one."""
+        self._sources = set[int]()
+        """The frames that are carried over or closed, also the frames that are left out."""
         self._now = snapshot.layers.now
-
-    @property
-    def depends_on_all(self) -> bool:
-        """True if any other write may change the drafts: they carry over more than one frame."""
-        return len(self._puts) > 1 or self._puts[0].causation is not None
 
     @property
     def drafts(self) -> list[Draft]:
         """The events in order: frames, vectors, and closings from the bottom up."""
-        return [*self._puts, *self._vectors, *reversed(self._closings)]
+        root, *below = self._puts
+        root = conditional(
+            root,
+            # A frame that comes back must not stand beside another of its URI.
+            only_of_uri=root.causation is not None and _uri_of(root) is not None,
+            sources=tuple(sorted(frame for frame in self._sources if frame > 0)),
+            basis=self._snapshot.basis,
+        )
+        return [root, *below, *self._vectors, *reversed(self._closings)]
 
     def put_root(
         self,
@@ -85,6 +91,7 @@ class NewVersion:
         # The list grows in the loop; a recursion would be too deep for a long conversation.
         for parent, place in above:
             below = snapshot.visible(snapshot.layers.children(parent))
+            self._sources.update(below)
             above += [(child, self._moved(child, place)) for child in below]
 
     def _moved(self, frame: int, parent: int) -> int:
@@ -132,7 +139,9 @@ class NewVersion:
         for embedding, data in self._snapshot.later_embeddings(frame):
             body_of_vector = PutEmbedding(frame=place, embedding=embedding)
             self._vectors.append(Draft(body_of_vector, scope, attachments=(data,)))
+        self._sources.add(frame)
         if closes is not None:
+            self._sources.add(closes)
             self._closings.append(Draft(SupersedeFrame(old=closes, new=place), scope))
         self._places[frame] = place
         return place
@@ -147,6 +156,10 @@ class NewVersion:
     def _is_expired(self, body: PutFrame, fields: Fields) -> bool:
         expires = fields.get("expires", body.expires)
         return isinstance(expires, int) and expires <= self._now
+
+
+def _uri_of(draft: Draft) -> str | None:
+    return draft.body.uri if isinstance(draft.body, PutFrame) else None
 
 
 def stored_frame(snapshot: Snapshot, frame: int) -> tuple[PutFrame, Scope]:

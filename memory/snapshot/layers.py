@@ -5,7 +5,7 @@ replacements, and the rows that a read admits. The rows of the joint full text a
 layers, end to end, the log's first. Leaves out the values that a caller gets (`snapshot`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -140,6 +140,13 @@ class Layers:
         body = self.event(frame).body
         return body.parent if isinstance(body, PutFrame) else None
 
+    def is_below(self, frame: int, frames: Collection[int]) -> bool:
+        """Return whether a frame is below one of several frames, at any depth."""
+        above = self.parent_of(frame)
+        while above is not None and above not in frames:
+            above = self.parent_of(above)
+        return above is not None
+
     def _chunk_index(self, frame: int) -> int | None:
         layer = self.layer_of(frame)
         return None if layer is None else layer.frames.chunk_index(frame * layer.sign)
@@ -178,6 +185,15 @@ class Layers:
         """Return the current frames with a content hash."""
         frames = self.current(lambda layer: layer.frames.find_content(content_hash, layer.n))
         return self.unexpired(frames)
+
+    def copies(self, content_hash: bytes) -> list[int]:
+        """Return the frames within the scope with a content hash, current or closed."""
+        frames = (
+            int(layer.frames.ids[row]) * layer.sign
+            for layer in self.all
+            for row in layer.frames.content_rows(content_hash, layer.n)
+        )
+        return [frame for frame in frames if self.has(frame)]
 
     def find_uri(self, uri: str) -> list[int]:
         """Return the current frames with a URI, chunks included."""

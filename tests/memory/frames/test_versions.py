@@ -239,6 +239,43 @@ def test_a_deleted_frame_comes_back(store: Store) -> None:
         store.restore(new)
 
 
+def test_a_restored_frame_has_its_uri_alone(store: Store) -> None:
+    """A restore beside a new frame of the URI left two current frames."""
+    old = store.put_frame("old", uri="a")
+    newer = store.supersede(old, "newer")
+    other = store.put_frame("other", uri="b")
+    for frame in (newer, other):
+        store.delete(frame)
+    new = store.put_frame("new", uri="a", replace=True)
+    for frame in (old, newer):
+        with pytest.raises(Conflict, match=f"Frame {new.id} is current, and has the URI"):
+            store.restore(frame)
+    with store.transaction():
+        store.put_frame("pending", uri="b")
+        with pytest.raises(Conflict, match="Frame -1 is current, and has the URI"):
+            store.restore(other)
+    store.delete(new)
+    restored = store.restore(newer)
+    assert store.find_uri("a") == [restored.id]
+    tenant = {"tenant": "t"}
+    store.put_frame("elsewhere", uri="c", scope=tenant)
+    here = store.put_frame("here", uri="c")
+    store.delete(here)
+    assert store.restore(here).added
+
+
+def test_a_frame_restored_and_then_changed_stays_restored(store: Store) -> None:
+    """After an update of the copy a second restore left two current frames."""
+    frame = store.put_frame("tea")
+    store.delete(frame)
+    copy = store.restore(frame)
+    store.update(copy, tags=["x"])
+    with pytest.raises(Conflict, match=f"restored as frame {copy.id}"):
+        store.restore(frame)
+    store.delete(store.restore(copy))
+    assert store.restore(frame).added
+
+
 def test_an_older_version_replaces_the_current_version(store: Store) -> None:
     first = store.put_frame("one", uri="a")
     second = store.supersede(first, "two")
