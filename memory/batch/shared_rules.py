@@ -1,17 +1,20 @@
 """Rules: a store of a shared scope changes only things of its own scope.
 
-Owns the list of the references by which an event changes a thing. Scopes never change, so nothing
-is checked under the lock. Leaves out whether the named things exist (`reference_rules`).
+Owns the list of the references by which an event changes a thing, and the frames that close along
+with a frame. Scopes never change, but other writers put frames below a frame: these are checked
+under the lock. Leaves out whether the named things exist (`reference_rules`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
-from cerata.engine.errors import ReadOnly
+from cerata.engine.errors import Conflict, ReadOnly
 from cerata.engine.events import (
     AssertFact,
     DeleteFrame,
     Draft,
+    Event,
     EventBody,
     LinkFacts,
     MergeEntities,
@@ -26,8 +29,11 @@ from cerata.engine.events import (
     UnsplitEntity,
     named_by,
 )
+from cerata.engine.log import Validate
 from cerata.projections.columnar.scopes import Reach, admits, tenant_in
+from cerata.projections.frames.reader import Frames
 
+from .reference_rules import closed_by
 from .rule import Rule, State
 
 CHANGED: Final[Mapping[type[EventBody], Sequence[str]]] = {
@@ -56,9 +62,14 @@ class SharedRules(Rule):
         new = [draft.body for draft in drafts[first - 1 :]]
         self._targets = [target for body in new for target in _changed_by(body)]
         self._merges = [body for body in new if isinstance(body, MergeEntities)]
+        self._closings = [
+            (closed_by(body), body.new if isinstance(body, SupersedeFrame) else None)
+            for body in new
+            if isinstance(body, DeleteFrame | SupersedeFrame) and closed_by(body) > 0
+        ]
         return bool(self._targets or self._merges)
 
-    def check(self, state: State) -> None:
+    def check(self, state: State) -> Validate | None:
         """Refuse changes of shared things.
 
         Raises:
@@ -77,6 +88,69 @@ class SharedRules(Rule):
             for merge in self._merges:
                 if state.facts().is_named_within(tenant, merge.entity, state.n, shared):
                     raise _read_only(f"The entity {merge.entity!r}", None, reach)
+        if not self._closings:
+            return None
+        frames, closed = state.frames(), set[int]()
+        shared: ReadOnly | None = None
+        for frame, successor in self._closings:
+            below = _below(frames, frame, state.n, successor)
+            closed.update((frame, *below))
+            shared = shared or _shared_error(frames, frame, below, state.n, reach)
+        # The key of a repeated call is looked up before this check runs, so it may raise.
+        return partial(self._check_closed, reach, closed, shared)
+
+    def _check_closed(
+        self, reach: Reach, closed: set[int], shared: ReadOnly | None, delta: Sequence[Event]
+    ) -> None:
+        """Refuse to close a frame together with a shared frame below.
+
+        Raises:
+            ReadOnly: with the frame below, and the names that its scope lacks.
+            Conflict: another writer put the frame below just before; ``where`` names the event.
+        """
+        if shared is not None:
+            raise shared
+        for event in delta:
+            body = event.body
+            if isinstance(body, PutFrame) and body.parent in closed:
+                closed.add(event.seq)
+                if _is_shared(event.scope, reach):
+                    raise Conflict(
+                        f"Another writer put a shared frame below frame {body.parent:,}",
+                        where=f"event {event.seq:,}",
+                        remedy="Read the memory again, and decide again.",
+                    )
+
+
+def shared_below(frames: Frames, frame: int, n: int, reach: Reach) -> ReadOnly | None:
+    """Return the error of deleting a frame of the log, if a shared frame would close with it."""
+    return _shared_error(frames, frame, _below(frames, frame, n), n, reach)
+
+
+def _below(frames: Frames, frame: int, n: int, successor: int | None = None) -> list[int]:
+    """Return the frames below a frame by ``n``, without its successor and those below that."""
+    below: list[int] = []
+    waiting = [frame]
+    while waiting:
+        children = [one for one in frames.children(waiting.pop(), n) if one != successor]
+        below += children
+        waiting += children
+    return below
+
+
+def _shared_error(
+    frames: Frames, frame: int, below: Sequence[int], n: int, reach: Reach
+) -> ReadOnly | None:
+    """Return the error for the first open shared frame; other frames are not named."""
+    for child in below:
+        scope = frames.scope_of(child)
+        if _is_shared(scope, reach) and frames.closing_of(child, n) is None:
+            return _read_only(f"The frame {child:,}, below frame {frame:,},", scope, reach)
+    return None
+
+
+def _is_shared(scope: Scope | None, reach: Reach) -> bool:
+    return admits(scope, reach) and not admits(scope, reach.private)
 
 
 def check_own(subject: str, scope: Scope | None, reach: Reach | None) -> None:

@@ -142,6 +142,13 @@ class Frames:
         row = self.row_of(frame)
         return None if row is None else _optional(self._columns.parent.item(row), 0)
 
+    def scope_of(self, frame: int) -> Scope | None:
+        """Return the scope of a frame, or None if it is unknown; reads a single column."""
+        row = self.row_of(frame)
+        columns = self._columns
+        scope = None if row is None else columns.scopes.text(columns.scope.item(row))
+        return None if scope is None else read_scope(scope)
+
     def frame(self, frame: int) -> FrameRow | None:
         """Return the stored columns of a frame, or None if no such frame exists."""
         row = self.row_of(frame)
