@@ -91,16 +91,16 @@ class SharedRules(Rule):
         if not self._closings:
             return None
         frames, closed = state.frames(), set[int]()
-        shared: ReadOnly | None = None
+        error: ReadOnly | None = None
         for frame, successor in self._closings:
             below = _below(frames, frame, state.n, successor)
             closed.update((frame, *below))
-            shared = shared or _shared_error(frames, frame, below, state.n, reach)
+            error = error or _error_below(frames, frame, below, state.n, reach)
         # The key of a repeated call is looked up before this check runs, so it may raise.
-        return partial(self._check_closed, reach, closed, shared)
+        return partial(self._check_closed, reach, closed, error)
 
     def _check_closed(
-        self, reach: Reach, closed: set[int], shared: ReadOnly | None, delta: Sequence[Event]
+        self, reach: Reach, closed: set[int], error: ReadOnly | None, delta: Sequence[Event]
     ) -> None:
         """Refuse to close a frame together with a shared frame below.
 
@@ -108,8 +108,8 @@ class SharedRules(Rule):
             ReadOnly: with the frame below, and the names that its scope lacks.
             Conflict: another writer put the frame below just before; ``where`` names the event.
         """
-        if shared is not None:
-            raise shared
+        if error is not None:
+            raise error
         for event in delta:
             body = event.body
             if isinstance(body, PutFrame) and body.parent in closed:
@@ -122,9 +122,12 @@ class SharedRules(Rule):
                     )
 
 
-def shared_below(frames: Frames, frame: int, n: int, reach: Reach) -> ReadOnly | None:
-    """Return the error of deleting a frame of the log, if a shared frame would close with it."""
-    return _shared_error(frames, frame, _below(frames, frame, n), n, reach)
+def shared_error(frames: Frames, frame: int, n: int, reach: Reach) -> ReadOnly | None:
+    """Return the error of deleting a frame of the log, if it or an open frame below is shared."""
+    scope = frames.scope_of(frame)
+    if _is_shared(scope, reach):
+        return _read_only(f"The frame {frame:,}", scope, reach)
+    return _error_below(frames, frame, _below(frames, frame, n), n, reach)
 
 
 def _below(frames: Frames, frame: int, n: int, successor: int | None = None) -> list[int]:
@@ -138,7 +141,7 @@ def _below(frames: Frames, frame: int, n: int, successor: int | None = None) -> 
     return below
 
 
-def _shared_error(
+def _error_below(
     frames: Frames, frame: int, below: Sequence[int], n: int, reach: Reach
 ) -> ReadOnly | None:
     """Return the error for the first open shared frame; other frames are not named."""

@@ -1,19 +1,20 @@
 """Closing many frames: the batches that delete the frames of a condition.
 
 Owns the choice of frames, once, and the attempts of each batch. Another writer may close frames
-since; these are passed over.
+since; these are passed over. Through a narrower scope a filter that admits shared frames is
+refused; a sweep leaves these frames to a store of their scope.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from cerata.engine.errors import Conflict
+from cerata.engine.errors import Conflict, ReadOnly
 from cerata.engine.events import DeleteFrame, Draft
-from cerata.projections.columnar.scopes import admits
 from cerata.projections.frames.filters import Filter
 
 from ..batch.session import WriteSession
+from ..batch.shared_rules import shared_error
 from ..snapshot.snapshot import Snapshot
 from ..values.frames import Receipt
 
@@ -28,14 +29,26 @@ EXPIRED: Final = "expired"
 
 
 def matching_frames(snapshot: Snapshot, where: Filter) -> list[int]:
-    """Return the current frames that a filter admits, without chunks, oldest first."""
+    """Return the current frames that a filter admits, without chunks, oldest first.
+
+    Raises:
+        ReadOnly: a frame is shared, or above a shared frame.
+    """
     layers = snapshot.layers
-    return _roots(snapshot, [*layers.newest(layers.whole(layers.admitted(where)))][::-1])
+    frames = _roots(snapshot, [*layers.newest(layers.whole(layers.admitted(where)))][::-1])
+    for frame in frames:
+        if (error := _obstacle(snapshot, frame)) is not None:
+            raise ReadOnly(
+                error.what,
+                remedy="Add a Filter with the store's scope, or open the store with the wider one.",
+            )
+    return frames
 
 
 def expired_frames(snapshot: Snapshot) -> list[int]:
-    """Return the expired frames of the snapshot's scope that no event closed, oldest first."""
-    return _roots(snapshot, [*snapshot.layers.expired_open()])
+    """Return the expired frames that no event closed and the store may close, oldest first."""
+    frames = snapshot.layers.expired_open()
+    return _roots(snapshot, [frame for frame in frames if not _obstacle(snapshot, frame)])
 
 
 def _roots(snapshot: Snapshot, frames: Sequence[int]) -> list[int]:
@@ -44,20 +57,33 @@ def _roots(snapshot: Snapshot, frames: Sequence[int]) -> list[int]:
     return [frame for frame in frames if not snapshot.layers.is_below(frame, among)]
 
 
-def delete_frames(session: WriteSession, frames: Sequence[int]) -> Receipt:
+def _obstacle(snapshot: Snapshot, frame: int) -> ReadOnly | None:
+    """Return the error of deleting a frame, if it or an open frame below is shared."""
+    reach = snapshot.reach
+    if reach is None or not reach.has_shared or frame < 0:
+        return None
+    return shared_error(snapshot.base.frames, frame, snapshot.basis, reach)
+
+
+def delete_frames(
+    session: WriteSession, frames: Sequence[int], *, leaves_shared: bool = False
+) -> Receipt:
     """Delete frames that are still open, in batches; return one receipt of all batches.
 
-    A transaction takes all of them at once.
+    A transaction takes all of them at once. ``leaves_shared`` passes shared frames, and frames
+    above shared frames, over; by default they are an error.
 
     Raises:
         Conflict: other writers were first in every attempt of a batch.
         InvalidInput: a transaction would pass its limit of events.
+        ReadOnly: a frame is shared, or above a shared frame.
     """
     size = max(1, len(frames)) if session.in_transaction else BATCH_FRAMES
     receipts = [
         receipt
         for first in range(0, len(frames), size)
-        if (receipt := _delete(session, frames[first : first + size])) is not None
+        if (receipt := _delete(session, frames[first : first + size], leaves_shared=leaves_shared))
+        is not None
     ]
     if not receipts:
         head = None if session.in_transaction else session.log.refresh()
@@ -70,17 +96,15 @@ def delete_frames(session: WriteSession, frames: Sequence[int]) -> Receipt:
     )
 
 
-def _delete(session: WriteSession, frames: Sequence[int]) -> Receipt | None:
+def _delete(session: WriteSession, frames: Sequence[int], *, leaves_shared: bool) -> Receipt | None:
     for _ in range(_TRIES):
         snapshot = session.snapshot()
-        # Shared frames are left to a store of their scope.
-        reach = None if session.reach is None else session.reach.private
         drafts = [
             Draft(DeleteFrame(frame=frame), scope)
             for frame in frames
             if snapshot.layers.closing_of(frame) is None
             and (scope := snapshot.layers.event(frame).scope) is not None
-            and admits(scope, reach)
+            and not (leaves_shared and _obstacle(snapshot, frame))
         ]
         if not drafts:
             return None

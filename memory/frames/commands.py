@@ -309,6 +309,7 @@ class FrameCommands(Writer):
             NotFound: the frame does not exist.
             Conflict: the frame is closed already.
             InvalidInput: neither or both arguments were passed, or ``where`` is no `Filter`.
+            ReadOnly: a frame of the filter, or below a frame to close, is shared.
         """
         scope = full_scope(None, self._session.scope)
         if (frame is None) == (where is None):

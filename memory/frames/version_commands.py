@@ -156,7 +156,7 @@ class VersionCommands(Writer):
     def sweep(self, *, actor: str | None = None) -> Receipt:
         """Close the expired frames of the store's scope; they stay readable in the past.
 
-        Shared frames are left to a store of their scope.
+        Shared frames, and frames above shared frames, are left to a store of the wider scope.
 
         Each is deleted by an event with the reason "expired". Batches of 1,000 frames are durable
         one by one; other writers may sweep at the same time, and a second call writes nothing.
@@ -175,7 +175,7 @@ class VersionCommands(Writer):
         scope = full_scope(None, self._session.scope)
         self._session.record_call(scope, "sweep")
         session = self._session.by(actor, EXPIRED)
-        return delete_frames(session, expired_frames(self._snapshot().within(shared=False)))
+        return delete_frames(session, expired_frames(self._snapshot()), leaves_shared=True)
 
     def _write_version(
         self, session: WriteSession, frame: int, version_of: Callable[[Snapshot], NewVersion | None]

@@ -2,16 +2,23 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 
 import cerata
+from cerata.engine.environment import Environment
 from cerata.engine.events import DeleteFrame
+from cerata.engine.memory_storage import MemoryStorage
+from cerata.memory.batch.rule import State
 from cerata.memory.batch.shared_rules import SharedRules
+
+from ...clocks import StandingClock
 
 TENANT = {"tenant": "acme"}
 ANNA = {**TENANT, "user_id": "anna"}
 BEN = {**TENANT, "user_id": "ben"}
+DAY = 86_400_000_000
 
 
 class Memory:
@@ -46,9 +53,9 @@ CLOSINGS: dict[str, Close] = {
     "delete the frame between": lambda store, its: store.delete(its.middle),
     "supersede by a text": lambda store, its: store.supersede(its.parent, "new"),
     "supersede by a frame": lambda store, its: store.supersede(its.parent, its.alone),
-    "replace": lambda store, its: store.put_frame("new", uri="plan", replace=True),
-    "remember": lambda store, its: store.remember("another plan", uri="plan"),
-    "delete by a filter": lambda store, its: store.delete(where=cerata.Filter(tags=["x"])),
+    "replace": lambda store, _: store.put_frame("new", uri="plan", replace=True),
+    "remember": lambda store, _: store.remember("another plan", uri="plan"),
+    "delete by a filter": lambda store, _: store.delete(where=cerata.Filter(tags=["x"])),
     "append": lambda store, its: store.append(DeleteFrame(frame=its.parent)),
 }
 
@@ -93,13 +100,13 @@ def test_a_repeated_call_is_not_checked_again(memory: Memory) -> None:
 
 
 @pytest.fixture
-def raced(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+def raced(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Put a shared frame below a new private frame below "alone" after the first check."""
     put: list[int] = []
     check = SharedRules.check
 
-    def late(self: SharedRules, state: object) -> object:
-        result = check(self, state)  # type: ignore[arg-type]
+    def late(self: SharedRules, state: State) -> object:
+        result = check(self, state)
         if not put and self._closings:
             with memory.tenant() as store:
                 between = store.put_frame("between", parent=memory.alone, scope=ANNA).id
@@ -107,12 +114,10 @@ def raced(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]
         return result
 
     monkeypatch.setattr(SharedRules, "check", late)
-    yield put
+    return put
 
 
-def test_a_shared_frame_put_after_the_check_is_not_closed(
-    memory: Memory, raced: list[int]
-) -> None:
+def test_a_shared_frame_put_after_the_check_is_not_closed(memory: Memory, raced: list[int]) -> None:
     with memory.anna() as store:
         with pytest.raises(cerata.Conflict, match="put a shared frame below"):
             store.delete(memory.alone)
@@ -129,3 +134,73 @@ def test_a_shared_frame_put_before_the_end_of_a_block_is_not_closed(
             store.delete(memory.alone)
         assert store.frame(raced[1]).active
         assert store.frame(memory.alone).active
+
+
+# --- conditions ----------------------------------------------------------------------------------
+
+
+def test_a_filter_that_admits_shared_frames_deletes_none(memory: Memory) -> None:
+    """Shared frames of the filter were passed over, and the receipt did not show it."""
+    own = cerata.Filter(scope={"user_id": "anna"})
+    with memory.tenant() as store:
+        store.put_frame("rule 2", tags=["y"])
+    with memory.anna() as store:
+        store.put_frames([str(number) for number in range(1_200)], tags=["y"])
+        head = store.head.seq
+        for where in (cerata.Filter(tags=["y"]), cerata.Filter(kind="text"), own):
+            with pytest.raises(cerata.ReadOnly, match="has no user_id") as refused:
+                store.delete(where=where)
+            assert "Filter with the store's scope" in str(refused.value.remedy)
+        assert store.head.seq == head
+        assert len(store.delete(where=cerata.Filter(tags=["y"]) & own).deleted) == 1_200
+
+
+@pytest.fixture
+def clock() -> StandingClock:
+    return StandingClock(1_772_355_600_000_000)
+
+
+@pytest.fixture
+def expired(clock: StandingClock) -> Iterator[tuple[cerata.Store, cerata.Store]]:
+    """Anna's store and that of her tenant, with expired frames 1 to 5; 2 is shared, below 1."""
+    environment = Environment(MemoryStorage(), clock, Random(1).randbytes)
+    with (
+        cerata.open("a.cera", environment=environment, scope=ANNA, shared=True) as anna,
+        cerata.open("a.cera", environment=environment, scope=TENANT) as tenant,
+    ):
+        above = anna.put_frame("above", expires="2026-03-02")
+        shared = tenant.put_frame("shared", parent=above, expires="2026-03-02")
+        anna.put_frame("below", parent=shared, expires="2026-03-02")
+        anna.put_frame("alone", expires="2026-03-02")
+        tenant.put_frame("ben", scope=BEN, expires="2026-03-02")
+        clock.time_us += DAY
+        yield anna, tenant
+
+
+def test_a_sweep_leaves_shared_frames_and_those_above(
+    expired: tuple[cerata.Store, cerata.Store],
+) -> None:
+    """A sweep closed a shared frame with the frame above."""
+    anna, tenant = expired
+    with anna.transaction():
+        assert anna.sweep().deleted == (3, 4)
+    assert anna.sweep().added is False
+    assert tenant.sweep().deleted == (1, 5)
+
+
+def test_a_sweep_looks_again_if_a_shared_frame_comes_between(
+    expired: tuple[cerata.Store, cerata.Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anna, tenant = expired
+    check, put = SharedRules.check, list[int]()
+
+    def late(self: SharedRules, state: State) -> object:
+        result = check(self, state)
+        if not put and self._closings:
+            put.append(0)
+            put[0] = tenant.put_frame("raced", parent=4).id
+        return result
+
+    monkeypatch.setattr(SharedRules, "check", late)
+    assert anna.sweep().deleted == (3,)
+    assert anna.frame(put[0]).active
