@@ -184,6 +184,10 @@ class Fold:
                 self._last_facts = facts
         return facts
 
+    def folded_facts(self) -> Facts:
+        """Return facts through the last event that they are folded to; folds no event."""
+        return self._using_kind(FactsProjection, 0, FactsProjection.snapshot)
+
     def links(self, through: int | None = None) -> Links:
         """Return links folded through at least an event, by default the log's head."""
         self._drop_all_if_erased()

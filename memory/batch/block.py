@@ -33,6 +33,7 @@ from ..values.arguments import arguments_hash
 from ..values.frames import Receipt
 from ..values.pending_ids import PendingIds
 from .author import NO_AUTHOR, Author
+from .recent_triples import triple_hash
 from .validation import BatchChecks
 
 MAKERS: Final = frozenset(
@@ -60,8 +61,8 @@ class Block:
         author: Author = NO_AUTHOR,
     ) -> None:
         self.drafts: list[Draft] = []
-        self.triples: set[object] = set()
-        """The `triple_of` each drafted assertion."""
+        self.triples = set[int]()
+        """The `triple_hash` of each drafted assertion."""
         self.payloads: list[bytes] = []
         """The encoded payload of each draft, from the check of its call."""
         self.receipt: Receipt | None = None
@@ -126,7 +127,7 @@ class Block:
             raise
         self._checks.keep()
         self.triples.update(
-            triple_of(draft.body) for draft in drafts if isinstance(draft.body, AssertFact)
+            triple_hash(draft.body) for draft in drafts if isinstance(draft.body, AssertFact)
         )
         # Keep this last: more drafts than payloads shows an interrupt, see `check_whole`.
         self.payloads += payloads
@@ -240,8 +241,3 @@ class Block:
         pending = builder.through(self.drafts)
         self._builder = builder
         return base.with_pending(pending)
-
-
-def triple_of(body: AssertFact) -> object:
-    """Return a key that assertions of an equal triple share."""
-    return body.subject, body.predicate, body.object_kind, body.object

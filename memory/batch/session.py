@@ -50,6 +50,7 @@ from ..values.pending_ids import PendingIds
 from .author import NO_AUTHOR, author_of
 from .block import MAKERS, Block
 from .embedder_use import EmbedderUse, embedded_in, has_vectors, use_of
+from .recent_triples import RecentTriples
 from .space_rules import LogShapes
 from .transaction import Transaction
 from .validation import BatchChecks
@@ -85,6 +86,7 @@ class WriteSession:
         self._latest: tuple[int, LogLayer] | None = None
         self._shapes: LogShapes = {}
         self.uses = EmbedderUse(self.fold)
+        self.recent_triples = RecentTriples(self.fold)
         self.waiting_line = threading.Lock()
         """Held by a writer that repeats an attempt, so that the writers of a process take turns."""
 
@@ -182,8 +184,8 @@ class WriteSession:
         return None if block is None else block.ids
 
     @property
-    def drafted_triples(self) -> Collection[object]:
-        """The `triple_of` each assertion that the open transaction has drafted."""
+    def drafted_triples(self) -> Collection[int]:
+        """The `triple_hash` of each assertion that the open transaction has drafted."""
         block = self.open_block
         return () if block is None else block.triples
 
@@ -378,6 +380,7 @@ class WriteSession:
         if not appended.replayed:
             checks.appended()
             self.uses.note_appended(drafts, appended)
+            self.recent_triples.note_appended(drafts, appended)
         self.fold.save_if_due()
         return self._receipt(drafts, appended)
 

@@ -38,7 +38,7 @@ from ..values.frames import Receipt, id_in
 from .drafts import Assertion, EvidenceLike, assertion_draft, triple
 from .evidence import quoted
 from .reads import as_named, check_entities
-from .repeats import stored_fact
+from .repeats import Twin, repeated
 
 _OF_NO_THING: Final = ("declare_predicate", "put_entity")
 """The calls whose event has no id among `Receipt.ids`."""
@@ -139,20 +139,23 @@ class FactCommands(Writer):
         ):
             # The stored batch answers, or the call is refused.
             return session.write([quoted(self._snapshot, draft) for draft in drafts], key=key)
-        snapshot = self._snapshot()
-        log = snapshot.log_only.repeats
-        drafted = session.drafted_triples
-        stored = [stored_fact(snapshot, log, draft, now, drafted) for draft in drafts]
-        if drafts and None not in stored:
-            return self._unchanged(snapshot, tuple(fact for fact in stored if fact is not None))
+        repeats = repeated(session, self._snapshot, drafts, now)
+        stored = tuple(known for known in repeats if isinstance(known, int))
+        if drafts and len(stored) == len(drafts):
+            return self._unchanged(self._snapshot(), stored)
         # A key is recorded with all facts of its call, so that the call can be recognised.
-        new = drafts if key is not None else _new(drafts, stored)
+        new = drafts if key is not None else _new(drafts, repeats)
         receipt = session.write([quoted(self._snapshot, draft) for draft in new], key=key)
         if len(new) == len(drafts):
             return receipt
         written = iter(receipt.ids)
-        ids = tuple(next(written) if fact is None else fact for fact in stored)
-        return replace(receipt, id=ids[0], ids=ids)
+        ids = list[int]()
+        for known in repeats:
+            if isinstance(known, Twin):
+                ids.append(ids[known.index])
+            else:
+                ids.append(next(written) if known is None else known)
+        return replace(receipt, id=ids[0], ids=tuple(ids))
 
     def retract_fact(
         self,
@@ -487,8 +490,8 @@ class FactCommands(Writer):
         return Receipt(ids[0], made, (), head, durable=block is None, added=False, _block=block)
 
 
-def _new(drafts: Sequence[Draft], stored: Sequence[int | None]) -> list[Draft]:
-    return [draft for draft, fact in zip(drafts, stored, strict=True) if fact is None]
+def _new(drafts: Sequence[Draft], repeats: Sequence[int | Twin | None]) -> list[Draft]:
+    return [draft for draft, known in zip(drafts, repeats, strict=True) if known is None]
 
 
 def _event_id(value: int | Receipt) -> int:

@@ -1,32 +1,96 @@
-"""Repeats: the stored fact that an assertion would only repeat.
+"""Repeats: the known facts that the assertions of a call would only repeat.
 
-Owns the translation of a draft for `cerata.projections.facts.repeats`, which has the rules.
+Owns the comparison with the log, the open transaction, and earlier assertions of the same call.
+Leaves out the rules for one assertion (`cerata.projections.facts.repeats`).
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
 from cerata.engine.events import AssertFact, Draft
 from cerata.projections.facts.repeats import Repeats
 
-from ..batch.block import triple_of
+from ..batch.recent_triples import triple_hash, triple_of
+from ..batch.session import WriteSession
 from ..snapshot.fact_conversion import id_of_seq
 from ..snapshot.snapshot import Snapshot
 
 
-def stored_fact(
-    snapshot: Snapshot, log: Repeats, draft: Draft, now: int, drafted: Collection[object]
-) -> int | None:
-    """Return the id of the fact that a draft would only repeat, or None.
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """An assertion of the same call, by index, that is written and makes another one a repeat."""
 
-    The drafts of a transaction are folded only if the log or a draft has the triple: ``log`` has
-    the facts of the log, ``drafted`` the `triple_of` each draft.
+    index: int
+
+
+def repeated(
+    session: WriteSession, read: Callable[[], Snapshot], drafts: Sequence[Draft], now: int
+) -> list[int | Twin | None]:
+    """Return for each draft of one scope the fact or the draft that it would only repeat, or None.
+
+    ``read`` returns the newest state. Cost: looks up the strings of the drafts. Folds the log and
+    the open transaction if these or the call may have one of the triples, or if another writer has
+    appended.
     """
-    body = draft.body
-    assert isinstance(body, AssertFact)
-    if triple_of(body) not in drafted and not log.rows(draft.scope, body):
-        return None
+    bodies = [draft.body for draft in drafts]
+    asserted = [body for body in bodies if isinstance(body, AssertFact)]
+    assert len(asserted) == len(drafts)
+    answers: list[int | Twin | None] = [None] * len(drafts)
+    if not drafts:
+        return answers
+    log, recent = session.recent_triples.facts_through(session.newest_seq())
+    drafted = session.drafted_triples
+    known = set(log.stored(drafts[0].scope, asserted))
+    for index, body in enumerate(asserted):
+        hashed = triple_hash(body)
+        if hashed in recent or hashed in drafted:
+            known.add(index)
+    if not known and len({triple_of(body) for body in asserted}) == len(asserted):
+        return answers
+    snapshot = read()
+    written = _Written(snapshot.repeats)
+    for index, (draft, body) in enumerate(zip(drafts, asserted, strict=True)):
+        twin = written.last(body)
+        answer: int | Twin | None = None
+        if twin is None:
+            answer = _stored_fact(snapshot, draft, body, now) if index in known else None
+        elif drafts[twin] == draft:
+            answer = Twin(twin)
+        if answer is None or written.has_rival(draft, body):
+            written.add(index, body)
+        else:
+            answers[index] = answer
+    return answers
+
+
+class _Written:
+    """The assertions of a call that are no repeats."""
+
+    def __init__(self, repeats: Repeats) -> None:
+        self._repeats = repeats
+        self._last = dict[object, int]()
+        self._values = dict[str, set[object]]()
+
+    def add(self, index: int, body: AssertFact) -> None:
+        self._last[triple_of(body)] = index
+        self._values.setdefault(body.predicate, set()).add((body.object_kind, body.object))
+
+    def last(self, body: AssertFact) -> int | None:
+        """Return the index of the last assertion with the triple of ``body``."""
+        return self._last.get(triple_of(body))
+
+    def has_rival(self, draft: Draft, body: AssertFact) -> bool:
+        """Return whether one of the assertions may end the fact that ``draft`` repeats."""
+        values = self._values.get(body.predicate, set())
+        return bool(values.difference([(body.object_kind, body.object)])) and (
+            self._repeats.is_functional(draft.scope, body.predicate)
+        )
+
+
+def _stored_fact(snapshot: Snapshot, draft: Draft, body: AssertFact, now: int) -> int | None:
+    """Return the id of the fact that a draft would only repeat, or None."""
     places = [
         msgspec.structs.replace(place, frame=snapshot.seq_of(place.frame))
         for place in body.evidence

@@ -93,7 +93,7 @@ class StringTable:
     def find_all(self, pieces: Sequence[bytes], hashes: U64) -> dict[int, int]:
         """Return the places of those of ``pieces`` that the table has, by index in ``pieces``."""
         indices = {piece: index for index, piece in enumerate(pieces)}
-        places = self._index.find_all(self._hashes.view(), hashes)
+        places = self._index.find_all(self._hashes.view()[: len(self)], hashes)
         matches = ((indices.get(self.utf8(place)), place) for place in places)
         return {index: place for index, place in matches if index is not None}
 

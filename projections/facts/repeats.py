@@ -21,6 +21,9 @@ from .reader import FactsAt
 _FEW: Final = 32
 """Up to this many rows with an object, the rows of the subject are not looked up, too."""
 
+_MANY: Final = 16
+"""From this many assertions on, their strings are looked up together."""
+
 
 class Repeats:
     """The facts, declarations, entities and merges that events up to n recorded, in every scope."""
@@ -69,6 +72,33 @@ class Repeats:
             and state.objects[row] == number
             and columns.birth(row).identity == expected
         ]
+
+    def stored(self, scope: Scope, bodies: Sequence[AssertFact]) -> list[int]:
+        """Return the indexes of the assertions for which `rows` returns rows."""
+        if len(bodies) < _MANY:
+            return [index for index, body in enumerate(bodies) if self.rows(scope, body)]
+        # Most new facts have a new subject or a new object.
+        known = self._columns.strings.known({body.subject for body in bodies})
+        likely = [index for index, body in enumerate(bodies) if body.subject in known]
+        known |= self._columns.strings.known(
+            {text for index in likely for text in _texts(bodies[index])} - known
+        )
+        return [
+            index
+            for index in likely
+            if known.issuperset(_texts(bodies[index])) and self.rows(scope, bodies[index])
+        ]
+
+    def is_functional(self, scope: Scope, name: str) -> bool:
+        """Return whether a value of a predicate ends when the next begins; unsure is True."""
+        predicate = self._columns.predicates.find(name)
+        if predicate is None:
+            return False
+        code = self._scope(scope)
+        if code is None:
+            # The tenant may have declared the predicate in another scope.
+            return True
+        return self.facts.roles.is_functional(self._columns.scopes.tenants[code], predicate)
 
     def _number(self, kind: ObjectKind, value: object) -> int | None:
         if kind in TEXT_KINDS:
@@ -167,10 +197,17 @@ class Repeats:
         return self.facts.roles.merge_into(tenant, source, target, code)
 
     def _scope(self, scope: Scope) -> int | None:
-        # The facts of a call have one scope.
-        if self._last_scope is None or self._last_scope[0] is not scope:
-            self._last_scope = scope, self._columns.scopes.find(scope_text(by_name(scope)))
-        return self._last_scope[1]
+        # The facts of a call have one scope. Threads share this, so read it once.
+        last = self._last_scope
+        if last is None or last[0] is not scope:
+            self._last_scope = last = scope, self._columns.scopes.find(scope_text(by_name(scope)))
+        return last[1]
+
+
+def _texts(body: AssertFact) -> tuple[str, ...]:
+    """Return the strings that a row of an assertion has among `FactColumns.strings`."""
+    kind = kind_of_value(body.object_kind, body.object)
+    return (body.subject, text_of(body.object)) if kind in TEXT_KINDS else (body.subject,)
 
 
 def _last_of(scope: int, value: object, items: Sequence[tuple[int, int, object]]) -> int | None:

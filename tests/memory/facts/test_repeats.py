@@ -87,6 +87,63 @@ def test_a_batch_writes_only_what_is_new_and_names_every_fact(store: Store) -> N
     assert (again.ids, again.added) == (receipt.ids, False)
 
 
+def test_the_second_of_two_equal_facts_of_a_batch_is_a_repeat(store: Store) -> None:
+    receipt = store.assert_facts([("a", "is", 1), ("a", "is", 2), ("a", "is", 1), ("a", "is", 1.0)])
+    assert (receipt.ids, store.head.seq) == ((1, 2, 1, 3), 3)
+    keyed = store.assert_facts([("b", "is", 1), ("b", "is", 1)], key="k")
+    assert len(keyed.seqs) == 2
+
+
+@pytest.mark.parametrize("is_one_batch", [True, False])
+def test_a_repeat_after_news_in_the_same_batch_is_news(store: Store, is_one_batch: bool) -> None:
+    """Asserting [oslo, rome] over rome lost the return to rome."""
+    store.declare_predicate("lives in", functional=True)
+    store.assert_fact("a", "lives in", "rome")
+    store.assert_fact("a", "is", 1)
+    facts = [
+        cerata.Assertion("a", "lives in", "oslo"),
+        cerata.Assertion("a", "lives in", "rome"),
+        cerata.Assertion("a", "is", 1, confidence=0.5),
+        cerata.Assertion("a", "is", 1),
+    ]
+    for batch in [facts] if is_one_batch else [[fact] for fact in facts]:
+        assert store.assert_facts(batch).added
+    assert store.fact_history("a", "lives in")[-1].object == "rome"
+    assert store.facts("a", "is")[0].confidence == 1.0
+    assert store.head.seq == 7
+
+
+def test_new_facts_fold_nothing_and_repeats_of_them_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fold before each write took longer than the write."""
+    from cerata.replay.fold import Fold
+
+    path = str(tmp_path / "m.cera")
+    folds: list[object] = []
+    facts = Fold.facts
+
+    def noted(fold: Fold, through: int | None = None) -> Any:
+        folds.append(through)
+        return facts(fold, through)
+
+    monkeypatch.setattr(Fold, "facts", noted)
+    with cerata.open(path) as store, cerata.open(path) as other:
+        first = store.assert_fact("a", "is", 0)
+        folds.clear()
+        for number in range(1, 20):
+            store.assert_fact("a", "is", number)
+        store.assert_facts([("b", "is", number) for number in range(100)])
+        assert not folds
+        assert not store.assert_fact("a", "is", 19).added
+        assert folds
+        other.retract_fact(first)
+        assert store.assert_fact("a", "is", 0).added
+        assert not other.assert_fact("a", "is", 0).added
+        assert other.assert_fact("a", "is", 99).added
+        assert not store.assert_fact("a", "is", 99).added
+
+
 def test_a_transaction_compares_with_its_drafts(store: Store) -> None:
     logged = store.assert_fact("a", "is", 1)
     with store.transaction() as block:
@@ -180,35 +237,25 @@ def test_concurrent_writers_of_equal_facts_leave_one_of_each(tmp_path: Path) -> 
         store.verify()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(8))
 def test_a_memory_that_skips_repeats_answers_like_one_that_writes_them(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of random assertions, declarations, merges and retractions, with and without the check."""
+    """Of random batches, transactions, declarations, merges and retractions."""
+    from cerata.memory.facts import commands
     from cerata.projections.facts.repeats import Repeats
+
+    def none_repeated(_session: object, _read: object, drafts: list[Any], _now: int) -> list[None]:
+        return [None] * len(drafts)
 
     def run(*, checks: bool) -> tuple[list[Any], int]:
         with monkeypatch.context() as patched:
             if not checks:
-                for name in ("row", "declaration", "entity", "merge"):
+                patched.setattr(commands, "repeated", none_repeated)
+                for name in ("declaration", "entity", "merge"):
                     patched.setattr(Repeats, name, _nothing)
-            dice = Random(seed)
             with cerata.open(":memory:") as store:
-                scopes: list[dict[str, Any]] = [{}, {"user": "ann"}]
-                for _ in range(60):
-                    act = dice.randrange(10)
-                    subject, value = dice.choice("ab"), dice.choice("xy")
-                    scope = dice.choice(scopes)
-                    if act < 6:
-                        store.assert_fact(
-                            subject, "is", value, confidence=dice.choice((1, 1, 0.5)), scope=scope
-                        )
-                    elif act == 6:
-                        store.declare_predicate("is", functional=dice.random() < 0.6, scope=scope)
-                    elif act == 7:
-                        store.put_entity(subject, kind=dice.choice((None, value)), scope=scope)
-                    elif known := store.facts(subject):
-                        store.retract_fact(known[dice.randrange(len(known))])
+                _write_randomly(store, Random(seed))
                 views = [store.view(), store.view().within({"tenant": "default", "user": "ann"})]
                 answers = [_answers(view) for view in views]
                 return answers, store.head.seq
@@ -217,6 +264,47 @@ def test_a_memory_that_skips_repeats_answers_like_one_that_writes_them(
     written, long = run(checks=False)
     assert skipped == written
     assert short < long
+
+
+def _write_randomly(store: Store, dice: Random) -> None:
+    scopes: list[dict[str, Any]] = [{}, {"user": "ann"}]
+    starts = (None, None, None, "2020-01-01", "2030-01-01")
+    merge: cerata.Receipt | None = None
+    for _ in range(80):
+        act = dice.randrange(12)
+        subject, value = dice.choice("ab"), dice.choice("xy")
+        scope = dice.choice(scopes)
+        facts = [
+            cerata.Assertion(
+                dice.choice("ab"),
+                "is",
+                dice.choice("xy"),
+                valid_from=dice.choice(starts),
+                confidence=dice.choice((1, 1, 0.5)),
+            )
+            for _ in range(dice.choice((1, 1, 1, 2, 5)))
+        ]
+        if act < 5:
+            store.assert_facts(facts, scope=scope)
+        elif act < 7:
+            with store.transaction():
+                store.assert_facts([*facts, facts[0]], scope=scope)
+                for fact in facts:
+                    store.assert_facts([fact], scope=scope)
+        elif act == 7:
+            store.declare_predicate("is", functional=dice.random() < 0.6, scope=scope)
+        elif act == 8:
+            store.put_entity(subject, kind=dice.choice((None, value)), scope=scope)
+        elif act == 9:
+            store.put_entity("a")
+            store.put_entity("b")
+            if merge is None:
+                merge = store.merge_entities("a", "b")
+            else:
+                store.unmerge(merge)
+                merge = None
+        elif known := store.facts(subject):
+            store.retract_fact(known[dice.randrange(len(known))])
 
 
 def _answers(view: Any) -> list[Any]:
