@@ -344,6 +344,18 @@ class WriteSession:
         self.check_writable()
         return block.add(drafts)
 
+    def unchanged(self, snapshot: Snapshot, number: int, ids: tuple[int, ...] = ()) -> Receipt:
+        """Return the receipt of a call that wrote nothing, since the memory has everything.
+
+        Args:
+            snapshot: The state that has everything.
+            number: The id of the thing that the call would make or change; 0 for none.
+            ids: All ids of the receipt; default none.
+        """
+        block = self.ids
+        head = snapshot.head if block is None else None
+        return Receipt(number, ids, (), head, durable=block is None, added=False, _block=block)
+
     def check_writable(self) -> None:
         if not self.log.is_writable:
             raise ReadOnly(

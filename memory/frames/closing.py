@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from cerata.engine.errors import Conflict, ReadOnly
+from cerata.engine.errors import ReadOnly
 from cerata.engine.events import DeleteFrame, Draft
 from cerata.projections.frames.filters import Filter
 
+from ..batch.attempts import attempted
 from ..batch.session import WriteSession
 from ..batch.shared_rules import shared_error
 from ..snapshot.snapshot import Snapshot
@@ -20,9 +21,6 @@ from ..values.frames import Receipt
 
 BATCH_FRAMES: Final = 1_000
 """Frames of a batch; each batch is durable before the next."""
-
-_TRIES: Final = 1_000
-"""Attempts of a batch; each failure is the success of another writer that closes frames."""
 
 EXPIRED: Final = "expired"
 """The reason of the events with which a sweep closes frames."""
@@ -86,8 +84,7 @@ def delete_frames(
         is not None
     ]
     if not receipts:
-        head = None if session.in_transaction else session.log.refresh()
-        return Receipt(0, (), (), head, durable=head is not None, added=False)
+        return session.unchanged(session.snapshot(), 0)
     return replace(
         receipts[-1],
         id=receipts[0].id,
@@ -97,8 +94,7 @@ def delete_frames(
 
 
 def _delete(session: WriteSession, frames: Sequence[int], *, leaves_shared: bool) -> Receipt | None:
-    for _ in range(_TRIES):
-        snapshot = session.snapshot()
+    def attempt(snapshot: Snapshot) -> Receipt | None:
         drafts = [
             Draft(DeleteFrame(frame=frame), scope)
             for frame in frames
@@ -106,14 +102,6 @@ def _delete(session: WriteSession, frames: Sequence[int], *, leaves_shared: bool
             and (scope := snapshot.layers.event(frame).scope) is not None
             and not (leaves_shared and _obstacle(snapshot, frame))
         ]
-        if not drafts:
-            return None
-        try:
-            return session.write(drafts)
-        except Conflict:
-            if session.in_transaction or session.log.refresh().seq == snapshot.basis:
-                raise
-    raise Conflict(
-        f"Other writers closed frames first in each of {_TRIES:,} attempts",
-        remedy="Call again when fewer processes write.",
-    )
+        return session.write(drafts) if drafts else None
+
+    return attempted(session, attempt)

@@ -6,21 +6,15 @@ changed the frames of the URI (`batch.uri_rules`), and tried again. Leaves out d
 (`cerata.memory.ingest`), which find their frames here too.
 """
 
-from contextlib import nullcontext
-from typing import Final
-
-from cerata.engine.errors import Conflict, IdempotencyConflict
 from cerata.engine.events import Draft, Scope, SupersedeFrame
 
+from ..batch.attempts import attempted
 from ..batch.conditional_draft import conditional
 from ..batch.session import WriteSession, contents_of
 from ..embeddings.drafts import text_vectors, with_vectors
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import arguments_hash
 from ..values.frames import Receipt
-
-_TRIES: Final = 1_000
-"""Attempts before `Conflict`. Each failure is the success of another writer of the same URI."""
 
 
 def frames_of_uri(snapshot: Snapshot, uri: str, scope: Scope) -> list[int]:
@@ -33,9 +27,6 @@ def frames_of_uri(snapshot: Snapshot, uri: str, scope: Scope) -> list[int]:
 def put_replacing(session: WriteSession, draft: Draft, uri: str, key: str | None) -> Receipt:
     """Append a frame, and close the current frames with its URI in its scope.
 
-    The first attempt waits for no other. A writer that fails waits in line with the failed writers
-    of its process, so that each success of a URI costs every process one attempt at most.
-
     Raises:
         Conflict: other writers were first in every attempt; or, in a transaction, before the end
             of the block.
@@ -43,23 +34,14 @@ def put_replacing(session: WriteSession, draft: Draft, uri: str, key: str | None
     arguments = None if key is None else arguments_hash(contents_of([draft]), "replace")
     [draft] = with_vectors(session, [draft], text_vectors(session), key)
     replacing = conditional(draft, only_of_uri=True)
-    for attempt in range(_TRIES):
-        with session.waiting_line if attempt else nullcontext():
-            snapshot = session.snapshot().within(draft.scope)
-            place = session.next_place()
-            closing = [
-                Draft(SupersedeFrame(old=old, new=-place), draft.scope)
-                for old in frames_of_uri(snapshot, uri, draft.scope)
-            ]
-            try:
-                return session.write([replacing, *closing], key=key, arguments=arguments)
-            except IdempotencyConflict:
-                raise
-            except Conflict:
-                if session.in_transaction or session.log.refresh().seq == snapshot.basis:
-                    raise
-    raise Conflict(
-        f"Other writers replaced the URI first in each of {_TRIES:,} attempts",
-        where=uri,
-        remedy="Call again when fewer processes write to this URI.",
-    )
+
+    def attempt(newest: Snapshot) -> Receipt:
+        snapshot = newest.within(draft.scope)
+        place = session.next_place()
+        closing = [
+            Draft(SupersedeFrame(old=old, new=-place), draft.scope)
+            for old in frames_of_uri(snapshot, uri, draft.scope)
+        ]
+        return session.write([replacing, *closing], key=key, arguments=arguments)
+
+    return attempted(session, attempt, where=uri, in_line=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Final
 
 from msgspec import UNSET, UnsetType
 
@@ -16,6 +15,7 @@ from cerata.engine.errors import Conflict, InvalidInput
 from cerata.engine.events import JsonValue, PutFrame
 from cerata.projections.columnar.times import to_microseconds
 
+from ..batch.attempts import attempted
 from ..batch.session import WriteSession
 from ..batch.shared_rules import check_own
 from ..batch.writer import Writer
@@ -26,9 +26,6 @@ from .closing import EXPIRED, delete_frames, expired_frames
 from .drafts import frame_fields
 from .replacement import frames_of_uri
 from .versions import NewVersion, current_version, root_fields, stored_frame
-
-_TRIES: Final = 1_000
-"""Attempts to append a version of several frames while other writers append."""
 
 
 class VersionCommands(Writer):
@@ -182,22 +179,14 @@ class VersionCommands(Writer):
     ) -> Receipt:
         """Append a new version; find its frames again if another writer was first."""
         session.check_writable()
-        for _ in range(_TRIES):
-            snapshot = self._snapshot()
+
+        def attempt(snapshot: Snapshot) -> Receipt:
             version = version_of(snapshot)
             if version is None:
-                head = None if session.in_transaction else snapshot.head
-                return Receipt(frame, (), (), head, durable=head is not None, added=False)
-            try:
-                return session.write(version.drafts)
-            except Conflict:
-                if session.in_transaction or session.log.refresh().seq == snapshot.basis:
-                    raise
-        raise Conflict(
-            "Other writers appended first in every attempt",
-            where=f"frame {frame:,}",
-            remedy="Call again when fewer processes write.",
-        )
+                return session.unchanged(snapshot, frame)
+            return session.write(version.drafts)
+
+        return attempted(session, attempt, where=f"frame {frame:,}")
 
 
 def _whole_frame(snapshot: Snapshot, number: int) -> PutFrame:

@@ -24,6 +24,7 @@ from cerata.engine.events import Draft, JsonValue, PutFrame, Scope, SupersedeFra
 from cerata.engine.storage import refused
 from cerata.retrieval.chunking import Passage, split_passages
 
+from ..batch.attempts import attempted
 from ..batch.session import WriteSession
 from ..embeddings.drafts import text_vectors, with_vectors
 from ..frames.drafts import frame_draft
@@ -37,9 +38,6 @@ from .formats.plain import markdown_sections
 from .formats.registry import SIZE_MAX, extract
 from .names import short_names
 from .unchanged import file_uri, find_unchanged, is_read_as_text, source_hash
-
-_TRIES = 1_000
-"""Attempts before a busy log raises `Conflict`; each repeats only one batch."""
 
 _BATCH_EVENTS = 256
 """Chunks of a batch: earlier batches can be searched already, and a crash loses at most one."""
@@ -199,20 +197,12 @@ class Ingest:
 
     def run(self) -> Receipt:
         """Put the missing frames; start again from a new view if another writer was first."""
-        for _ in range(_TRIES):
-            snapshot = self._snapshot()
-            # A transaction checks the whole batch when the block ends.
-            expect = None if self._session.in_transaction else snapshot.basis
-            try:
-                return self._put(snapshot, expect)
-            except Conflict:
-                if expect is None or self._session.log.refresh().seq == expect:
-                    raise
-        raise Conflict(
-            "Other writers appended first in every attempt",
-            where=self._fields.uri,
-            remedy="Call again when fewer processes write.",
-        )
+        return attempted(self._session, self._attempt, where=self._fields.uri)
+
+    def _attempt(self, newest: Snapshot) -> Receipt:
+        # A transaction checks the whole batch when the block ends.
+        expect = None if self._session.in_transaction else newest.basis
+        return self._put(newest.within(self._scope, shared=False), expect)
 
     def _snapshot(self) -> Snapshot:
         """Return the view of this document's scope; frames of other scopes are not replaced."""
@@ -251,12 +241,7 @@ class Ingest:
         replaced = plan.replaced
         if stored is not None and stored.is_complete:
             self._check_tags(snapshot.frame_at(stored.id))
-            inside = self._session.in_transaction
-            head = None if inside else snapshot.head
-            ids = self._session.ids
-            return Receipt(
-                stored.id, stored.ids, (), head, durable=not inside, added=False, _block=ids
-            )
+            return self._session.unchanged(snapshot, stored.id, stored.ids)
         self._learn(snapshot, replaced)
         if stored is not None:
             return self._put_chunks(stored.id, stored.ids, stored.missing, replaced, expect)

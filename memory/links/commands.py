@@ -61,7 +61,7 @@ class LinkCommands(Writer):
         end = self._endpoint(snapshot, target)
         equal = self._equal_link(snapshot, source, name, end, stamped)
         if equal is not None:
-            return self._not_added(equal.id, snapshot)
+            return session.unchanged(snapshot, equal.id, (equal.id,))
         body = LinkFacts(
             fact=source.id,
             kind=name,
@@ -124,13 +124,8 @@ class LinkCommands(Writer):
             row = link_named(snapshot, number)
             number = row.seq
             if not snapshot.labelling.links.holds(row.row):
-                return self._not_added(number, snapshot)
+                return session.unchanged(snapshot, number, (number,))
         return session.write([Draft(UnlinkFacts(link=number), stamped)])
-
-    def _not_added(self, link: int, snapshot: Snapshot) -> Receipt:
-        head = None if self._session.in_transaction else snapshot.head
-        ids = self._session.ids
-        return Receipt(link, (link,), (), head, durable=ids is None, added=False, _block=ids)
 
 
 def _id(named: Target) -> int:

@@ -39,6 +39,21 @@ def test_a_receipt_of_a_call_names_the_same_thing_after_the_block() -> None:
             assert store.frame(-1).text == "another note"
 
 
+def test_a_receipt_of_a_call_that_wrote_nothing_is_readable_after_the_block() -> None:
+    """The receipts of update, delete and sweep did not know their block."""
+    with cerata.open(":memory:") as store:
+        store.put_frame("before")
+        with store.transaction() as tx:
+            frame = store.put_frame("a note", tags=["x"])
+            same = store.update(frame, tags=["x"])
+            nothing = store.delete(where=cerata.Filter(tags=["y"])), store.sweep()
+            assert (same.id, same.added, same.head) == (-1, False, None)
+        assert store.frame(same).text == "a note"
+        assert [store.at(receipt).basis for receipt in (same, *nothing)] == [2, 2, 2]
+        assert tx.receipt.seqs == (2,)
+        assert store.delete(same).deleted == (2,)
+
+
 def test_a_view_of_the_block_keeps_its_ids() -> None:
     """It has the pending frames, and not those that the batch became."""
     with cerata.open(":memory:") as store:
