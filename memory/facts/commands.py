@@ -35,7 +35,7 @@ from ..snapshot.snapshot import Snapshot
 from ..values.arguments import full_scope, listed, scope_under
 from ..values.facts import OPEN, Entity, FactId, FactObject, checked_name, entity_name, fact_id
 from ..values.frames import Receipt, id_in
-from .drafts import Assertion, EvidenceLike, assertion_draft, triple
+from .drafts import Assertion, EvidenceLike, assertion_draft, evidence_of, triple
 from .evidence import quoted
 from .reads import as_named, check_entities
 from .repeats import Twin, repeated
@@ -81,7 +81,8 @@ class FactCommands(Writer):
             assumptions: Texts: the assumptions under which the fact holds.
             because: The fact that led to this fact.
             scope: Names and values that narrow the store's scope.
-            key: Idempotency key; the same call again returns the first receipt.
+            key: Idempotency key; the same call again returns the first receipt. A call that writes
+                nothing leaves the key unused.
             actor: Name of the writer; default that of the transaction, else of the store.
 
         Raises:
@@ -117,7 +118,8 @@ class FactCommands(Writer):
         Args:
             facts: Each an `Assertion`, or (subject, predicate, object); at most 10,000.
             scope: Names and values that narrow the store's scope.
-            key: Idempotency key; the same call again returns the first receipt.
+            key: Idempotency key; the same call again returns the first receipt. A call that writes
+                nothing leaves the key unused.
             actor: Name of the writer; default that of the transaction, else of the store.
 
         Raises:
@@ -233,17 +235,23 @@ class FactCommands(Writer):
             Conflict: the fact is retracted already.
             InvalidInput: no argument changes the fact, or a value cannot be stored.
         """
-        snapshot = self._snapshot()
-        old = snapshot.fact_at(fact_id(fact))
-        subject, its_object = as_named(snapshot, old)
-        number = old.id
-        scope = scope_under(tuple(old.scope.items()), self._session.scope)
+        number = fact_id(fact)
+        known = self._snapshot().fact_at(number)
+        scope = scope_under(tuple(known.scope.items()), self._session.scope)
         changes = (object, valid_from, valid_to, confidence)
-        if all(value is None for value in changes) and not evidence:
+        more = listed("evidence", evidence)
+        if all(value is None for value in changes) and not more:
             raise InvalidInput(
                 "correct_fact got no change",
                 remedy="Pass object=, valid_from=, valid_to=, confidence= or evidence=.",
             )
+        self._session.record_call(
+            scope, "correct_fact", number, changes, [evidence_of(place) for place in more]
+        )
+        # Only now, since a repeated block reads the state before its first run.
+        snapshot = self._snapshot()
+        old = snapshot.fact_at(number)
+        subject, its_object = as_named(snapshot, old)
         corrected = Assertion(
             subject,
             old.predicate,
@@ -252,15 +260,14 @@ class FactCommands(Writer):
             (old.stated.end or OPEN) if valid_to is None else valid_to,
             old.confidence if confidence is None else confidence,
             old.source,
-            [*old.evidence, *listed("evidence", evidence)],
+            [*old.evidence, *more],
             old.assumptions,
         )
-        self._session.record_call(scope, "correct_fact", number, corrected)
         place = self._session.next_place()
         draft = assertion_draft(corrected, scope, self._session.log.environment.now_us())
         draft = quoted(self._snapshot, draft)
         return self._session.by(actor, reason).write(
-            [Draft(RetractFact(fact=number), scope), Draft(draft.body, scope, causation=-place)]
+            [Draft(RetractFact(fact=old.id), scope), Draft(draft.body, scope, causation=-place)]
         )
 
     # --- predicates and entities -----------------------------------------------------------------

@@ -86,7 +86,7 @@ def assertion_draft(assertion: Assertion, scope: Scope, now_us: int) -> Draft:
         valid_to=end,
         confidence=float(confidence),
         source=assertion.source,
-        evidence=tuple([_evidence(place) for place in listed("evidence", assertion.evidence)]),
+        evidence=tuple([evidence_of(place) for place in listed("evidence", assertion.evidence)]),
         assumptions=tuple(
             [
                 checked_name("An assumption", text)
@@ -108,7 +108,8 @@ def _time(name: str, time: datetime | str | None, if_open: int | None) -> int | 
         return to_microseconds(time)
 
 
-def _evidence(place: EvidenceLike) -> Evidence:
+def evidence_of(place: EvidenceLike) -> Evidence:
+    """Return a caller's evidence as an event holds it. Raises `InvalidInput`."""
     if isinstance(place, FactEvidence):
         start, end = place.start, place.end
         frame = place.frame

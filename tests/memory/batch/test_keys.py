@@ -9,6 +9,7 @@ import pytest
 from blake3 import blake3
 
 import cerata
+from cerata import IdempotencyConflict
 from cerata.engine.events import Draft, PutFrame
 from cerata.memory.batch import session as appending
 from cerata.memory.batch.transaction import block_of
@@ -237,3 +238,30 @@ PINNED = {
     False: "dcbec5872afad9d87cacccc873b33bd1a39ecf285ce4b103f6495f861f1284eb",
     True: "9d97e42ff614cd567e1415383672cdf1a372daa96d5ccef7477bc5afa4d8e536",
 }
+
+
+@pytest.mark.parametrize("tenant", ["default", "acme"])
+def test_a_correction_is_recognised_after_its_fact_gained_evidence(
+    tmp_path: Path, tenant: str
+) -> None:
+    """The key recorded the corrected fact, so a retry after such news raised."""
+    scope = {"tenant": tenant}
+    with cerata.open(tmp_path / "m.cera") as store, cerata.open(tmp_path / "m.cera") as other:
+        note, late = (store.put_frame(text, scope=scope) for text in ("a note", "a late note"))
+        fact = store.assert_fact("ada", "lives in", "rome", confidence=0.5, scope=scope)
+
+        def correct() -> cerata.Receipt:
+            with store.transaction(key="k") as block:
+                store.correct_fact(fact, object="oslo", evidence=[note])
+                other.assert_fact(
+                    "ada", "lives in", "rome", evidence=[late], confidence=0.9, scope=scope
+                )
+            return block.receipt
+
+        first = correct()
+        # A new frame, which the state before the first run lacks.
+        late = store.put_frame("a later note", scope=scope)
+        again = correct()
+        assert (first.added, again.added, again.ids) == (True, False, first.ids)
+        with pytest.raises(IdempotencyConflict), store.transaction(key="k"):
+            store.correct_fact(fact, object="bern", evidence=[note])
