@@ -168,6 +168,10 @@ def test_a_key_is_recorded_with_its_facts_or_not_at_all(store: Store) -> None:
         store.assert_facts([("a", "is", 2)], key="k")
     assert not store.assert_facts([("a", "is", 1)], key="free").added
     assert store.assert_facts([("a", "is", 9)], key="free").added
+    retried = store.assert_fact("c", "is", 1)
+    assert not store.assert_fact("c", "is", 1, key="retried").added
+    store.retract_fact(retried)
+    assert store.assert_fact("c", "is", 1, key="retried").added
     both = store.assert_facts([("a", "is", 1), ("a", "is", 3)], key="both")
     repeated = store.assert_facts([("a", "is", 1), ("a", "is", 3)], key="both")
     assert (repeated.ids, repeated.added) == (both.ids, False)
