@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cerata.engine.errors import Corrupt
+from cerata.engine.errors import Corrupt, InvalidInput
 from cerata.engine.events import (
     DEFAULT_SCOPE,
     Draft,
@@ -19,6 +19,7 @@ from cerata.engine.events import (
     UseEmbedder,
 )
 from cerata.engine.head import Appended
+from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.projections.columnar.scopes import tenant_in
 from cerata.projections.rows.embedders import Used, UsedEmbedders
 from cerata.replay.fold import Fold
@@ -83,6 +84,20 @@ def use_of(embedder: Embedder, scope: Scope) -> Draft:
         tokens_space=tokens_space,
     )
     return Draft(use, scope)
+
+
+def check_room(events: int, uses: int) -> None:
+    """Refuse a batch that has no place for the events that record its embedder.
+
+    Raises:
+        InvalidInput: the batch would be too large.
+    """
+    if events <= BATCH_EVENTS_MAX < events + uses:
+        raise InvalidInput(
+            f"A batch of {events:,} events with first vectors is full, "
+            "and has no place for the event that records their embedder",
+            remedy="Write one of the texts first, by a call of its own.",
+        )
 
 
 def has_vectors(drafts: Sequence[Draft]) -> bool:

@@ -29,12 +29,12 @@ from cerata.engine.events import (
     SupersedeFrame,
 )
 from cerata.engine.head import Appended
-from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.engine.log import Log, Sees
 from cerata.projections.columnar.scopes import Reach, admits
 from cerata.projections.registry import Registry
 from cerata.projections.rows.embedders import Used
 from cerata.replay.fold import Fold
+from cerata.retrieval.embedders.built_in import spaces_of
 from cerata.retrieval.embedders.embedder import Embedder
 
 from ..snapshot.layer import LogLayer
@@ -49,7 +49,8 @@ from ..values.frames import Receipt
 from ..values.pending_ids import PendingIds
 from .author import NO_AUTHOR, author_of
 from .block import MAKERS, Block
-from .embedder_use import EmbedderUse, embedded_in, has_vectors, use_of
+from .conditional_draft import conditional
+from .embedder_use import EmbedderUse, check_room, embedded_in, has_vectors, use_of
 from .recent_triples import RecentTriples
 from .space_rules import LogShapes
 from .transaction import Transaction
@@ -113,7 +114,7 @@ class WriteSession:
         """Gather the writes of this thread or task; see `Store.transaction`."""
 
         def begin() -> Generator[Transaction]:
-            checks = BatchChecks(self.log, self.fold, self.reach, self._shapes)
+            checks = BatchChecks(self.log, self.fold, self.reach, self._shapes, self.uses)
             find = None if key is None else partial(self.log.find_key, key, sees=self.sees)
             block = Block(checks, self._is_current, find, author_of(actor, reason))
             steps = self._steps(block, expect, key)
@@ -291,8 +292,10 @@ class WriteSession:
     ) -> tuple[Sequence[Draft], Sequence[bytes] | None]:
         """Return a batch with an event for each tenant whose first vectors it has, at its end.
 
-        The event comes last so that the ids of the batch stay dense. A full batch gets none; the
-        next batch with vectors has it.
+        The event comes last so that the ids of the batch stay dense.
+
+        Raises:
+            InvalidInput: the batch has no place for the event.
         """
         embedder = self.embedder if has_vectors(drafts) else None
         if embedder is None:
@@ -302,8 +305,10 @@ class WriteSession:
             for draft in embedded_in(drafts, embedder.identity.space)
             if self.used_embedder(draft.scope[:1]) is None
         ]
-        if not uses or len(drafts) + len(uses) > BATCH_EVENTS_MAX:
+        if not uses:
             return drafts, payloads
+        check_room(len(drafts), len(uses))
+        uses = [conditional(use, embedder=spaces_of(embedder)) for use in uses]
         if payloads is not None:
             payloads = [*payloads, *encode_payloads(uses, first=len(drafts) + 1)]
         return [*drafts, *uses], payloads
@@ -376,7 +381,7 @@ class WriteSession:
         if key is not None and arguments is None:
             arguments = arguments_hash(contents_of(drafts))
         drafts, payloads = self._with_use(drafts, payloads)
-        checks = BatchChecks(self.log, self.fold, self.reach, self._shapes)
+        checks = BatchChecks(self.log, self.fold, self.reach, self._shapes, self.uses)
         checks.gather(drafts)
         end, validate = checks.check()
         appended = self.log.append(

@@ -3,7 +3,7 @@
 A transaction checks each call when it is made. Every append checks its whole batch, since other
 writers may have appended events by then. Owns both runs. Leaves out the rules (`reference_rules`,
 `shared_rules`, `link_rules`, `fact_rules`, `tag_rules`, `uri_rules`, `version_rules`,
-`expiry_rules`, `space_rules`).
+`expiry_rules`, `space_rules`, `embedder_rules`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,6 +16,8 @@ from cerata.engine.log import Log, Validate
 from cerata.projections.columnar.scopes import Reach
 from cerata.replay.fold import Fold
 
+from .embedder_rules import EmbedderRules
+from .embedder_use import EmbedderUse
 from .expiry_rules import ExpiryRules
 from .fact_rules import FactRules
 from .link_rules import LinkRules
@@ -28,7 +30,9 @@ from .uri_rules import UriRules
 from .version_rules import VersionRules
 
 
-def all_rules(reach: Reach | None, fold: Fold, shapes: LogShapes) -> tuple[Rule, ...]:
+def all_rules(
+    reach: Reach | None, fold: Fold, shapes: LogShapes, uses: EmbedderUse
+) -> tuple[Rule, ...]:
     """Return all rules, in the order of their checks."""
     return (
         ReferenceRules(),
@@ -40,6 +44,7 @@ def all_rules(reach: Reach | None, fold: Fold, shapes: LogShapes) -> tuple[Rule,
         VersionRules(),
         ExpiryRules(),
         SpaceRules(reach, fold, shapes),
+        EmbedderRules(uses),
     )
 
 
@@ -49,11 +54,13 @@ class BatchChecks:
     The rules cover the drafts that passed; only `keep` adds to these.
     """
 
-    def __init__(self, log: Log, fold: Fold, reach: Reach | None, shapes: LogShapes) -> None:
+    def __init__(
+        self, log: Log, fold: Fold, reach: Reach | None, shapes: LogShapes, uses: EmbedderUse
+    ) -> None:
         self._log = log
         self._fold = fold
         self.reach = reach
-        self._rules = all_rules(reach, fold, shapes)
+        self._rules = all_rules(reach, fold, shapes, uses)
         self._due: list[Rule] = []
 
     def salted(self, drafts: Sequence[Draft]) -> list[Draft]:

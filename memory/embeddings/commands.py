@@ -105,7 +105,8 @@ class EmbeddingCommands(Writer):
         check_batch(batch)
         self._session.check_writable()
         session = self._session.by(actor)
-        size = min(batch, BATCH_EVENTS_MAX)
+        # Half, since the first vectors of each tenant record its embedder in their batch.
+        size = min(batch, BATCH_EVENTS_MAX // 2)
         makers = makers_of(embedder)
         spaces = [maker.identity.space for maker in makers]
         written, asked_for, passed = ([0] * len(makers) for _ in range(3))

@@ -12,9 +12,13 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Draft
 from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.projections.columnar.scopes import tenant_in
+from cerata.projections.rows.embedders import Used
 from cerata.retrieval.embedders.built_in import spaces_of
+from cerata.retrieval.embedders.embedder import Embedder
 
 from ..batch.block import Block
+from ..batch.conditional_draft import conditional
+from ..batch.embedder_use import check_room
 from ..batch.session import WriteSession, contents_of
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import arguments_hash
@@ -63,12 +67,16 @@ def with_vectors(
 
     Raises:
         EmbedderFailed: the embedder failed; nothing is written.
-        InvalidInput: the memory uses another embedder than the one passed to `open`.
+        InvalidInput: the memory uses another embedder than the one passed to `open`, or the batch
+            has no place for the event that records its first.
         ReadOnly: the store was opened for reading; the embedder did not run.
     """
-    if not any(cache.lacks(draft.body) for cache in vectors for draft in drafts):
+    lacking = [any(cache.lacks(draft.body) for cache in vectors) for draft in drafts]
+    embedder = session.embedder
+    if embedder is None or not any(lacking):
         return drafts
-    if session.next_place() - 1 + len(drafts) > BATCH_EVENTS_MAX:
+    count = session.next_place() - 1 + len(drafts)
+    if count > BATCH_EVENTS_MAX:
         return drafts
     session.check_writable()
     block = session.open_block
@@ -79,15 +87,24 @@ def with_vectors(
         is_repeated = (
             key is not None and session.log.find_key(key, tenant, sees=session.sees) is not None
         )
-    if is_repeated or not _fits(session, drafts):
+    if is_repeated:
         return drafts
+    scopes = {tenant_in(draft.scope): draft.scope[:1] for draft in drafts}
+    used = [session.used_embedder(scope) for scope in scopes.values()]
+    if not _fits(session, embedder, used):
+        return drafts
+    check_room(count, used.count(None))
     newest = Snapshot(session.log, session.fold, session.log.refresh().seq, session.reach)
     for cache in vectors:
         drafts = cache.of_drafts(drafts, newest)
-    return drafts
+    spaces = spaces_of(embedder)
+    return [
+        conditional(draft, embedder=spaces) if lacked else draft
+        for draft, lacked in zip(drafts, lacking, strict=True)
+    ]
 
 
-def _fits(session: WriteSession, drafts: Sequence[Draft]) -> bool:
+def _fits(session: WriteSession, embedder: Embedder, used: Sequence[Used | None]) -> bool:
     """Return whether the store's embedder is that of the drafts' tenants, or their first.
 
     A remembered embedder of one tenant embeds no text of a tenant with another embedder.
@@ -95,18 +112,14 @@ def _fits(session: WriteSession, drafts: Sequence[Draft]) -> bool:
     Raises:
         InvalidInput: the embedder was passed to `open`, and a tenant uses another embedder.
     """
-    embedder = session.embedder
-    if embedder is None:
-        return False
-    for scope in {tenant_in(draft.scope): draft.scope for draft in drafts}.values():
-        used = session.used_embedder(scope[:1])
-        if used is None or used.spaces == spaces_of(embedder):
+    for use in used:
+        if use is None or use.spaces == spaces_of(embedder):
             continue
         if session.embedders.passed is None:
             return False
         raise InvalidInput(
-            f"The memory uses the embedder of {used.space!r}, not {embedder.identity.space!r}",
-            where=f"event {used.seq:,}",
+            f"The memory uses the embedder of {use.space!r}, not {embedder.identity.space!r}",
+            where=f"event {use.seq:,}",
             remedy="Open it without embedder=, or call embed_missing() to change its embedder.",
         )
     return True

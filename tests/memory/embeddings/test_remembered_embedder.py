@@ -1,7 +1,7 @@
 """The embedder that a memory remembers: recorded with the first vectors, used by later openers."""
 
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 
 import cerata
-from cerata import InvalidInput, Unsupported
-from cerata.engine.events import DEFAULT_SCOPE, Draft, UseEmbedder
+from cerata import Conflict, InvalidInput, Unsupported
+from cerata.engine.events import DEFAULT_SCOPE, Draft, PutFrame, UseEmbedder
 from cerata.retrieval.embedders import built_in
 from cerata.retrieval.embedders.embedder import Embedder
 
@@ -41,6 +41,14 @@ def hashing(monkeypatch: pytest.MonkeyPatch) -> list[Hashing]:
 
 def uses(store: cerata.Store) -> list[UseEmbedder]:
     return [event.body for event in store.log() if isinstance(event.body, UseEmbedder)]
+
+
+@contextmanager
+def filled(store: cerata.Store, text: str) -> Generator[None]:
+    """A transaction with a frame."""
+    with store.transaction():
+        store.put_frame(text)
+        yield
 
 
 # --- the event -----------------------------------------------------------------------------------
@@ -80,12 +88,31 @@ def test_a_text_without_a_vector_records_no_embedder(path: Path) -> None:
         assert uses(store) == []
 
 
-def test_a_full_batch_leaves_the_event_to_the_next(path: Path) -> None:
-    with cerata.open(path, embedder="hashing") as store:
+def test_a_full_batch_of_first_vectors_is_refused(path: Path) -> None:
+    """Its vectors would be there without their embedder, and another could be recorded first."""
+    embedder = Hashing()
+    with cerata.open(path, embedder=embedder) as store:
+        with pytest.raises(InvalidInput, match="no place for the event that records"):
+            store.put_frames(["ok"] * 10_000)
+        assert (store.head.seq, embedder.asked) == (0, [])
+        with pytest.raises(InvalidInput, match="no place"), filled(store, "wax"):
+            store.put_frames([" "] * 9_999)
+        assert store.head.seq == 0
+        assert store.put_frames(["ok"] * 9_999).ids[-1] == 9_999
+        assert [type(store._log.event(seq).body) for seq in (9_999, 10_000)] == [
+            PutFrame,
+            UseEmbedder,
+        ]
         store.put_frames(["ok"] * 10_000)
-        assert uses(store) == []
-        store.put_frame("wax")
         assert len(uses(store)) == 1
+
+
+def test_a_full_batch_of_vectors_for_stored_frames_has_the_event(path: Path) -> None:
+    with cerata.open(path) as store:
+        store.put_frames(["ok"] * 10_000)
+    with cerata.open(path, embedder="hashing") as store:
+        assert store.embed_missing(batch=10_000).frames == 10_000
+        assert [use.space for use in uses(store)] == [SPACE]
 
 
 def test_a_repeated_call_returns_the_first_receipt(path: Path) -> None:
@@ -263,6 +290,78 @@ def test_a_text_put_during_embed_missing_is_embedded_before_the_change(path: Pat
             assert (embedded.frames, embedded.asked, embedded.passed) == (4, 4, 0)
             assert all(store.embedding(frame, SPACE) is not None for frame in store.frames())
             assert [use.space for use in uses(store)] == ["hashing@0/8/cosine", SPACE]
+
+
+class Racing(Hashing):
+    """An embedder during whose work another writer acts once."""
+
+    def __init__(self, act: Callable[[], object], revision: str = "1") -> None:
+        super().__init__(revision)
+        self.act: Callable[[], object] | None = act
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        act, self.act = self.act, None
+        if act is not None:
+            act()
+        return super().embed(texts)
+
+
+@pytest.mark.parametrize("block", [nullcontext, cerata.Store.transaction])
+def test_of_two_first_embedders_the_second_is_refused(
+    path: Path, block: Callable[[cerata.Store], AbstractContextManager[object]]
+) -> None:
+    """The first was recorded while the second worked, and was replaced without a word."""
+    with cerata.open(path, embedder=Hashing("0")) as other:
+        racing = Racing(lambda: other.put_frame("wax"))
+        with cerata.open(path, embedder=racing) as store:
+            with (
+                pytest.raises(Conflict, match="'hashing@0/8/cosine' the memory's") as caught,
+                block(store),
+            ):
+                store.put_frame("tablet")
+            assert caught.value.where == "event 2"
+            with pytest.raises(InvalidInput, match="uses the embedder of 'hashing@0"):
+                store.put_frame("tablet")
+            assert [event.type for event in store.log()] == ["putFrame", "useEmbedder"]
+
+
+def test_two_first_embedders_race_after_the_last_look(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The event of the other writer comes between the check and the lock."""
+    with (
+        cerata.open(path, embedder=Hashing("0")) as other,
+        cerata.open(path, embedder=Hashing()) as store,
+    ):
+        append = store._log.append
+
+        def late(*drafts: Any, **options: Any) -> Any:
+            other.put_frame("wax")
+            return append(*drafts, **options)
+
+        monkeypatch.setattr(store._log, "append", late)
+        with pytest.raises(Conflict, match="just before"):
+            store.put_frame("tablet")
+        assert [event.type for event in store.log()] == ["putFrame", "useEmbedder"]
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_text_gets_no_vector_of_an_embedder_that_was_changed_meanwhile(
+    path: Path, *, replaced: bool
+) -> None:
+    """It would lack a vector of the new embedder, although embed_missing found none missing."""
+    with cerata.open(path, embedder=Hashing("0")) as store:
+        store.put_frame("wax")
+
+    def change() -> None:
+        with cerata.open(path, embedder="hashing") as other:
+            other.embed_missing()
+
+    with cerata.open(path, embedder=Racing(change, "0")) as store:
+        with pytest.raises(Conflict, match="'hashing@1/8/cosine' the memory's"):
+            store.put_frame("tablet", uri="a", replace=replaced)
+        assert [use.identity for use in uses(store)] == ["hashing@0", "hashing@1"]
+        assert store.head.seq == 4
 
 
 # --- names ---------------------------------------------------------------------------------------
