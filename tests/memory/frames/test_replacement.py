@@ -1,9 +1,8 @@
 """Replacing a URI: one current frame remains, in every scope, transaction and process."""
 
-import multiprocessing
+import subprocess
+import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
-from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
@@ -12,46 +11,24 @@ import cerata
 from cerata import Conflict, IdempotencyConflict, InvalidInput, Store
 from cerata.memory.batch.uri_rules import UriRules
 
-WRITERS = 40
-
-
-def replace_all(path: str, rounds: int, writers: int, name: str, start: Barrier) -> None:
-    """Replace one URI in each round by several threads at once, together with other processes."""
-    with cerata.open(path, sync=1 << 30) as store, ThreadPoolExecutor(writers) as pool:
-        for turn in range(rounds):
-            ready = threading.Barrier(writers)
-
-            def replace(number: int, turn: int = turn, ready: threading.Barrier = ready) -> None:
-                ready.wait(60)
-                store.put_frame(f"{name} {number}", uri=f"uri:{turn}", replace=True)
-
-            start.wait(60)
-            list(pool.map(replace, range(writers)))
-
-
-def storm(path: Path, rounds: int) -> list[int]:
-    """Return the count of current frames of each URI after 40 concurrent writers of it."""
-    context = multiprocessing.get_context("spawn")
-    cerata.open(path).close()
-    start = context.Barrier(2)
-    processes = [
-        context.Process(target=replace_all, args=(str(path), rounds, WRITERS // 2, name, start))
-        for name in ("a", "b")
-    ]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0, 0]
-    with cerata.open(path, mode="r") as store:
-        assert store.count() == (rounds, rounds * (WRITERS - 1))
-        assert store.verify().ok
-        return [len(store.find_uri(f"uri:{turn}")) for turn in range(rounds)]
+from .upserts import WRITERS, Result, storm
 
 
 def test_forty_writers_in_two_processes_leave_one_frame(tmp_path: Path) -> None:
     # 14 of 40 concurrent replacements by find_uri and supersede left two current frames.
-    assert storm(tmp_path / "a.cera", 4) == [1] * 4
+    result = storm(tmp_path / "a.cera", 4)
+    assert result == Result(4, 4, 4 * (WRITERS - 1), (), is_verified=True)
+    assert result.is_right
+
+
+def test_the_documented_command_prints_its_result() -> None:
+    """`docs/measurements.md` names it."""
+    command = [sys.executable, "-m", "tests.memory.frames.upserts", "--rounds", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout.startswith(
+        "1 rounds of 40 upserts in 2 processes: 1 current frames, 39 replaced, "
+        "0 URIs with another count than one, file verified; "
+    )
 
 
 def _raced(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[int]:
