@@ -169,6 +169,7 @@ def _print_version(frame: Frame, view: View, output: Output) -> None:
         (f"{frame.recorded:%Y-%m-%d %H:%M:%S}  ", "dim"),
         (f"replaces {olds}" if olds else "put", "bold"),
         ("  current" if frame.active else "", "bold green"),
+        ("  expired" if frame.is_expired else "", "dim"),
         (f"  {text}" if (text := credit(frame.actor, frame.reason)) else "", "dim"),
     )
     output.row(clipped(frame.text, 400) or f"({frame.size:,} bytes)", indent=9)

@@ -38,7 +38,7 @@ def run_show(options: Namespace, output: Output) -> int:
 
 
 def _details_of(frame: Frame) -> Iterator[tuple[str, str]]:
-    if not frame.active:
+    if not frame.active and not frame.is_expired:
         by = frame.superseded_by
         closed = "deleted" if by is None else f"superseded by #{by}"
         by_whom = "" if frame.closed is None else frame.closed.credit
@@ -54,7 +54,9 @@ def _details_of(frame: Frame) -> Iterator[tuple[str, str]]:
         "role": frame.role,
         "kind": None if frame.kind == "text" else frame.kind,
         "track": frame.track,
-        "expires": None if frame.expires is None else f"{frame.expires:%Y-%m-%d %H:%M:%S} UTC",
+        "expired" if frame.is_expired else "expires": None
+        if frame.expires is None
+        else f"{frame.expires:%Y-%m-%d %H:%M:%S} UTC",
     }
     yield from ((name, value) for name, value in optional.items() if value)
     lists = {
@@ -135,7 +137,7 @@ def print_frame(frame: Frame, time: datetime, output: Output) -> None:
     output.row(
         (f"{'#' + str(frame.id):>7}  ", "yellow"),
         (f"{time:%Y-%m-%d}  ", "dim"),
-        ("" if frame.active else "closed  ", "dim"),
+        ("" if frame.active else "expired  " if frame.is_expired else "closed  ", "dim"),
         (f"unread {', '.join(map(str, frame.unread))}  " if frame.unread else "", "yellow"),
         (f"{name}  " if name else "", "bold"),
         clipped(frame.text[:400], 400) or f"({bytes_text(frame.size)})",

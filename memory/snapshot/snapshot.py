@@ -418,6 +418,7 @@ class Snapshot:
         if body.chunk_count is not None and body.chunk_index is None:
             text = self._joined(number)
         size = body.blob.size if body.blob is not None else len(text.encode())
+        has_expired = body.expires is not None and body.expires <= layers.now
         return Frame(
             id=number,
             text=text,
@@ -434,10 +435,11 @@ class Snapshot:
             recorded=recorded,
             content_dates=tuple(map(to_datetime, body.content_dates)),
             expires=None if body.expires is None else to_datetime(body.expires),
+            is_expired=closing is None and has_expired,
             parent=body.parent,
             supersedes=layers.supersedes_of(number),
             superseded_by=None if closing is None else closing.by,
-            active=closing is None,
+            active=closing is None and not has_expired,
             chunk_index=body.chunk_index,
             chunk_count=body.chunk_count,
             search_text=body.search_text,

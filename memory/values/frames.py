@@ -68,6 +68,7 @@ class Frame(PlainValue):
     """A frame as a view sees it: its content, its fields, and its relations to other frames.
 
     - ``text`` is empty for bytes; a split document has the joined text of its chunks.
+    - ``active`` is True for a current frame, as `View.count` counts: neither closed nor expired.
     - ``scope`` is empty for an erased frame, because its scope is unknown.
     """
 
@@ -100,7 +101,9 @@ class Frame(PlainValue):
     content_hash: bytes | None = None
     """The hash of the content, which `find_content` takes; None for a chunk."""
     expires: datetime | None = None
-    """From this time on, reads of many frames leave the frame out; it is active until closed."""
+    """From this time on, reads of many frames leave the frame out."""
+    is_expired: bool = False
+    """True if ``expires`` is past by the view's "now", and no event closed the frame."""
     unread: tuple[int, ...] = ()
     """Events of later versions that put or name the frame: stored, and not applied."""
     actor: str | None = None
@@ -113,8 +116,8 @@ class Frame(PlainValue):
     """The ids of the transaction in which the frame was read."""
 
     def to_dict(self) -> dict[str, JsonValue]:
-        names = (name for name in self.__match_args__ if name != "unread" or self.unread)
-        return plain_fields(self, names)
+        empty = {name for name in ("unread", "is_expired") if not getattr(self, name)}
+        return plain_fields(self, (name for name in self.__match_args__ if name not in empty))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import cerata
 from cerata import Filter, InvalidInput, Store
+from cerata.cli import main
 from cerata.engine.environment import Environment
 from cerata.engine.events import PutFrame, RecallContext
 from cerata.engine.memory_storage import MemoryStorage
@@ -74,9 +76,40 @@ def test_every_read_of_many_leaves_an_expired_frame_out(store: Store, clock: Sta
     # A view's "now" is the recorded time of its basis, so the past does not change.
     assert _read(kept) == before
     frame = store.frame(tea)
-    assert (frame.text, frame.expires, frame.active) == ("tea at four", START + HOUR, True)
+    assert (frame.text, frame.expires) == ("tea at four", START + HOUR)
+    # A frame is active exactly if `count` counts it as current.
+    assert (frame.active, frame.is_expired, frame.closed) == (False, True, None)
+    assert (kept.frame(tea).active, kept.frame(tea).is_expired) == (True, False)
+    assert frame.to_dict()["is_expired"] is True
+    assert "is_expired" not in kept.frame(tea).to_dict()
     assert store.content(tea) == b"tea at four"
-    assert [version.id for version in store.history(tea)] == [tea]
+    assert [version.is_expired for version in store.history(tea)] == [True]
+    assert store.sweep().deleted == (tea,)
+    swept = store.frame(tea)
+    assert (swept.active, swept.is_expired, swept.closed is None) == (False, False, False)
+    assert store.count() == (1, 1)
+
+
+def test_the_command_line_calls_an_expired_frame_expired(
+    clock: StandingClock, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was shown as current."""
+    path = str(tmp_path / "memory.cera")
+    with cerata.open(path, environment=Environment(clock=clock)) as opened:
+        opened.put_frame("tea", expires=START + HOUR)
+        opened.put_frame("milk", expires="9999-01-01")
+    for verb, expected in (
+        ("show 1", "expired: 2026-03-01 10:00:00 UTC"),
+        ("history 1", "put  expired"),
+        ("show 2", "expires: 9999-01-01 00:00:00 UTC"),
+        ("history 2", "put  current"),
+    ):
+        assert main(["-f", path, *verb.split()]) == 0
+        text = capsys.readouterr().out
+        assert expected in text
+        assert "closed" not in text
+        assert main(["-f", path, *verb.split(), "--json"]) == 0
+        assert ('"is_expired": true' in capsys.readouterr().out) == verb.endswith("1")
 
 
 def test_a_basis_after_the_expiry_leaves_the_frame_out(store: Store, clock: StandingClock) -> None:

@@ -367,7 +367,8 @@ def test_a_sweep_leaves_other_scopes_alone(clock: StandingClock) -> None:
     with cerata.open("a.cera", environment=environment, scope=scope) as store:
         assert store.sweep().deleted == (1,)
     with cerata.open("a.cera", environment=environment) as store:
-        assert store.frame(2).active
+        assert store.frame(2).is_expired
+        assert store.frame(2).closed is None
 
 
 def test_a_filter_deletes_in_batches(store: Store) -> None:
