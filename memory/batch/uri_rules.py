@@ -22,32 +22,46 @@ from .rule import Rule, State
 class UriRules(Rule):
     """The frames among the drafts of a batch that replace a URI."""
 
+    def __init__(self) -> None:
+        self._closed = set[int]()
+        """The frames that earlier calls close."""
+
     def take(self, drafts: Sequence[Draft], first: int) -> bool:
-        self._drafts = drafts
+        new = drafts[first - 1 :]
+        self._new_closed = {
+            closed_by(draft.body)
+            for draft in new
+            if isinstance(draft.body, DeleteFrame | SupersedeFrame)
+        }
         self._new = [
             (draft.body.uri or "", draft.scope)
-            for draft in drafts[first - 1 :]
+            for draft in new
             if isinstance(draft, ConditionalDraft)
             and draft.only_of_uri
             and isinstance(draft.body, PutFrame)
         ]
         return bool(self._new)
 
+    def keep(self) -> None:
+        self._closed |= self._new_closed
+
     def check(self, state: State) -> Validate:
-        closed = {
-            closed_by(draft.body)
-            for draft in self._drafts
-            if isinstance(draft.body, DeleteFrame | SupersedeFrame)
-        }
         frames = state.frames()
         missed = [
             frame
             for uri, scope in self._new
             for frame in frames.find_uri(uri, state.n)
-            if _has_scope(frames, frame, scope) and not _is_below(frames, frame, closed)
+            if _has_scope(frames, frame, scope) and not self._is_closed(frames, frame)
         ]
         # The key of a repeated call is looked up before this check runs, so it may raise.
         return partial(self._check_raced, missed)
+
+    def _is_closed(self, frames: Frames, frame: int) -> bool:
+        """Return whether the batch closes a frame, or a frame above it."""
+        above: int | None = frame
+        while above is not None and above not in self._closed and above not in self._new_closed:
+            above = frames.parent(above)
+        return above is not None
 
     def _check_raced(self, missed: Sequence[int], delta: Sequence[Event]) -> None:
         """Refuse the batch if another frame with a URI is current, or was put by ``delta``.
@@ -76,11 +90,3 @@ def _has_scope(frames: Frames, frame: int, scope: Scope) -> bool:
         return False
     row = frames.frame(frame)
     return row is not None and row.scope is not None and is_same(row.scope, scope)
-
-
-def _is_below(frames: Frames, frame: int, closed: set[int]) -> bool:
-    """Return whether a frame, or a frame above it, is closed."""
-    above: int | None = frame
-    while above is not None and above not in closed:
-        above = frames.parent(above)
-    return above is not None
