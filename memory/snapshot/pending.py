@@ -183,13 +183,17 @@ class PendingEvents:
         )
 
     def events(self) -> Iterator[Event]:
-        """Yield the drafts as events with seqs −1, −2, …, which their references use, too."""
-        for place, draft in enumerate(self.drafts[: self.count], start=1):
-            name, version = kind_of(draft.body)
-            header = EventHeader(
-                -place, self.recorded, None, name, version, place - 1, self.count, draft.causation
-            )
-            yield DraftEvent(header, draft.salt, None, draft=draft)
+        """Return the drafts as events with seqs −1, −2, …, which their references use, too."""
+        return map(self.as_event, range(1, self.count + 1))
+
+    def as_event(self, place: int) -> Event:
+        """Return the draft at a place, from 1, as an event with the seq −place."""
+        draft = self.drafts[place - 1]
+        name, version = kind_of(draft.body)
+        header = EventHeader(
+            -place, self.recorded, None, name, version, place - 1, self.count, draft.causation
+        )
+        return DraftEvent(header, draft.salt, None, draft=draft)
 
     def has_any(self, types: Collection[str]) -> bool:
         """Return whether any draft is an event of these types."""

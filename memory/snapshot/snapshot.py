@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 
 import msgspec
@@ -448,7 +448,9 @@ class Snapshot:
             unread=tuple(layers.unread.get(number, ())),
             actor=event.actor,
             reason=event.reason,
-            closed=None if closing is None else self.act(id_of_seq(closing.seq, self.basis)),
+            _closed=None
+            if closing is None
+            else partial(self.act, id_of_seq(closing.seq, self.basis)),
             _block=self.ids,
         )
 
@@ -467,12 +469,13 @@ class Snapshot:
 
     def act(self, number: int) -> Act | None:
         """Return an event by its id as an act; None if the scope hides the event."""
-        event = self._log.event(number) if number > 0 else self._draft(number)
-        return act_of(event) if event is not None and self.sees(event.scope) else None
-
-    def _draft(self, number: int) -> Event | None:
-        drafts = () if self._pending is None else self._pending.events()
-        return next((event for event in drafts if event.seq == number), None)
+        if number > 0:
+            event = self._log.event(number)
+        elif self._pending is not None and -number <= self._pending.count:
+            event = self._pending.as_event(-number)
+        else:
+            return None
+        return act_of(event) if self.sees(event.scope) else None
 
     def recorded_from(self, time_us: int) -> int:
         """Return the first seq recorded at a time or later, or the seq after the basis.
