@@ -33,11 +33,12 @@ class Block(NamedTuple):
 
 def blocks_of(
     build: Callable[[int], Block],
-    is_enough: Callable[[Sequence[Fused]], bool],
+    is_enough: Callable[[Sequence[Fused], Sequence[LaneRanking]], bool],
+    may_follow: Callable[[Sequence[LaneRanking], int], bool],
     first_depth: int,
     single_depth: int | None,
 ) -> list[Block]:
-    """Return blocks until there are enough results, or no more.
+    """Return blocks until there are enough results, or none may follow at a greater depth.
 
     ``first_depth`` may be below 128 if the build fuses 128 of several lanes anyway. The results of
     a single lane have one order at any depth: with ``single_depth`` its second block has that.
@@ -52,7 +53,7 @@ def blocks_of(
         blocks.append(Block(block.rankings, new))
         order += new
         seen.update(hit.id for hit in new)
-        if is_enough(order) or all(len(ranking.ids) < depth for ranking in block.rankings):
+        if is_enough(order, block.rankings) or not may_follow(block.rankings, depth):
             return blocks
         depth = LANE_HITS * _GROWTH ** len(blocks)
         if single_depth is not None and len(block.rankings) == 1:

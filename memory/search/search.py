@@ -30,11 +30,11 @@ from ..frames.access import uses_among
 from ..snapshot.layers import both, end_to_end
 from ..snapshot.snapshot import Snapshot
 from ..values.frames import Hit
+from .bounds import Bounds
 from .lanes import FactsLane, Lane, TextLane, late_lane_of, vector_lane_of
 from .pages import LANE_HITS, Block, blocks_of, documents_of
 from .request import SearchRequest
 from .result import SearchResult
-from .vector_lane import VectorLane
 
 
 def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
@@ -68,8 +68,9 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
     rerank = by_profile if request.rerank is None else request.rerank
     is_reranked = rerank and late is not None
     need = request.offset + request.k
+    bounds = Bounds(request, weights, vectors if "vectors" in weights else None)
     # A single lane has one order at any depth, unless its hits are boosted.
-    is_stable = not (profile.importance or request.group_by)
+    is_stable = not (profile.importance or request.group_by or request.is_bounded)
     wanted = max(need, RERANK_HITS if is_reranked else 0)
     is_shallow = is_stable and (need < LANE_HITS or len(lanes) == 1)
     first_depth = wanted if is_shallow else LANE_HITS
@@ -80,7 +81,7 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
     def build(depth: int) -> Block:
         rankings = _rankings(snapshot, request, lanes, admitted, depth)
         count = sum(len(ranking.ids) for ranking in rankings)
-        if is_shallow and depth == first_depth and not request.is_bounded:
+        if is_shallow and depth == first_depth:
             # No later step selects among further hits of the first block.
             count = min(count, wanted)
         fused = fuse(rankings, count, method=profile.method, weights=weights)
@@ -92,21 +93,22 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
             )
         return Block(rankings, fused)
 
-    def is_enough(order: Sequence[Fused]) -> bool:
+    def is_enough(order: Sequence[Fused], rankings: Sequence[LaneRanking]) -> bool:
+        order = bounds.within(order, rankings)
         if len(order) < need:
             return False
         return request.group_by is None or len(documents_of(snapshot, order)) >= need
 
-    blocks = blocks_of(build, is_enough, first_depth, need if is_stable else None)
+    single_depth = need if is_stable else None
+    blocks = blocks_of(build, is_enough, bounds.may_follow, first_depth, single_depth)
     fused = [hit for block in blocks for hit in block.hits]
     order: Sequence[Fused] = fused
     late_scores: dict[int, float] = {}
     if late is not None and is_reranked:
         late_scores = late.scores_of([hit.id for hit in fused[:RERANK_HITS]])
         order = reranked(fused, late_scores)
-    compared = vectors if "vectors" in weights else None
-    rankings = [ranking for block in blocks for ranking in block.rankings]
-    order = _bounded(request, order, compared, rankings)
+    rankings = blocks[-1].rankings
+    order = bounds.within(order, rankings)
     best, grouped = _page(snapshot, request, order)
     return SearchResult(
         snapshot=snapshot,
@@ -125,7 +127,7 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
         order=order,
         best=best,
         grouped=grouped,
-        cosines=_cosines([*best, *chain(*grouped.values())], compared, rankings),
+        cosines=bounds.cosines_of([*best, *chain(*grouped.values())], rankings),
     )
 
 
@@ -138,29 +140,6 @@ def _page(
         return order[page], {}
     documents = [*documents_of(snapshot, order).values()][page]
     return [hits[0] for hits in documents], {hits[0].id: hits[1:] for hits in documents}
-
-
-def _bounded(
-    request: SearchRequest,
-    hits: Sequence[Fused],
-    vectors: VectorLane | None,
-    rankings: Sequence[LaneRanking],
-) -> Sequence[Fused]:
-    """Return the hits that reach the request's least score and least cosine."""
-    if request.min_score is not None:
-        least_score = request.min_score
-        hits = [hit for hit in hits if hit.score >= least_score]
-    if request.min_cosine is not None:
-        least = request.min_cosine
-        cosines = _cosines(hits, vectors, rankings)
-        hits = [hit for hit in hits if hit.id in cosines and cosines[hit.id] >= least]
-    return hits
-
-
-def _cosines(
-    hits: Sequence[Fused], vectors: VectorLane | None, rankings: Sequence[LaneRanking]
-) -> dict[int, float]:
-    return {} if vectors is None else vectors.cosines_of([hit.id for hit in hits], rankings)
 
 
 def continued(

@@ -61,6 +61,11 @@ class VectorLane(SpaceLane):
         self.approximate = approximate
         self._metric: Metric = metric_of(self.key[0])
 
+    @property
+    def is_cosine(self) -> bool:
+        """True if the lane orders by cosines."""
+        return self._metric == "cosine"
+
     def _stored_space(self, space: Space) -> StoredVectors:
         return self._snapshot.stored_vectors(space)
 
@@ -85,7 +90,7 @@ class VectorLane(SpaceLane):
         """
         cosines: dict[int, float] = {}
         for ranking in rankings:
-            if ranking.name == self.name and self._metric == "cosine":
+            if ranking.name == self.name and self.is_cosine:
                 ids = np.asarray(ranking.ids, np.int64).tolist()
                 wanted = set(frames)
                 cosines = {

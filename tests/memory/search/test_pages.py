@@ -155,3 +155,58 @@ def test_a_summary_says_that_more_frames_may_match(many: Store) -> None:
     """The words "7 of 100 shown" looked like the number of matches."""
     assert "of the first 1" in many.recall("gold").summary
     assert "of the first" not in many.recall("gold", where=Filter(recorded="2020")).summary
+
+
+@pytest.mark.parametrize("space", ["toy@1/4/cosine", "toy@1/4/dot"])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"min_cosine": 0.4},
+        {"min_cosine": 0.4, "mode": "vector"},
+        {"min_cosine": 0.4, "profile": "used"},
+        {"min_cosine": 0.4, "rerank": True, "token_embedding": [[1, 0]]},
+        {"min_score": 0.004},
+        {"min_score": 0.5, "profile": "chat"},
+        {"min_score": 0.5, "mode": "vector"},
+        {"min_score": 1.0, "mode": "text"},
+        {"min_score": 0.3, "min_cosine": 0.2, "profile": "chat"},
+    ],
+)
+def test_every_hit_within_the_bounds_is_on_a_page(space: str, more: dict[str, Any]) -> None:
+    """The bounds were applied after the blocks were counted: hits past the first were lost."""
+    random = Random(3)
+    with cerata.open(":memory:") as store:
+        with store.transaction():
+            for number in range(700):
+                store.put_frame(
+                    " ".join(random.choices(WORDS, k=random.randint(1, 5))),
+                    embedding=[random.gauss(0, 1 + number % 3) for _ in range(4)],
+                    space=space,
+                    token_embedding=None if number % 7 else [[1, number % 5]],
+                    tokens_space=None if number % 7 else "toy@1/2/maxsim/i1",
+                )
+        store.record_access(5, 9, 300)
+        bounds = {name: more[name] for name in ("min_cosine", "min_score") if name in more}
+        ask = {name: value for name, value in more.items() if name not in bounds}
+        ask = {"embedding": [1, 0, 0, 0.5], **ask}
+        within = [
+            (hit.id, hit.score)
+            for hit in store.search("iron gold", k=9_999, **ask)
+            if hit.score >= bounds.get("min_score", -99)
+            and (hit.cosine is None or hit.cosine >= bounds.get("min_cosine", -2))
+        ]
+        assert 128 < len(within) < 700
+        for size in (60, len(within) + 1):
+            pages: list[tuple[int, float]] = []
+            while page := store.search("iron gold", k=size, offset=len(pages), **ask, **bounds):
+                pages += [(hit.id, hit.score) for hit in page]
+            assert pages == within
+
+
+def test_a_bound_that_few_hits_reach_ranks_no_deeper(many: Store) -> None:
+    """A search for ten hits above a cosine ranked the whole memory if only nine reach it."""
+    for more in ({"min_cosine": 0.99}, {"min_score": 0.5}, {"min_score": 99.0, "mode": "text"}):
+        hits = many.search("iron gold", k=600, embedding=[1, 0, 0, 0.5], space=SPACE, **more)
+        [hit, *_] = hits or many.search("iron gold", k=1)
+        assert len(hits) < 128
+        assert len(getattr(hit.made_by, "blocks", [])) == 1
