@@ -94,7 +94,8 @@ class SearchReads(Reader):
                 that this hit was found in, also if frames were written since.
             group_by: "document": the best hit of each of ``k`` documents; `Hit.grouped` has its
                 further hits, of the first 128 or more of the search. Default None.
-            min_cosine: Least `Hit.cosine`; leaves out hits without a vector. None for no bound.
+            min_cosine: Least `Hit.cosine`; leaves out hits without a vector. None for no bound. If
+                no vectors can be compared, `Hits.notices` has the reason; not with mode "text".
             min_score: Least `Hit.score`, which fused lanes make from ranks. None for no bound.
 
         Raises:

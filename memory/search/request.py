@@ -97,6 +97,11 @@ class SearchRequest:
                     f"{name} must be a number, not {least!r:.60}",
                     remedy=f"Pass a number such as {name}=0.3, or None.",
                 )
+        if self.min_cosine is not None and self.mode == "text":
+            raise InvalidInput(
+                "min_cosine bounds cosines, and mode 'text' compares no vectors",
+                remedy="Pass mode='hybrid' or 'vector', or a least score with min_score=.",
+            )
         text = self.query.strip() if isinstance(self.query, str) else ""
         tree = plain(self.query) if isinstance(self.query, str) else self.query
         object.__setattr__(self, "text", self.query if text else "")

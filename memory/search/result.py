@@ -92,13 +92,19 @@ class SearchResult:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """A line if the vectors of the snapshot could not be searched by the question."""
+        """A line if vectors could not be searched, and one if so no hit has the least cosine."""
         request = self.request
+        notices: list[str] = []
+        has_lane = "vectors" in request.profile.weights_for(self.kind.kind)
         is_searched = self.vectors is not None or request.mode == "text" or not request.text
-        if is_searched or "vectors" not in request.profile.weights_for(self.kind.kind):
-            return ()
-        notice = self.snapshot.embedder_obstacle
-        return () if notice is None else (f"searched by words only: {notice}",)
+        if has_lane and not is_searched and (obstacle := self.snapshot.embedder_obstacle):
+            notices.append(f"searched by words only: {obstacle}")
+        if request.min_cosine is not None and "vectors" not in self.weights:
+            reason = "no vectors were compared; pass embedding=, or open with the frames' embedder"
+            if not has_lane:
+                reason = f"profile {request.profile.label} has no lane of vectors"
+            notices.append(f"no hit reaches min_cosine: {reason}")
+        return tuple(notices)
 
     def share_of_words(self, frame: int) -> float:
         """Return the share of the question's words that a frame contains, weighted by idf."""

@@ -187,8 +187,8 @@ def test_every_hit_within_the_bounds_is_on_a_page(space: str, more: dict[str, An
                 )
         store.record_access(5, 9, 300)
         bounds = {name: more[name] for name in ("min_cosine", "min_score") if name in more}
-        ask = {name: value for name, value in more.items() if name not in bounds}
-        ask = {"embedding": [1, 0, 0, 0.5], **ask}
+        ask: dict[str, Any] = {name: more[name] for name in more if name not in bounds}
+        ask["embedding"] = [1, 0, 0, 0.5]
         within = [
             (hit.id, hit.score)
             for hit in store.search("iron gold", k=9_999, **ask)
@@ -205,7 +205,12 @@ def test_every_hit_within_the_bounds_is_on_a_page(space: str, more: dict[str, An
 
 def test_a_bound_that_few_hits_reach_ranks_no_deeper(many: Store) -> None:
     """A search for ten hits above a cosine ranked the whole memory if only nine reach it."""
-    for more in ({"min_cosine": 0.99}, {"min_score": 0.5}, {"min_score": 99.0, "mode": "text"}):
+    cases: list[dict[str, Any]] = [
+        {"min_cosine": 0.99},
+        {"min_score": 0.5},
+        {"min_score": 99.0, "mode": "text"},
+    ]
+    for more in cases:
         hits = many.search("iron gold", k=600, embedding=[1, 0, 0, 0.5], space=SPACE, **more)
         [hit, *_] = hits or many.search("iron gold", k=1)
         assert len(hits) < 128

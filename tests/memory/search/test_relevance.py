@@ -70,6 +70,23 @@ def test_the_least_score_and_the_least_cosine_bound_the_hits(store: Store) -> No
     assert store.search("tea", min_score=99) == []
 
 
+def test_a_least_cosine_without_vectors_is_refused_or_noticed(store: Store) -> None:
+    """The empty result looked like a memory without anything close."""
+    with pytest.raises(InvalidInput, match="mode 'text' compares no vectors"):
+        store.search("tea", min_cosine=0.1, mode="text")
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({}, "no vectors were compared"),
+        ({"profile": "words"}, "profile words 1 has no lane of vectors"),
+        ({"profile": "words", "embedding": CLOSE}, "profile words 1 has no lane of vectors"),
+    ]
+    for ask, reason in cases:
+        hits = store.search("tea bridge", min_cosine=-1, **ask)
+        assert hits == []
+        assert [notice for notice in hits.notices if reason in notice] == [*hits.notices] != []
+    assert store.search("tea", min_cosine=0.1, embedding=CLOSE).notices == ()
+    assert store.search("tea").notices == ()
+
+
 @pytest.mark.parametrize("name", ["min_score", "min_cosine"])
 @pytest.mark.parametrize("least", ["0.3", True, float("nan"), float("inf")])
 def test_a_bound_that_is_no_number_is_refused(store: Store, name: str, least: Any) -> None:
