@@ -449,7 +449,7 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     "now", by which frames expire; ``times`` are the intervals that the question's filters name.
     ``neighbours`` of each result on either side were candidates too.
     With ``floor`` an unrelated question is shown nothing; ``floor_cosine`` and ``floor_words`` are
-    its numbers.
+    its numbers. With ``shared`` the reader's scope admitted shared events, too.
     """
 
     query: str
@@ -484,6 +484,7 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     omitted_facts: tuple[int, ...] = ()
     now: int | None = None
     times: tuple[TimeInterval, ...] = ()
+    shared: bool = False
 
 
 @event("access", references={"frames": "putFrame"})

@@ -207,6 +207,7 @@ def recall_of(
     query, where = stated(request, snapshot_now=result.snapshot.now)
     vectors = result.vectors
     late = result.late
+    reach = result.snapshot.reach
     numbers_of_floor = floor_for(result, floor=floor)
     return RecallContext(
         query=query,
@@ -241,6 +242,7 @@ def recall_of(
         omitted_facts=tuple(number for number in context.omitted if number in is_fact),
         now=to_microseconds(context.now),
         times=_times_of(request, result.snapshot.now),
+        shared=reach is not None and reach.has_shared,
     )
 
 

@@ -189,6 +189,7 @@ def _salted_hashes(log: Log) -> None:
         context=blake3(frame + salt + SHOWN).digest(),
         frames=(2,),
         facts=(done.last_seq,),
+        shared=True,
     )
     log.append([Draft(recall)])
 

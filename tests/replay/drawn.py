@@ -190,6 +190,7 @@ def _about_access(source: Random, ref: Callable[[], int]) -> EventBody:
         frames=(ref(), ref()),
         omitted=(ref(),),
         now=source.choice((None, EXPIRY)),
+        shared=source.random() < 0.5,
     )
 
 

@@ -13,6 +13,7 @@ from cerata.engine.events import (
     Draft,
     PutEmbedding,
     PutFrame,
+    RecallContext,
     Scope,
     ScopeValue,
 )
@@ -20,6 +21,7 @@ from cerata.memory.batch.shared_rules import CHANGED
 from cerata.memory.values.vectors import vectors
 from cerata.projections.columnar.names import Names
 from cerata.projections.columnar.scopes import AdmittedCodes, Reach, admits, scope_text
+from cerata.projections.columnar.times import to_datetime
 
 TENANT = {"tenant": "acme"}
 ANNA = {**TENANT, "user_id": "anna"}
@@ -101,6 +103,28 @@ def test_a_shared_scope_reads_what_lacks_its_names(path: Path) -> None:
         assert "blue" not in store.recall("house").text
         assert store.count() == (2, 0)
         assert store.at(1).shared
+
+
+def test_a_recorded_recall_has_whether_it_showed_shared_frames(path: Path) -> None:
+    """Repeated by the scope of its event alone, the recall lost the frames of the rulebook."""
+    with cerata.open(path, scope=ANNA, shared=True) as store:
+        contexts = [
+            store.recall("house", record=True),
+            store.recall("red house", record=True),
+        ]
+    with cerata.open(path, scope=ANNA) as store:
+        contexts.append(store.recall("house", record=True))
+    with cerata.open(path) as reader:
+        assert contexts[0].text != contexts[2].text
+        for context, shared in zip(contexts, (True, True, False), strict=True):
+            [event] = reader.log(context.recorded or 0, context.recorded)
+            body = event.body
+            assert isinstance(body, RecallContext)
+            assert body.now is not None
+            assert body.shared is shared
+            view = reader.at(body.basis, now=to_datetime(body.now))
+            repeated = view.within(event.scope, shared=body.shared).recall(body.query)
+            assert repeated.text == context.text
 
 
 def test_statistics_of_a_shared_search_are_those_of_the_frames_that_it_reads(
