@@ -15,8 +15,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-import msgspec
-
 from cerata.engine.environment import Environment
 from cerata.engine.errors import Corrupt, InvalidInput, Locked, NotFound, StorageFailed
 from cerata.engine.events import Draft, Event, JsonValue, PutTag, RecallContext, Scope, ScopeValue
@@ -413,27 +411,11 @@ class Store(
         self,
         context: Context,
         event: RecallContext,
-        question: tuple[str, str | None],
+        call: tuple[object, ...],
         actor: str | None,
     ) -> Context:
         scope = full_scope(None, self._session.scope)
-        # Hash the question without its results: a repeated block writes its frames at another
-        # time, so the results differ, and "yesterday" is resolved to another day.
-        query, where = question
-        call = msgspec.structs.replace(
-            event,
-            query=query,
-            where=where,
-            basis=0,
-            context=b"",
-            frames=(),
-            facts=(),
-            omitted=(),
-            omitted_facts=(),
-            now=None,
-            times=(),
-        )
-        self._session.record_call(scope, "recall", call)
+        self._session.record_call(scope, "recall", *call)
         receipt = self._session.by(actor).write([Draft(event, scope)])
         return replace(context, recorded=receipt.seqs[0])
 

@@ -32,7 +32,7 @@ from ..values.frames import CONTEXT_HITS, Context, Frame, FrameId, Hit, Hits
 from ..values.source_line import source_line
 from ..values.vectors import Vector, Vectors
 from .late_lane import tokens_of
-from .recall import context_of, recall_of, stated
+from .recall import call_of, context_of, recall_of
 from .request import Grouping, Mode, SearchRequest, check_query, narrowed_in_time
 from .search import continued, run_search
 from .vector_lane import vector_of
@@ -296,18 +296,19 @@ class SearchReads(Reader):
         event = recall_of(
             result, options, context, floor=floor, is_framed=framing, neighbours=neighbours
         )
-        return self._recorded(context, event, stated(request), actor)
+        call = call_of(request, options, floor=floor, is_framed=framing, neighbours=neighbours)
+        return self._recorded(context, event, call, actor)
 
     def _recorded(
         self,
         context: Context,
         event: RecallContext,
-        question: tuple[str, str | None],
+        call: tuple[object, ...],
         actor: str | None,
     ) -> Context:
         """Write the event that lists the entries shown, and return the context.
 
-        ``question`` is the query and the filter as the caller passed them, times in words included.
+        ``call`` has the caller's arguments, as `call_of` returns them.
         """
         raise ReadOnly(
             "A view does not write",

@@ -34,6 +34,7 @@ from ..snapshot.snapshot import Snapshot
 from ..values.arguments import SPAN, header_size
 from ..values.frames import CONTEXT_HITS, Context, Frame
 from ..values.source_line import source_line
+from ..values.vectors import Vector, Vectors, numbers_of
 from .relevance import floor_for, is_relevant
 from .request import SearchRequest
 from .result import SearchResult
@@ -204,7 +205,7 @@ def recall_of(
     frames = tuple(number for number in numbers if number not in is_fact)
     facts = tuple(number for number in numbers if number in is_fact)
     salts = [result.snapshot.layers.salt(number) for number in (*frames, *facts)]
-    query, where = stated(request, snapshot_now=result.snapshot.now)
+    query, where = _stated(request, snapshot_now=result.snapshot.now)
     vectors = result.vectors
     late = result.late
     reach = result.snapshot.reach
@@ -255,7 +256,36 @@ def _times_of(request: SearchRequest, now: datetime) -> tuple[TimeInterval, ...]
     return tuple(dict.fromkeys(TimeInterval(*time) for time in times))
 
 
-def stated(
+def call_of(
+    request: SearchRequest,
+    options: ContextOptions,
+    *,
+    floor: Floor | bool,
+    is_framed: bool,
+    neighbours: int,
+) -> tuple[object, ...]:
+    """Return the caller's arguments, by which a keyed transaction recognises the same recall.
+
+    Nothing in them depends on the memory or its embedder: a repeated block may have another model,
+    and resolves "yesterday" to another day.
+    """
+    return (
+        *_stated(request),
+        *(_numbers(vectors) for vectors in (request.embedding, request.token_embedding)),
+        *(request.space, request.tokens_space, request.mode, request.profile.label),
+        *(request.rerank, request.approximate, request.include_superseded),
+        *(options.max_tokens, options.entry_tokens, options.form, options.order),
+        *(options.policy.label, is_framed, neighbours),
+        floor if isinstance(floor, bool) else (float(floor.cosine), float(floor.words)),
+    )
+
+
+def _numbers(vectors: Vector | Vectors | None) -> tuple[object, ...]:
+    matrix = None if vectors is None else numbers_of(vectors)
+    return () if matrix is None else (matrix.dtype.str, matrix.shape, matrix.tobytes())
+
+
+def _stated(
     request: SearchRequest, *, snapshot_now: datetime | None = None
 ) -> tuple[str, str | None]:
     """Return the query and the filter of a request as an event stores them.

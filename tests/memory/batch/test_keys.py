@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import msgspec
@@ -14,6 +15,8 @@ from cerata.engine.events import Draft, PutFrame
 from cerata.memory.batch import session as appending
 from cerata.memory.batch.transaction import block_of
 from cerata.memory.snapshot.reader import snapshot_of
+
+from ...embedders import Hashing, HashingTokens
 
 LONG = "\n\n".join(f"## Part {number}\n" + "w " * 400 for number in range(6))
 
@@ -265,3 +268,33 @@ def test_a_correction_is_recognised_after_its_fact_gained_evidence(
         assert (first.added, again.added, again.ids) == (True, False, first.ids)
         with pytest.raises(IdempotencyConflict), store.transaction(key="k"):
             store.correct_fact(fact, object="bern", evidence=[note])
+
+
+def test_a_repeated_recall_may_have_another_embedder(tmp_path: Path) -> None:
+    """The key covered the question's vector and the numbers of the floor, not the call alone."""
+    path = tmp_path / "memory.cera"
+
+    def added(embedder: Hashing | None, **more: Any) -> bool:
+        with (
+            cerata.open(path, embedder=embedder) as store,
+            store.transaction(key=f"k{sorted(more)}") as tx,
+        ):
+            store.recall("green tea", record=True, **more)
+        assert tx.receipt is not None
+        return tx.receipt.added
+
+    with cerata.open(path, embedder=HashingTokens()) as store:
+        store.put_frame("green tea")
+    calls: list[dict[str, Any]] = [{}, {"floor": cerata.Floor(0.5, 0.5)}, {"neighbours": 1}]
+    for more in calls:
+        assert added(HashingTokens(), **more)
+        assert not added(None, **more)
+        assert not added(HashingTokens("2"), **more)
+    others: list[dict[str, Any]] = [
+        {"floor": cerata.Floor(0.5, 0.6)},
+        {"floor": False},
+        {"neighbours": 2},
+    ]
+    for more in others:
+        with pytest.raises(cerata.IdempotencyConflict):
+            added(HashingTokens(), **more)
