@@ -94,7 +94,7 @@ def relevant_facts(
     if not snapshot.facts_at.row_count:
         return []
     # Earlier versions of a profile mark no fact as ended.
-    present = snapshot.last_us if by_words else BEGINNING
+    present = snapshot.present_us if by_words else BEGINNING
     matches = _FactMatches(snapshot, query, present, where)
     hits = matches.of_named(_LANE_FACTS)
     if by_words and len(hits) < _LANE_FACTS:

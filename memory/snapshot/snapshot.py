@@ -229,7 +229,7 @@ class Snapshot:
 
     @cached_property
     def last_us(self) -> int:
-        """`present_us` for rankings and contexts: without a clock, the time of the last event."""
+        """`present_us` for rankings: without a clock, the time of the last event."""
         if self.valid_at_us is not None:
             return self.valid_at_us
         return self.head.recorded if self._pending is None else self._pending.recorded

@@ -6,6 +6,8 @@ import pytest
 
 import cerata
 from cerata import Entity, Store
+from cerata.engine.events import RecallContext
+from cerata.projections.columnar.times import to_datetime
 
 from .world import environment
 
@@ -53,22 +55,31 @@ def test_a_fact_that_was_retracted_and_has_ended_needs_both_words(store: Store) 
 
 
 def test_a_fact_ends_when_its_time_comes_without_an_event() -> None:
-    """At the head by the clock; in a context, which must stay repeatable, by the last event."""
+    """By the clock at the head, also in a context, whose `now` makes it repeatable."""
     clean, clock = environment()
     clock.time_us = T2026
     with cerata.open(":memory:", environment=clean) as store:
         fact = store.assert_fact("alice", "visits", Entity("oslo"), valid_to="2026-01-03")
         assert not store.fact(fact).is_ended
         before = store.recall("where is alice?")
+        assert "(ended)" not in before.text
         clock.time_us += 3 * DAY
         assert store.facts("alice") == []
         assert store.fact(fact).is_ended
         assert not store.at(fact).fact(fact).is_ended
         assert store.search_facts("alice")[0].fact.is_ended
-        assert store.recall("where is alice?").text == before.text
+        after = store.recall("where is alice?", record=True)
+        assert "until 2026-01-03 (ended)" in after.text
         store.put_frame("A later event.")
-        assert "until 2026-01-03 (ended)" in store.recall("where is alice?").text
+        assert store.recall("where is alice?").text == after.text
+        for context in (before, after):
+            assert store.at(context).recall("where is alice?").text == context.text
         assert store.at(fact).recall("where is alice?").text == before.text
+        body = next(store.log(after.recorded or 0)).body
+        assert isinstance(body, RecallContext)
+        assert body.now is not None
+        view = store.at(body.basis, now=to_datetime(body.now))
+        assert view.recall(body.query).text == after.text
 
 
 def test_a_context_has_facts_that_have_ended_marked_and_last(store: Store) -> None:
