@@ -4,7 +4,9 @@ A chunk has its neighbours in its document, a frame with a track in that track, 
 recording. Leaves out the timeline and its pages (`timeline`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import TypeAlias
 
 from cerata.engine.arguments import is_integer
 from cerata.engine.errors import InvalidInput
@@ -24,8 +26,26 @@ def newest_frames(
     yield from layers.newest(masks if include_chunks else layers.whole(masks))
 
 
-def neighbours_of(snapshot: Snapshot, frame: int, before: int, after: int) -> list[int]:
+ChunksOf: TypeAlias = Callable[[int], Sequence[int]]
+"""Returns the chunks of a document within the scope, in order."""
+
+
+def chunks_once(snapshot: Snapshot) -> ChunksOf:
+    """Return a function that lists the chunks of each document once, for many neighbours."""
+
+    @cache
+    def chunks_of(document: int) -> Sequence[int]:
+        return [*snapshot.chunks_of(document).values()] if snapshot.layers.has(document) else []
+
+    return chunks_of
+
+
+def neighbours_of(
+    snapshot: Snapshot, frame: int, before: int, after: int, chunks_of: ChunksOf | None = None
+) -> list[int]:
     """Return a frame and its neighbours, in order.
+
+    ``chunks_of`` saves listing the chunks of a document for each of its frames.
 
     Raises:
         InvalidInput: a count is no whole number from 0.
@@ -39,10 +59,10 @@ def neighbours_of(snapshot: Snapshot, frame: int, before: int, after: int) -> li
     layers = snapshot.layers
     row = layers.row(frame)
     if row is not None and row.chunk_index is not None and (document := layers.parent_of(frame)):
-        chunks = [*snapshot.chunks_of(document).values()] if layers.has(document) else []
+        chunks = (chunks_of or chunks_once(snapshot))(document)
         if frame in chunks:
             place = chunks.index(frame)
-            return chunks[max(0, place - before) : place + after + 1]
+            return [*chunks[max(0, place - before) : place + after + 1]]
     if row is None or row.track is None:
         return [frame]
     masks = layers.whole(layers.admitted(Filter(track=row.track)))

@@ -28,7 +28,7 @@ from cerata.retrieval.ranking.relevance import Floor
 
 from ..facts.search import FactHit, fact_text, source_of_fact
 from ..frames.access import use_of
-from ..frames.conversation import neighbours_of
+from ..frames.conversation import chunks_once, neighbours_of
 from ..snapshot.layers import both, end_to_end
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import SPAN, header_size
@@ -100,11 +100,13 @@ def _with_neighbours(result: SearchResult, frames: list[int], count: int) -> lis
     """Return the frames, each followed by its neighbours that may be shown and are not results."""
     snapshot = result.snapshot
     may_show = end_to_end(_admitted(result))
+    chunks_of = chunks_once(snapshot)
     order: dict[int, None] = {}
     results = set(frames)
     for frame in frames:
         order[frame] = None
-        beside = snapshot.layers.among(neighbours_of(snapshot, frame, count, count), may_show)
+        around = neighbours_of(snapshot, frame, count, count, chunks_of)
+        beside = snapshot.layers.among(around, may_show)
         order.update((number, None) for number in beside if number not in results)
     return [*order]
 

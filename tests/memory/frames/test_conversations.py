@@ -7,6 +7,7 @@ import pytest
 import cerata
 from cerata import Filter, Store
 from cerata.engine.events import RecallContext
+from cerata.memory.snapshot.snapshot import Snapshot
 
 TOOLS: list[dict[str, Any]] = [
     {"role": "user", "content": "What is the weather?"},
@@ -150,6 +151,25 @@ def test_a_chunk_has_neighbours_in_its_document(store: Store) -> None:
     assert [frame.id for frame in store.around(chunks[1])] == chunks[:3]
     assert [frame.id for frame in store.around(chunks[0], after=2)] == chunks[:3]
     assert [frame.id for frame in store.around(chunks[-1], before=99)] == chunks
+
+
+def test_a_context_lists_the_chunks_of_a_document_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred hits of one document listed its thousands of chunks a hundred times."""
+    text = "\n\n".join(f"## Part {number}\n" + "spare key " * 300 for number in range(8))
+    documents = [store.remember(text + mark, uri=mark).ids[0] for mark in "ab"]
+    expected = store.recall("key", neighbours=2)
+    listed: list[int] = []
+    chunks_of = Snapshot.chunks_of
+
+    def counted(snapshot: Snapshot, document: int) -> dict[int, int]:
+        listed.append(document)
+        return chunks_of(snapshot, document)
+
+    monkeypatch.setattr(Snapshot, "chunks_of", counted)
+    assert store.recall("key", neighbours=2).text == expected.text
+    assert sorted(listed) == documents
 
 
 def test_a_context_may_have_the_neighbours_of_its_hits(store: Store) -> None:
