@@ -237,7 +237,8 @@ class SearchReads(Reader):
         word to find, or ``floor=False``, shows the newest frames instead, which pass ``where`` and
         the filters and NOTs of the query, and `Context.fallback` is true. `Context.omissions` lists
         the entries left out, and why. The budget covers the whole text, sources and framing
-        included (see `cerata.retrieval.tokenizer`).
+        included (see `cerata.retrieval.tokenizer`); one without room for the id of an entry gives
+        an empty context and a line in `Context.notices`.
 
         Args:
             query: Plain language (any word may match, quoted words must), or a `cerata.query`.

@@ -76,6 +76,9 @@ def context_of(
         lead = framing.FOUND if frames or fact_hits else framing.EMPTY
         lead = framing.FALLBACK if is_fallback and frames else lead
     packed = pack(candidates, options, result.highlights, lead=lead)
+    notices = result.notices
+    if candidates and not packed.items:
+        notices += (f"no entry fits max_tokens={options.max_tokens}: pass a larger budget",)
     return Context(
         text=packed.text,
         tokens=packed.tokens,
@@ -92,7 +95,7 @@ def context_of(
         policy=options.policy.label,
         framed=packed.has_lead,
         relevant=is_answered,
-        notices=result.notices,
+        notices=notices,
     )
 
 

@@ -138,7 +138,7 @@ def pack(
 ) -> PackedContext:
     """Choose the candidates that fit, best first, and write them.
 
-    1. The best ignores the budget: if necessary it is cut around the match.
+    1. The best, if necessary cut around the match; only a budget below its id leaves it out.
     2. Then each further candidate in order, as its tier allows, if it fits; a neighbour in the
        document of an earlier entry joins that entry while both fit.
     3. Then the rest in order: if the policy shortens, by the gist, then in one line; else an entry
@@ -206,8 +206,7 @@ class _PackedEntry:
 class _ContextPacker:
     """A context that is being filled.
 
-    - ``_placed`` is in the order of the context, and takes at most ``_room`` tokens, unless the
-      source of the best entry alone takes more.
+    - ``_placed`` is in the order of the context, and takes at most ``_room`` tokens.
     - ``_repeated`` maps the id of a duplicate to that of its entry; ``_long`` has the ranks of
       entries over their budget.
     - ``misses`` counts entries in a row within their budget that the remaining room did not hold.
@@ -300,9 +299,6 @@ class _ContextPacker:
         added = self._alone(rank, entry, step)
         if added is None:
             return None
-        if not self._placed:
-            # The best entry ignores the budget.
-            return [added]
         placed = [*self._placed]
         insort(placed, added, key=lambda item: item.place)
         return self._fitting(placed)
@@ -376,10 +372,6 @@ class _ContextPacker:
         counter = self._counter
         placed = self._placed
         text = _GAP.join(filter(None, (self._lead, *(entry.written for entry in placed))))
-        tokens = counter.count(text)
-        if tokens > self._options.max_tokens:
-            text = text[: counter.cut(text, self._options.max_tokens)]
-            tokens = counter.count(text)
         shown_ids = {number for entry in placed for number in (entry.item.id, *entry.item.joined)}
         return PackedContext(
             items=tuple(entry.item for entry in placed),
@@ -389,7 +381,7 @@ class _ContextPacker:
                 if number not in shown_ids
             ),
             text=text,
-            tokens=tokens,
+            tokens=counter.count(text),
             tokenizer=counter.name,
             has_lead=bool(self._lead),
         )

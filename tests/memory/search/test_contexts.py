@@ -119,6 +119,17 @@ def test_within_any_budget_all_that_was_found_is_told_once_or_left_out_for_a_rea
     assert all(one.duplicate_of in (None, *shown) for one in context.omissions)
 
 
+def test_a_context_without_room_for_an_entry_is_empty_and_says_so(store: Store) -> None:
+    """A budget of one token gave a model the text "[#"."""
+    context = store.recall("bridge", max_tokens=1)
+    assert (context.text, context.tokens, context.items) == ("", 0, ())
+    assert context.omitted
+    assert context.relevant
+    assert context.notices == ("no entry fits max_tokens=1: pass a larger budget",)
+    assert store.recall("bridge", max_tokens=100).notices == ()
+    assert store.recall("bridge", max_tokens=1, framing=True).text == ""
+
+
 @pytest.mark.parametrize("told", TOLD)
 def test_what_was_shown_is_made_again_from_the_event(told: dict[str, Any]) -> None:
     """By its basis and its policy, whatever the clock says."""

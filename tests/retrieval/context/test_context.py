@@ -76,7 +76,9 @@ def test_a_context_never_passes_its_budget(
     """A model's window is a hard limit, for the whole and for one entry; the best is there."""
     filled = filled_by(entries, budget, at_start, entry_tokens=each, counter=counter)
     assert filled.tokens == counter.count(filled.text) <= budget
-    assert [item.id for item in filled.items][:1] == [entry.id for entry in entries][:1]
+    for entry in entries[:1]:
+        if counter.count(f"[#{entry.id}]\n") <= budget:
+            assert filled.items[0].id == entry.id
     for item in filled.items:
         # A source that would take most of the room is its id alone.
         heads = (f"[{item.source}]\n", f"[#{item.id}]\n")
@@ -114,6 +116,23 @@ def test_a_budget_that_only_a_source_fits_shows_that() -> None:
     filled = filled_by([Entry(1, "a long source of many words indeed", "text")], 3, at_start)
     assert filled.items[0].id == 1
     assert 0 < filled.tokens <= 3
+
+
+@COUNTERS
+@pytest.mark.parametrize("form", FORMS)
+def test_a_budget_cuts_no_source(counter: Tokenizer, form: Form) -> None:
+    """A context of one token was the two characters "[#"."""
+    entry = Entry(12_345, "#12345 · notes.md", "text")
+    head = {"text": "[#12345]\n", "markdown": "### #12345\n\n"}[form]
+    least = counter.count(head)
+    for budget in range(1, 40):
+        filled = filled_by([entry], budget, at_start, form=form, counter=counter)
+        if budget < least:
+            assert (filled.text, filled.tokens, filled.items) == ("", 0, ())
+            assert filled.omissions == (Omission(12_345),)
+        else:
+            assert filled.text.startswith((head, head.replace("12345", "12345 · notes.md")))
+            assert filled.items[0].id == 12_345
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -219,8 +238,12 @@ def test_whatever_the_policy_all_that_was_found_is_told_once_or_left_out_for_a_r
     assert {one.duplicate_of for one in filled.omissions} <= {None, *shown}
     assert filled.has_lead == bool(lead and 2 * tokenizer().count(f"{lead}\n\n") <= max_tokens)
     assert filled.text.startswith(lead) or not filled.has_lead
-    if entries:
+    room = max_tokens - (tokenizer().count(f"{lead}\n\n") if filled.has_lead else 0)
+    head = {"text": "[#{}]\n", "markdown": "### #{}\n\n"}[told["form"]]
+    sizes = [tokenizer().count(head.format(entry.id)) for entry in entries]
+    if entries and sizes[0] <= room:
         assert entries[0].id in shown
+    assert filled.items or all(size > room for size in sizes)
     times = {entry.id: entry.time for entry in entries}
     ranks = {entry.id: rank for rank, entry in enumerate(entries)}
     key = times if told["order"] == "time" else ranks
