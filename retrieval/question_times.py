@@ -29,7 +29,7 @@ _PHRASE: Final = (
     rf"|{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}}|{_MONTH}\s+\d{{4}}"
     rf"|{_COUNT}\s+{_UNIT}\s+ago"
     rf"|(?:last|past)\s+{_COUNT}\s+{_UNIT}|past\s+(?:week|month|year)"
-    rf"|(?:last|this)\s+(?:week|month|year)|last\s+{_WEEKDAY}"
+    rf"|(?:last|this)\s+(?:week|month|year)|last\s+(?:{_WEEKDAY}|{_MONTH})"
     r"|the\s+day\s+before\s+yesterday|yesterday|today"
 )
 _IN_MONTH: Final = rf"(?<=\bin\s)(?:{_MONTH}|(?:19|20)\d\d)(?!\s+\d)"

@@ -9,7 +9,8 @@ locale or the time zone of the system. Weeks begin on Monday, all times are UTC.
 - A day, week, month or year is an interval; an hour, minute or second is an instant.
 - A weekday, and a month without a year, is the last that began before today.
 - "3 weeks ago" is the day three weeks before; "last week" is the calendar week before this one.
-- "the last 3 days" are the 72 hours up to now.
+- "the last 3 days" are the 72 hours up to now, "the last hour" and "the last day" too end now.
+- "last November" is the last that is over; "5pm" is the last that has come.
 """
 
 import re
@@ -72,8 +73,11 @@ _NUMERIC_DATE: Final = re.compile(r"(?<![\d:.])(\d{1,4})([/.-])(\d{1,2})\2(\d{1,
 _ISO: Final = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?\Z", re.ASCII)
 _STARTS_LIKE_ISO: Final = re.compile(r"\d{4}-\d\d-\d\d|\d{8}|\d{4}-?W", re.ASCII)
 _ROLLING: Final = re.compile(
-    r"(?:the )?(?:(?:last|past) (?P<count>\d{1,4}|[a-z]+)|past) (?P<unit>[a-z]+?)s?\Z"
+    r"(?:the )?(?:(?:last|past) (?P<count>\d{1,4}|[a-z]+)|past|last(?= (?:second|minute|hour|day)))"
+    r" (?P<unit>[a-z]+?)s?\Z"
 )
+_LAST_MONTH: Final = re.compile(rf"(?:the )?last (?P<month>{'|'.join(sorted(_MONTH_NAMES))})\Z")
+_CLOCK: Final = re.compile(r"(?:at )?(?P<clock>(?:1[0-2]|0?[1-9])(?::[0-5]\d)? ?[ap]m)\Z", re.ASCII)
 _VALIDATION_NOW: Final = datetime(2024, 5, 15, 12, tzinfo=UTC)
 """The now against which a text is checked before there is a view."""
 
@@ -184,7 +188,16 @@ def _period(moment: datetime, period: str) -> Interval:
 
 def _in_words(text: str, now: datetime) -> Interval:
     text = _DAYS_APART.get(text, text)
+    clock = _CLOCK.match(text)
+    if clock:
+        moment, _ = _parsed(f"today {clock['clock']}", now)
+        if moment > now:
+            moment, _ = _parsed(f"yesterday {clock['clock']}", now)
+        return _instant(to_microseconds(moment))
     _check_words(text)
+    last_month = _LAST_MONTH.match(text)
+    if last_month:
+        return _last_month(last_month["month"], now)
     rolling = _ROLLING.match(text)
     if rolling and rolling["unit"] in (*_UNITS, "fortnight"):
         start, _ = _parsed(f"{rolling['count'] or 1} {rolling['unit']} ago", now)
@@ -194,6 +207,18 @@ def _in_words(text: str, now: datetime) -> Interval:
         return _instant(to_microseconds(moment))
     # "3 weeks ago" names a day, "last week" a week.
     return _period(moment, "day" if text.endswith("ago") else period)
+
+
+def _last_month(name: str, now: datetime) -> Interval:
+    """Return the last month of a name that is over."""
+    moment, _ = _parsed(name, now)
+    month = _period(moment, "month")
+    if month.end <= to_microseconds(now):
+        return month
+    try:
+        return _period(moment.replace(year=moment.year - 1), "month")
+    except ValueError as error:
+        raise _no_time(f"last {name}") from error
 
 
 def _check_words(text: str) -> None:

@@ -15,6 +15,7 @@ START, END = "start", "end"
     [
         ("What did we decide yesterday?", "yesterday", "yesterday"),
         ("what happened last Tuesday", "last Tuesday", "last tuesday"),
+        ("who called last November?", "last November", "last november"),
         ("Who called on Friday?", "Friday", "friday"),
         ("notes from the last 3 days", "the last 3 days", "last 3 days"),
         ("What was the port two weeks ago?", "two weeks ago", "two weeks ago"),

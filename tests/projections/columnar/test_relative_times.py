@@ -38,12 +38,22 @@ PERIODS = {
     "March 2024": ("2024-03-01", "2024-04-01"),
     "3 March 2024": ("2024-03-03", "2024-03-04"),
     "nov 17": ("2026-11-17", "2026-11-18"),
+    "last November": ("2025-11-01", "2025-12-01"),
+    "the last nov": ("2025-11-01", "2025-12-01"),
+    "last march": ("2026-03-01", "2026-04-01"),
+    "last December": ("2025-12-01", "2026-01-01"),
 }
 
 INSTANTS = {
     "now": NOW,
     "2 hours ago": NOW - timedelta(hours=2),
     "an hour ago": NOW - timedelta(hours=1),
+    "3:30 PM": NOW,
+    "at 3pm": NOW - timedelta(minutes=30),
+    "12am": datetime(2026, 11, 23, tzinfo=UTC),
+    "12 pm": datetime(2026, 11, 23, 12, tzinfo=UTC),
+    "5pm": datetime(2026, 11, 22, 17, tzinfo=UTC),
+    "yesterday 5pm": datetime(2026, 11, 22, 17, tzinfo=UTC),
     "yesterday 14:00": datetime(2026, 11, 22, 14, tzinfo=UTC),
     "2026-11-17T12:00+02:00": datetime(2026, 11, 17, 10, tzinfo=UTC),
 }
@@ -68,10 +78,28 @@ def test_the_last_days_end_now() -> None:
     assert to_datetime(start) == NOW - timedelta(days=3)
     assert end == to_microseconds(NOW) + 1
     assert interval_of("past week", NOW)[0] == to_microseconds(NOW - timedelta(days=7))
+    for unit in ("second", "minute", "hour", "day"):
+        start = to_microseconds(NOW - timedelta(**{f"{unit}s": 1}))
+        for text in (f"the last {unit}", f"last {unit}", f"past {unit}", f"the last 1 {unit}"):
+            assert interval_of(text, NOW) == (start, end), text
 
 
 @pytest.mark.parametrize(
-    "text", ["", "a", "10", "1", "soon", "may i", "second", "two weeks", "ago", "last", "14:00"]
+    "text",
+    [
+        *("", "a", "10", "1", "soon", "may i", "second", "two weeks", "ago", "last", "14:00"),
+        *(
+            "13pm",
+            "0am",
+            "5:60pm",
+            "5",
+            "pm",
+            "last pm",
+            "the last",
+            "last weekday",
+            "last may day",
+        ),
+    ],
 )
 def test_words_that_the_parser_would_guess_are_refused(text: str) -> None:
     """The parser alone takes "a" for January and "10" for October."""
@@ -98,6 +126,12 @@ def test_an_ambiguous_date_is_refused_with_its_readings(text: str, remedy: str) 
 def test_a_time_without_a_zone_or_out_of_range_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput):
         interval_of(text, NOW)
+
+
+@pytest.mark.parametrize("text", ["5pm", "last november"])
+def test_a_time_before_the_first_year_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="is not a time"):
+        interval_of(text, datetime(1, 1, 1, 1, tzinfo=UTC))
 
 
 def test_a_bound_is_checked_when_it_is_made_and_resolved_later() -> None:
