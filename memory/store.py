@@ -15,6 +15,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from cerata.engine.arguments import expect_bool
 from cerata.engine.environment import Environment
 from cerata.engine.errors import Corrupt, InvalidInput, Locked, NotFound, StorageFailed
 from cerata.engine.events import Draft, Event, JsonValue, PutTag, RecallContext, Scope, ScopeValue
@@ -26,7 +27,14 @@ from cerata.engine.recovery import RecoveryReport
 from cerata.engine.remembered import RememberedHead
 from cerata.engine.salvage import salvaged_events
 from cerata.projections.columnar.relative_times import is_relative, names_time
-from cerata.projections.columnar.scopes import Reach, admits, sees_same
+from cerata.projections.columnar.scopes import (
+    MISSING,
+    Reach,
+    admits,
+    check_reach,
+    pairs_of,
+    sees_same,
+)
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 from cerata.projections.registry import Registry
 from cerata.projections.rows.row_projection import RowProjection
@@ -52,11 +60,10 @@ from .links.reads import LinkReads
 from .links.why import WhyReads
 from .plots.reads import PlotReads
 from .search.reads import SearchReads
-from .snapshot.reader import snapshot_of
 from .snapshot.snapshot import Snapshot
 from .values.arguments import full_scope, reach_of
 from .values.frames import Context, Receipt, end_of
-from .view import Basis, View
+from .view import Basis, View, state_of
 
 if TYPE_CHECKING:
     from cerata.replay.verify import Verification
@@ -96,7 +103,7 @@ class Store(
     @property
     def scope(self) -> Scope | None:
         """The scope passed to `open`: stamped on every write, and a filter of every read."""
-        return self._session.scope
+        return pairs_of(self._session.reach)
 
     @property
     def shared(self) -> bool:
@@ -107,6 +114,29 @@ class Store(
     def actor(self) -> str | None:
         """The actor passed to `open`: recorded with each event, unless a call names another."""
         return self._session.author.actor
+
+    def scoped(
+        self,
+        scope: Mapping[str, ScopeValue],
+        *,
+        shared: bool = False,
+        actor: str | None = None,
+    ) -> Store:
+        """Return a store with a scope on the same open file, for example for each request.
+
+        It shares the file, the indexes and the embedder, so a call costs microseconds. Its
+        transactions are its own: a block of this store does not collect its writes. Its `close`,
+        also at the end of a ``with`` block, leaves the file open; this store closes the file.
+
+        Args:
+            scope: Names and values, as in `open`; they narrow the scope of this store.
+            shared: Reads also admit events that lack names of ``scope``, as in `open`.
+            actor: Name of the writer; default the actor of this store.
+
+        Raises:
+            InvalidInput: the scope has no name, would widen that of this store, or is unusable.
+        """
+        return type(self)(self._session.scoped(scope, shared=shared, actor=actor))
 
     @property
     def path(self) -> str:
@@ -145,8 +175,12 @@ class Store(
         """Yield every event that is still readable, also past damage, without the lost seqs.
 
         A store with a scope yields the events within its scope.
+
+        Raises:
+            InvalidInput: the store requires a scope and has none.
         """
         reach = self._session.reach
+        check_reach(reach)
         events = salvaged_events(self._log)
         return (event for event in events if reach is None or _is_seen(event, reach))
 
@@ -173,8 +207,11 @@ class Store(
     def close(self) -> None:
         """Make all batches durable and release the file; a second call does nothing.
 
-        Saves a checkpoint for the next opener if folding again would take longer than 5 ms.
+        Saves a checkpoint for the next opener if folding again would take longer than 5 ms. A
+        store that `scoped` returned leaves the file open.
         """
+        if not self._session.is_owner:
+            return
         try:
             # A checkpoint only saves time. If the disk is full, the log damaged, or another writer
             # holds the lock, an error here would hide that all acknowledged writes are durable.
@@ -283,7 +320,7 @@ class Store(
         now: int | None = None
         if isinstance(basis, View):
             self._check_log(basis.log_id)
-            return snapshot_of(basis).on_log(self._log, self._fold).narrowed_to(self._session.reach)
+            return state_of(basis).on_log(self._log, self._fold).narrowed_to(self._session.reach)
         if isinstance(basis, Receipt):
             end = end_of(basis)
             if end is None:
@@ -374,6 +411,8 @@ class Store(
             from .frames.diff import diff
 
         first, second = self._at(a), self._at(b)
+        check_reach(first.reach)
+        check_reach(second.reach)
         if not sees_same(first.reach, second.reach):
             raise InvalidInput(
                 "a and b are views of different scopes",
@@ -405,7 +444,7 @@ class Store(
         Inside a transaction: the state at the block's first read, with the block's pending
         drafts over that state. Cost: folding the drafts that are new since the last view.
         """
-        return View(self._snapshot())
+        return View(self._session.state())
 
     def _recorded(
         self,
@@ -428,7 +467,8 @@ class Store(
         with loading("the part that counts"):
             from .info import info
 
-        return info(self._log, self._snapshot() if at is None else self._at(at))
+        state = self._session.state() if at is None else self._at(at)
+        return info(self._log, state.of_file)
 
     def digests(self, *, replay: bool = False) -> dict[str, bytes]:
         """Return each projection's digest (32 bytes) at the head.
@@ -503,6 +543,7 @@ def open_store(
     mode: Literal["r", "rw"] = "rw",
     scope: Mapping[str, ScopeValue] | None = None,
     shared: bool = False,
+    require_scope: bool = False,
     actor: str | None = None,
     embedder: Embedder | str | None = None,
     sync: SyncPolicy = "commit",
@@ -520,6 +561,8 @@ def open_store(
         scope: Names and values stamped on every event, and a filter of every read; default none.
         shared: Reads also admit events that lack names of ``scope``, other than the tenant; such
             shared things cannot be changed by this handle. Default False.
+        require_scope: Without ``scope``, reads and writes raise `InvalidInput` until
+            `Store.scoped`, `View.within` or ``scope=`` of a write gives one. Default False.
         actor: Name of the writer, recorded with each event; a call may name another. Default none.
         embedder: A built-in's name such as "minilm", or an object; default the remembered one.
         sync: "commit" syncs each call, "always" syncs twice as proof, a number after so many bytes.
@@ -545,7 +588,10 @@ def open_store(
         check_embedder(embedder)
     name = path_name(path)
     registry = Registry(projections)
+    expect_bool("require_scope", require_scope)
     reach = reach_of(scope, shared=shared)
+    if reach is None and require_scope:
+        reach = MISSING
     log = open_log(
         name,
         mode=mode,

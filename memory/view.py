@@ -14,6 +14,7 @@ from typing import ClassVar
 from cerata.engine.events import Scope, ScopeValue
 from cerata.engine.handle import Handle
 from cerata.engine.head import Head
+from cerata.projections.columnar.scopes import check_reach, pairs_of
 
 from .facts.reads import FactReads
 from .frames.reads import FrameReads
@@ -33,6 +34,7 @@ class View(FrameReads, SearchReads, FactReads, LinkReads, WhyReads, GraphReads, 
     - A view never changes, also while writers append; any thread may use a view.
     - ``scope`` limits its reads to events written within these names and values; if ``shared``,
       events that lack names of the scope other than the tenant are read too.
+    - A view of a store that requires a scope and has none can be read after `within`.
     - A view copies nothing: the store's state, which it shares, only grows.
     - Inside a transaction a view also has the block's drafts, with the ids −1, −2, ….
     """
@@ -48,6 +50,7 @@ class View(FrameReads, SearchReads, FactReads, LinkReads, WhyReads, GraphReads, 
         return f"<cerata.View at event {self.basis:,}{scope}>"
 
     def _snapshot(self) -> Snapshot:
+        check_reach(self._state.reach)
         return self._state
 
     @property
@@ -57,8 +60,8 @@ class View(FrameReads, SearchReads, FactReads, LinkReads, WhyReads, GraphReads, 
 
     @property
     def scope(self) -> Scope | None:
-        """The scope that limits every read; None admits all."""
-        return self._state.scope
+        """The scope that limits every read; None admits all, or none if a scope is required."""
+        return pairs_of(self._state.reach)
 
     @property
     def head(self) -> Head:
@@ -112,6 +115,11 @@ class View(FrameReads, SearchReads, FactReads, LinkReads, WhyReads, GraphReads, 
             valid_at: An aware datetime, an ISO string or "now"; None admits facts of any time.
         """
         return View(self._state.true_at(valid_at))
+
+
+def state_of(view: View) -> Snapshot:
+    """Return the state of a view, which may lack a required scope."""
+    return view._state  # pyright: ignore[reportPrivateUsage]
 
 
 Basis = int | str | datetime | Receipt | Head | Context | View

@@ -5,12 +5,13 @@ Owns transactions, the checks before an append, and receipts. Leaves out the cal
 """
 
 import threading
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from copy import copy
 from functools import partial
-from types import GeneratorType
+from types import GeneratorType, MappingProxyType
+from typing import Final
 from weakref import ref
 
 import msgspec
@@ -30,7 +31,7 @@ from cerata.engine.events import (
 )
 from cerata.engine.head import Appended
 from cerata.engine.log import Log, Sees
-from cerata.projections.columnar.scopes import Reach, admits
+from cerata.projections.columnar.scopes import Reach, admits, check_reach
 from cerata.projections.registry import Registry
 from cerata.projections.rows.embedders import Used
 from cerata.replay.fold import Fold
@@ -42,6 +43,7 @@ from ..snapshot.snapshot import Snapshot
 from ..snapshot.store_embedder import StoreEmbedder
 from ..values.arguments import (
     arguments_hash,
+    chosen_reach,
     full_scope,
     within_scope,
 )
@@ -56,12 +58,15 @@ from .space_rules import LogShapes
 from .transaction import Transaction
 from .validation import BatchChecks
 
+_NO_BLOCKS: Final[Mapping[object, Block]] = MappingProxyType({})
+
 
 class WriteSession:
     """A log opened for writing, the fold of it, and the open transaction of each task.
 
-    `by` copies a session for one call. So its attributes are set once, when the file is opened;
-    state that changes is in objects that all copies share, and ``_latest`` is only a cache.
+    `by` copies a session for one call, `scoped` for a scope. So its attributes are set once, when
+    the file is opened; state that changes is in objects that all copies share, and ``_latest`` is
+    only a cache.
     """
 
     def __init__(
@@ -75,14 +80,17 @@ class WriteSession:
         self.log = log
         self.fold = Fold(log, registry)
         self.reach = reach
-        """The filter of every read."""
-        self.scope = None if reach is None else reach.pairs
-        """The store's scope, stamped on every write."""
+        """The filter of every read; `MISSING` if a scope is required and there is none."""
+        self.is_owner = True
+        """True if the log is closed together with the store of this session."""
         self.embedders = StoreEmbedder(embedder)
         self.author = author_of(actor)
         """The store's author: the actor of each event that no draft, call or block names."""
         self._call = NO_AUTHOR
-        self._block: ContextVar[Block | None] = ContextVar("block", default=None)
+        # The open blocks of this thread or task by the key of their session. There is one variable
+        # for each log, since a context keeps a variable as long as its thread runs.
+        self._blocks: ContextVar[Mapping[object, Block]] = ContextVar("blocks", default=_NO_BLOCKS)
+        self._key = object()
         # The layer of the newest view, reused until an append.
         self._latest: tuple[int, LogLayer] | None = None
         self._shapes: LogShapes = {}
@@ -103,6 +111,30 @@ class WriteSession:
         session._call = author_of(actor, reason)
         return session
 
+    def scoped(
+        self, scope: Mapping[str, ScopeValue], *, shared: bool = False, actor: str | None = None
+    ) -> "WriteSession":
+        """Return a session of a scope on the same log, with transactions of its own.
+
+        Raises:
+            InvalidInput: the scope has no name, is unusable or would widen the session's, or the
+                actor cannot be stored.
+        """
+        session = copy(self)
+        session.reach = chosen_reach(scope, self.reach, shared=shared)
+        session.author = author_of(actor).over(self.author)
+        session.is_owner = False
+        session._key = object()
+        session._latest = None
+        # Names of vector spaces are unique within a reach.
+        session._shapes = {}
+        return session
+
+    @property
+    def scope(self) -> Scope | None:
+        """The store's scope, stamped on every write. Raises `InvalidInput` if it is missing."""
+        return None if self.reach is None else self.reach.pairs
+
     def transaction(
         self,
         *,
@@ -112,6 +144,7 @@ class WriteSession:
         reason: str | None = None,
     ) -> AbstractContextManager[Transaction]:
         """Gather the writes of this thread or task; see `Store.transaction`."""
+        check_reach(self.reach)
 
         def begin() -> Generator[Transaction]:
             checks = BatchChecks(self.log, self.fold, self.reach, self._shapes, self.uses)
@@ -135,7 +168,7 @@ class WriteSession:
         block.look_up(tenant_of(full_scope(None, self.scope)))
         try:
             # Inside the `try` that resets it, because an interrupt may follow at once.
-            self._block.set(block)
+            self._set_block(block)
             yield Transaction(block)
         except (Conflict, InvalidInput, NotFound) as error:
             if block.first is None:
@@ -148,7 +181,7 @@ class WriteSession:
                 remedy="Use a new key for a new request; the first request is written.",
             ) from error
         finally:
-            self._block.set(None)
+            self._set_block(None)
         block.check_whole()
         if not block.drafts:
             block.look_up_again()
@@ -175,8 +208,16 @@ class WriteSession:
     @property
     def open_block(self) -> Block | None:
         """The open block of this thread or task."""
-        block = self._block.get()
+        block = self._blocks.get().get(self._key)
         return block if block is not None and block.is_open else None
+
+    def _set_block(self, block: Block | None) -> None:
+        """Make a block that of this session, and leave the open blocks of other sessions."""
+        others = self._blocks.get().items()
+        blocks = {key: each for key, each in others if key is not self._key and each.is_open}
+        if block is not None:
+            blocks[self._key] = block
+        self._blocks.set(blocks)
 
     @property
     def ids(self) -> PendingIds | None:
@@ -224,6 +265,7 @@ class WriteSession:
 
         A shared event is not within: the store's key is no repetition of it.
         """
+        check_reach(self.reach)
         if self.reach is None:
             return None
         reach = self.reach.private
@@ -237,7 +279,16 @@ class WriteSession:
     # --- the state that reads see ----------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """Return the newest state or, in a transaction, that of its first read and its drafts."""
+        """Return the newest state or, in a transaction, that of its first read and its drafts.
+
+        Raises:
+            InvalidInput: the store requires a scope and has none.
+        """
+        check_reach(self.reach)
+        return self.state()
+
+    def state(self) -> Snapshot:
+        """Return `snapshot` also if a scope is missing; then every read of the state raises."""
         block = self.open_block
         if block is None:
             return self._newest()
@@ -330,8 +381,10 @@ class WriteSession:
         store with the key; by default that of the drafts.
 
         Raises:
-            InvalidInput: a draft's scope is outside the store's, or a draft has a salt.
+            InvalidInput: a draft's scope is outside the store's, the store requires a scope and
+                has none, or a draft has a salt.
         """
+        check_reach(self.reach)
         if any(draft.salt is not None for draft in drafts):
             raise InvalidInput(
                 "A draft must have no salt, since a shared salt survives the erasure of one event",

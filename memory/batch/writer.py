@@ -3,11 +3,20 @@
 A group (`frames.commands`, `facts.commands`, …) writes through the session that it holds.
 """
 
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
+
 from cerata.engine.handle import Handle
+from cerata.projections.columnar.scopes import MISSING
 
 from ..snapshot.reader import Reader
 from ..snapshot.snapshot import Snapshot
 from .session import WriteSession
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+_Writer = TypeVar("_Writer", bound="Writer")
 
 
 class Writer(Reader, Handle):
@@ -20,6 +29,26 @@ class Writer(Reader, Handle):
 
     def _snapshot(self) -> Snapshot:
         return self._session.snapshot()
+
+
+def takes_scope(
+    command: Callable[Concatenate[_Writer, _Arguments], _Result],
+) -> Callable[Concatenate[_Writer, _Arguments], _Result]:
+    """Decorate a command with ``scope=``, which replaces a scope that is required and missing.
+
+    The call is then one of `Store.scoped`, so its look-ups and checks stay within the scope too.
+    """
+
+    @wraps(command)
+    def call(
+        writer: _Writer, /, *arguments: _Arguments.args, **named: _Arguments.kwargs
+    ) -> _Result:
+        session = session_of(writer)
+        if session.reach is MISSING and (scope := named.get("scope")) is not None:
+            writer = type(writer)(session.scoped(scope))  # pyright: ignore[reportArgumentType]
+        return command(writer, *arguments, **named)
+
+    return call
 
 
 def session_of(writer: Writer) -> WriteSession:

@@ -29,7 +29,7 @@ from cerata.engine.events import (
 from cerata.projections.facts.repeats import Repeats
 
 from ..batch.author import Author, author_of
-from ..batch.writer import Writer
+from ..batch.writer import Writer, takes_scope
 from ..snapshot.fact_conversion import id_of_seq
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import full_scope, listed, scope_under
@@ -103,6 +103,7 @@ class FactCommands(Writer):
         )
         return self.assert_facts([assertion], scope=scope, key=key, actor=actor)
 
+    @takes_scope
     def assert_facts(
         self,
         facts: Iterable[Assertion | tuple[str | Entity, str, FactObject]],
@@ -272,6 +273,7 @@ class FactCommands(Writer):
 
     # --- predicates and entities -----------------------------------------------------------------
 
+    @takes_scope
     def declare_predicate(
         self,
         predicate: str,
@@ -302,6 +304,7 @@ class FactCommands(Writer):
             lambda repeats: repeats.declaration(stamped, predicate, functional=functional),
         )
 
+    @takes_scope
     def put_entity(
         self,
         name: str | Entity,
@@ -334,6 +337,7 @@ class FactCommands(Writer):
             lambda repeats: repeats.entity(stamped, body),
         )
 
+    @takes_scope
     def merge_entities(
         self,
         entity: str | Entity,
@@ -389,6 +393,7 @@ class FactCommands(Writer):
             "unmerge", UnmergeEntities(merge=_event_id(merge)), None, author_of(actor, reason)
         )
 
+    @takes_scope
     def split_entity(
         self,
         entity: str | Entity,

@@ -23,7 +23,7 @@ from cerata.engine.events import (
 )
 from cerata.projections.frames.filters import Filter
 
-from ..batch.writer import Writer
+from ..batch.writer import Writer, takes_scope
 from ..embeddings.drafts import put_embedded
 from ..values.arguments import full_scope, listed, scope_under, within_scope
 from ..values.frames import FrameId, Receipt, frame_id
@@ -38,6 +38,7 @@ from .replacement import put_replacing
 class FrameCommands(Writer):
     """The calls that write; each appends a durable batch, or joins the open transaction."""
 
+    @takes_scope
     def put_frame(
         self,
         content: str | bytes,
@@ -133,6 +134,7 @@ class FrameCommands(Writer):
         session.record_call(stamped, "put_frame", drafts=[draft])
         return put_embedded(session, [draft], key)
 
+    @takes_scope
     def put_frames(
         self,
         texts: Sequence[str],
@@ -199,6 +201,7 @@ class FrameCommands(Writer):
         self._session.record_call(stamped, "put_frames", drafts=drafts)
         return put_embedded(self._session.by(actor), drafts, key)
 
+    @takes_scope
     def remember_messages(
         self,
         messages: Sequence[Mapping[str, JsonValue]],

@@ -14,7 +14,7 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue, ScopeValue
 from cerata.engine.loading import loading
 
-from ..batch.writer import Writer
+from ..batch.writer import Writer, takes_scope
 from ..frames.drafts import frame_fields
 from ..values.arguments import full_scope, listed
 from ..values.frames import FrameId, Receipt, frame_id
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 class IngestCommands(Writer):
     """The calls that remember; each appends durable batches, or joins the open transaction."""
 
+    @takes_scope
     def remember(
         self,
         text: str | Path | Document,
@@ -98,6 +99,7 @@ class IngestCommands(Writer):
         self._session.record_call(stamped, "remember", source, fields, stamped)
         return remember(self._session.by(actor), text, fields, stamped)
 
+    @takes_scope
     def remember_files(
         self,
         paths: Sequence[str | Path],

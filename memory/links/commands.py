@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from cerata.engine.events import Draft, LinkFacts, PutFrame, Scope, ScopeValue, UnlinkFacts
 from cerata.projections.columnar.scopes import by_name
 
-from ..batch.writer import Writer
+from ..batch.writer import Writer, takes_scope
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import full_scope
 from ..values.facts import FactId, fact_id
@@ -23,6 +23,7 @@ from .reads import Endpoint, endpoint_of, link_id, link_named, links_from
 class LinkCommands(Writer):
     """The calls that write links; each appends a durable batch, or joins the open transaction."""
 
+    @takes_scope
     def link(
         self,
         fact: FactId,

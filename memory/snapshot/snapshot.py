@@ -30,7 +30,7 @@ from cerata.engine.events import (
 from cerata.engine.head import Head
 from cerata.engine.log import Log
 from cerata.projections.columnar.relative_times import interval_of
-from cerata.projections.columnar.scopes import Reach, admits, read_scope
+from cerata.projections.columnar.scopes import MISSING, Reach, admits, pairs_of, read_scope
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 from cerata.projections.facts.projection import FACT_EVENTS
 from cerata.projections.facts.reader import FactsAt
@@ -123,7 +123,11 @@ class Snapshot:
 
     @property
     def scope(self) -> Scope | None:
-        """The names and values of the reach; None admits all."""
+        """The names and values of the reach; None admits all.
+
+        Raises:
+            InvalidInput: the store requires a scope and has none.
+        """
         return None if self.reach is None else self.reach.pairs
 
     def within(
@@ -139,19 +143,31 @@ class Snapshot:
             InvalidInput: the scope or ``shared`` would admit more than this snapshot, or the scope
                 is invalid.
         """
-        if shared is None and (scope is None or scope is self.scope or scope in ((), {})):
+        own = pairs_of(self.reach)
+        if shared is None and (scope is None or scope is own or scope in ((), {})):
             return self
         reach = narrowed(self.reach, () if scope is None else scope, shared=shared)
         return self if reach == self.reach else replace(self, reach=reach, _base=None)
 
     def narrowed_to(self, reach: Reach | None) -> "Snapshot":
-        """Return this snapshot narrowed to what a reach admits too."""
+        """Return this snapshot narrowed to what a reach admits too.
+
+        If a scope is required and missing, only a snapshot with a scope can be read.
+        """
+        if reach is MISSING:
+            return self if self.reach is not None else replace(self, reach=MISSING, _base=None)
         if reach is None:
             return self
         is_shared = all(
-            each is None or each.shared or each.is_tenant for each in (self.reach, reach)
+            each is None or each is MISSING or each.shared or each.is_tenant
+            for each in (self.reach, reach)
         )
         return self.within(reach.pairs, shared=is_shared)
+
+    @property
+    def of_file(self) -> "Snapshot":
+        """This snapshot for counts of the file: if a scope is required and missing, of all."""
+        return replace(self, reach=None, _base=None) if self.reach is MISSING else self
 
     def as_of(self, now_us: int) -> "Snapshot":
         """Return this snapshot with another "now", at least the recorded time of its basis."""

@@ -15,7 +15,7 @@ from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.events import DEFAULT_SCOPE, Draft, JsonValue, PutFrame, Scope, ScopeValue
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.limits import NAME_SIZE_MAX, NESTING_MAX, STRING_SIZE_MAX
-from cerata.projections.columnar.scopes import TENANT, Reach, admits, tenant_in
+from cerata.projections.columnar.scopes import MISSING, TENANT, Reach, admits, tenant_in
 
 ItemType = TypeVar("ItemType")
 
@@ -161,6 +161,23 @@ def reach_of(scope: Mapping[str, ScopeValue] | None, *, shared: bool) -> Reach |
     return None
 
 
+def chosen_reach(
+    scope: Mapping[str, ScopeValue], within: Reach | None, *, shared: bool
+) -> Reach | None:
+    """Return the reach of a handle that is made for a scope, by a store of a reach.
+
+    Raises:
+        InvalidInput: the scope has no name, would widen the store's reach, or is unusable.
+    """
+    remedy = "Pass a dict such as {'tenant': 'name'}."
+    expect_type("A scope", scope, Mapping, "a mapping", remedy)
+    if not scope:
+        raise InvalidInput("A scope needs at least one name", remedy=remedy)
+    if within is None or within is MISSING:
+        return reach_of(scope, shared=shared)
+    return narrowed(within, scope, shared=shared)
+
+
 def narrowed(
     reach: Reach | None, narrower: Scope | Mapping[str, ScopeValue], *, shared: bool | None
 ) -> Reach | None:
@@ -171,11 +188,9 @@ def narrowed(
     """
     if shared is not None:
         expect_bool("shared", shared)
-    if isinstance(narrower, Mapping):
-        pairs: Mapping[str, ScopeValue] = narrower
-    else:
-        check_pairs(narrower)
-        pairs = dict(narrower)
+    pairs = _mapping(narrower)
+    if reach is MISSING:
+        return chosen_reach(pairs, None, shared=bool(shared))
     if reach is None and not pairs and not shared:
         return None
     within = () if reach is None else reach.pairs
@@ -193,6 +208,13 @@ def narrowed(
                 remedy="Open the store with shared=True, or leave out shared=.",
             )
     return Reach(joined, was_shared if shared is None else shared)
+
+
+def _mapping(scope: Scope | Mapping[str, ScopeValue]) -> Mapping[str, ScopeValue]:
+    if isinstance(scope, Mapping):
+        return scope
+    check_pairs(scope)
+    return dict(scope)
 
 
 def scope_under(scope: Scope, within: Scope | None) -> Scope:

@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Scope, ScopeValue
 
 from .columns import Columns, Mask, damaged
@@ -54,6 +55,49 @@ class Reach:
         """A text that equal reaches share; in it 1, "1" and True differ."""
         text = scope_text(tuple(sorted(self.pairs, key=itemgetter(0))))
         return f"shared {text}" if self.has_shared else text
+
+
+class MissingReach(Reach):
+    """The reach of a store that requires a scope and has none: each use of its pairs raises.
+
+    A read that no check refuses therefore fails, and shows nothing.
+    """
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    shared: bool = False
+
+    def __init__(self) -> None:
+        """Set no field."""
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+    @property
+    def pairs(self) -> Scope:  # pyright: ignore[reportIncompatibleVariableOverride]
+        raise InvalidInput(
+            "The store requires a scope, and the call has none",
+            remedy="Call store.scoped({'tenant': 'name'}), or read store.view().within({…}) or "
+            "store.at(basis).within({…}); a write may have scope={…}.",
+        )
+
+
+MISSING: Final = MissingReach()
+
+
+def check_reach(reach: Reach | None) -> None:
+    """Raise `InvalidInput` if a scope is required and missing."""
+    if isinstance(reach, MissingReach):
+        _ = reach.pairs
+
+
+def pairs_of(reach: Reach | None) -> Scope | None:
+    """Return the pairs of a reach, to be shown; None if every event or none is admitted."""
+    return None if reach is None or reach is MISSING else reach.pairs
 
 
 def admits(scope: Scope | None, reach: Reach | None) -> bool:

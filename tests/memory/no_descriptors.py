@@ -143,6 +143,7 @@ STORE: dict[str, Call] = {
     "retract_fact": lambda store: store.retract_fact(store.assert_fact("A", "b", "e")),
     "retract_facts": lambda store: store.retract_facts([store.assert_fact("A", "b", "f")]),
     "salvaged": lambda store: list(store.salvaged()),
+    "scoped": lambda store: store.scoped({"user": "ann"}).put_frame("hers"),
     "split_entity": lambda store: store.unsplit(store.split_entity("Ann", "Anne", facts=[3])),
     "supersede": lambda store: store.supersede(store.put_frame("new"), "newer"),
     "sweep": _sweep,

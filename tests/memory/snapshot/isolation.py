@@ -283,7 +283,7 @@ def read_shared() -> Sweep:
     return found
 
 
-OWN_SCOPE: Final = ("scope", "shared", "within", "info", "verify", "rebuild")
+OWN_SCOPE: Final = ("scope", "scoped", "shared", "within", "info", "verify", "rebuild")
 """Names whose answers show the reader's scope, or change or describe the whole file."""
 
 

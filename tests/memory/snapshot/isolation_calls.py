@@ -258,6 +258,17 @@ def _basis(case: Case) -> Iterator[Call]:
         yield partial(_all_at, case.asked, name), (name,)
 
 
+def _rescoped(case: Case) -> Iterator[Call]:
+    for scope in (*SCOPES.values(), {"user": "us-y"}, {"session": "none"}):
+        texts = [str(one) for one in scope.values()]
+        for shared in (False, True):
+            yield partial(_all_scoped, case.asked, scope, shared), texts
+
+
+def _all_scoped(store: Any, scope: Mapping[str, Any], shared: bool) -> object:
+    return _all_of(store.scoped(scope, shared=shared))
+
+
 STORE: Final[Mapping[str, Calls | str]] = {
     **READS,
     "at": _basis,
@@ -281,6 +292,7 @@ STORE: Final[Mapping[str, Calls | str]] = {
     "report": once(lambda store: repr(store.report)),
     "salvaged": once(lambda store: store.salvaged()),
     "scope": once(lambda store: store.scope),
+    "scoped": _rescoped,
     "shared": once(lambda store: store.shared),
     "verify": once(lambda store: repr(store.verify())),
 }
