@@ -20,6 +20,7 @@ from cerata.memory.ingest.formats.plain import extract_markdown
 from cerata.memory.store import Store
 from cerata.memory.values.arguments import full_scope
 
+from .expiry import expiry_of
 from .output import Output, counted
 from .pair_options import pairs_of, scope_of
 from .store_options import DEFAULT_FILE, file_of, planning, warn_without_vectors, writing
@@ -69,7 +70,7 @@ def _remember_files(options: Namespace, store: Callable[[], Store], output: Outp
             steps.done()
             _print_file(remembered, options, output)
 
-        fields = frame_fields(kind="text", tags=options.tag, expires=options.expires)
+        fields = frame_fields(kind="text", tags=options.tag, expires=expiry_of(options.expires))
         # Open an existing store first; create a missing store lazily.
         is_there = Path(file_of(options, default=DEFAULT_FILE)).exists()
         target = session_of(store()) if is_there else lambda: session_of(store())
@@ -86,7 +87,7 @@ def _remember_input(options: Namespace, store: Callable[[], Store], output: Outp
         remembered = RememberedFile(_INPUT, "skipped", why=str(error))
     else:
         opened = store()
-        fields = frame_fields(kind="text", tags=options.tag, expires=options.expires)
+        fields = frame_fields(kind="text", tags=options.tag, expires=expiry_of(options.expires))
         ingest = Ingest(session_of(opened), document, fields, _stamped(options))
         remembered = take_in(ingest, _INPUT, dry_run=options.dry_run)
         head = opened.refresh().seq
@@ -187,7 +188,7 @@ def run_put(options: Namespace, output: Output) -> int:
             uri=options.uri,
             replace=options.replace,
             content_dates=options.date,
-            expires=options.expires,
+            expires=expiry_of(options.expires),
         )
         warn_without_vectors(store, output)
         was = f" (was {', '.join(f'#{old}' for old in receipt.replaced)})"

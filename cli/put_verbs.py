@@ -98,5 +98,7 @@ def _add_put(adding: Adding) -> None:
 def _add_tag_and_expires(verb: ArgumentParser) -> None:
     verb.add_argument("--tag", action="append", default=[], help="a tag; repeat for several")
     verb.add_argument(
-        "--expires", metavar="TIME", help="leave what is written out of reads from this ISO time on"
+        "--expires",
+        metavar="TIME",
+        help="leave what is written out of reads from then on, such as 'in 3 days'",
     )

@@ -1,6 +1,7 @@
 """The verbs that change stored frames and count their values: update, restore, sweep, values."""
 
 from argparse import Namespace
+from datetime import datetime
 from typing import TypedDict
 
 from msgspec import UNSET, UnsetType
@@ -11,6 +12,7 @@ from cerata.engine.events import JsonValue
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Receipt
 
+from .expiry import expiry_of
 from .filter_options import hint, where_of
 from .output import Output, clipped, counted
 from .pair_options import pairs_of
@@ -25,7 +27,7 @@ class _Fields(TypedDict):
     title: str | None | UnsetType
     tags: list[str] | UnsetType
     metadata: dict[str, JsonValue] | UnsetType
-    expires: str | None | UnsetType
+    expires: datetime | None | UnsetType
 
 
 def run_update(options: Namespace, output: Output) -> int:
@@ -59,11 +61,11 @@ def _fields(options: Namespace) -> _Fields:
     }
 
 
-def _expires(options: Namespace) -> str | None | UnsetType:
+def _expires(options: Namespace) -> datetime | None | UnsetType:
     text: str | None = options.expires
     if text is None:
         return UNSET
-    return None if text == _NEVER else text
+    return None if text == _NEVER else expiry_of(text)
 
 
 def run_restore(options: Namespace, output: Output) -> int:

@@ -22,7 +22,9 @@ def add_verbs(adding: Adding) -> None:
         metavar="NAME=VALUE",
         help="metadata, or NAME:=JSON, of all that it keeps; '' for none",
     )
-    update.add_argument("--expires", metavar="TIME", help="the time of expiry, or never")
+    update.add_argument(
+        "--expires", metavar="TIME", help="the time of expiry ('tomorrow'), or never"
+    )
 
     restore = add_verb(
         adding,
@@ -33,7 +35,9 @@ def add_verbs(adding: Adding) -> None:
         examples=("restore 12", "restore 12 --expires never"),
     )
     restore.add_argument("id", type=identifier, metavar="ID", help="id of a closed frame")
-    restore.add_argument("--expires", metavar="TIME", help="the time of expiry, or never")
+    restore.add_argument(
+        "--expires", metavar="TIME", help="the time of expiry ('tomorrow'), or never"
+    )
 
     add_verb(
         adding,

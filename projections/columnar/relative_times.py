@@ -8,7 +8,8 @@ locale or the time zone of the system. Weeks begin on Monday, all times are UTC.
 
 - A day, week, month or year is an interval; an hour, minute or second is an instant.
 - A weekday, and a month without a year, is the last that began before today.
-- "3 weeks ago" is the day three weeks before; "last week" is the calendar week before this one.
+- "3 weeks ago" is the day three weeks before, and "in 3 weeks" is such a day after; "last week" is
+  the calendar week before this one.
 - "the last 3 days" are the 72 hours up to now, "the last hour" and "the last day" too end now.
 - "last November" is the last that is over; "5pm" is the last that has come.
 """
@@ -78,6 +79,7 @@ _ROLLING: Final = re.compile(
 )
 _LAST_MONTH: Final = re.compile(rf"(?:the )?last (?P<month>{'|'.join(sorted(_MONTH_NAMES))})\Z")
 _CLOCK: Final = re.compile(r"(?:at )?(?P<clock>(?:1[0-2]|0?[1-9])(?::[0-5]\d)? ?[ap]m)\Z", re.ASCII)
+_DISTANCE: Final = re.compile(rf"ago\Z|\Ain (?:\d+|{'|'.join(_NUMBERS)}) [a-z]+\Z")
 _VALIDATION_NOW: Final = datetime(2024, 5, 15, 12, tzinfo=UTC)
 """The now against which a text is checked before there is a view."""
 
@@ -205,8 +207,8 @@ def _in_words(text: str, now: datetime) -> Interval:
     moment, period = _parsed(text, now)
     if period == "time":
         return _instant(to_microseconds(moment))
-    # "3 weeks ago" names a day, "last week" a week.
-    return _period(moment, "day" if text.endswith("ago") else period)
+    # "3 weeks ago" and "in 3 weeks" name a day, "last week" a week.
+    return _period(moment, "day" if _DISTANCE.search(text) else period)
 
 
 def _last_month(name: str, now: datetime) -> Interval:

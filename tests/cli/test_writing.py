@@ -3,7 +3,7 @@
 import io
 import json
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -51,6 +51,30 @@ class TestPut:
         assert isinstance(body, PutFrame)
         assert body.track == "chat"
         assert body.content_dates == (1_777_593_600_000_000,)
+
+    def test_an_expiry_may_be_in_words(self, run: Run) -> None:
+        """Every other time could be; an ISO time was required here."""
+        now = datetime.now(UTC)
+        assert run("put", "tea", "--expires", "in 2 hours")[0] == 0
+        assert run("update", "1", "--expires", "in 2 weeks")[0] == 0
+        assert run("delete", "2")[0] == 0
+        assert run("restore", "2", "--expires", "tomorrow")[0] == 0
+        assert run("put", "tea", "--expires", "yesterday")[0] == 2
+        assert run("put", "tea", "--expires", "soon")[0] == 2
+        with cerata.open("memory.cera", mode="r") as store:
+            frames = {frame.id: frame for frame in store.history(1)} | {
+                frame.id: frame for frame in store.frames()
+            }
+            times = [frames[number].expires for number in sorted(frames)]
+        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        slack = timedelta(minutes=10)
+        for time, expected in zip(
+            times,
+            (now + timedelta(hours=2), midnight + timedelta(14), midnight + timedelta(1)),
+            strict=True,
+        ):
+            assert time is not None
+            assert abs(time - expected) < slack
 
     @pytest.mark.parametrize(
         ("data", "text"),

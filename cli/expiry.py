@@ -1,0 +1,18 @@
+"""The option --expires: a time, also in words."""
+
+from datetime import datetime
+
+from cerata.engine.environment import SystemClock
+from cerata.projections.columnar.relative_times import interval_of
+from cerata.projections.columnar.times import to_datetime
+
+
+def expiry_of(text: str | None) -> datetime | None:
+    """Return the time that --expires names, such as "tomorrow" or "in 2 hours"; a day's 00:00 UTC.
+
+    Raises:
+        InvalidInput: the text is no time.
+    """
+    if text is None:
+        return None
+    return to_datetime(interval_of(text, to_datetime(SystemClock().now_us())).start)
