@@ -51,7 +51,9 @@ from .facts.bulk_commands import BulkFactCommands
 from .facts.commands import FactCommands
 from .facts.reads import FactReads
 from .frames.commands import FrameCommands
+from .frames.log_reads import LogReads
 from .frames.reads import FrameReads
+from .frames.timeline_reads import TimelineReads
 from .frames.version_commands import VersionCommands
 from .graph.reads import GraphReads
 from .ingest.commands import IngestCommands
@@ -80,6 +82,8 @@ class Store(
     EmbeddingCommands,
     IngestCommands,
     FrameReads,
+    TimelineReads,
+    LogReads,
     SearchReads,
     FactReads,
     LinkReads,

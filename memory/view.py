@@ -17,7 +17,9 @@ from cerata.engine.head import Head
 from cerata.projections.columnar.scopes import check_reach, pairs_of
 
 from .facts.reads import FactReads
+from .frames.log_reads import LogReads
 from .frames.reads import FrameReads
+from .frames.timeline_reads import TimelineReads
 from .graph.reads import GraphReads
 from .links.reads import LinkReads
 from .links.why import WhyReads
@@ -28,7 +30,18 @@ from .values.frames import Context, Receipt
 
 
 @dataclass(frozen=True)
-class View(FrameReads, SearchReads, FactReads, LinkReads, WhyReads, GraphReads, PlotReads, Handle):
+class View(
+    FrameReads,
+    TimelineReads,
+    LogReads,
+    SearchReads,
+    FactReads,
+    LinkReads,
+    WhyReads,
+    GraphReads,
+    PlotReads,
+    Handle,
+):
     """The memory at seq ``basis``: the first ``basis`` events and nothing after.
 
     - A view never changes, also while writers append; any thread may use a view.

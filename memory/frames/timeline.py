@@ -6,11 +6,13 @@ log's rows come before pending rows, which will follow them in the log.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import cast
 
 from cerata.engine.arguments import is_integer
 from cerata.engine.errors import InvalidInput
 from cerata.projections.columnar.columns import Mask
+from cerata.projections.columnar.relative_times import interval_of
 from cerata.projections.frames.timeline import Page, Position, TimelineOrder
 
 from ..snapshot.layer import Layer
@@ -94,3 +96,16 @@ def _place(paging: Paging, layer: Layer) -> Position | None:
         return Position(time, frame * layer.sign)
     # The position is in the other layer, and all log rows of a time precede its pending rows.
     return Position(time, _ABOVE_ALL if layer.sign > 0 else 0)
+
+
+def range_of(
+    start: datetime | str | None, end: datetime | str | None, now: datetime
+) -> tuple[int | None, int | None]:
+    """Return start ≤ time < end in microseconds. Raises `InvalidInput`."""
+    first, last = (None if time is None else interval_of(time, now).start for time in (start, end))
+    if first is not None and last is not None and last < first:
+        raise InvalidInput(
+            f"The range ends at {end}, before its start at {start}",
+            remedy="Pass start and end in this order.",
+        )
+    return first, last

@@ -1,0 +1,109 @@
+"""Reading the log: events, tags, and the projections of users.
+
+Leaves out the choice of events (`events`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, TypeVar, overload
+
+from cerata.engine.arguments import expect_integer
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import DEFAULT_SCOPE, Event, EventBody, Scope, ScopeValue
+from cerata.projections.columnar.scopes import Reach, admits
+from cerata.projections.rows.row_fold import OwnProjection
+from cerata.projections.rows.row_projection import RowProjection
+
+from ..snapshot.reader import Reader
+from .events import EventFilter, events_of, type_name
+from .timeline import range_of
+
+OwnType = TypeVar("OwnType", bound=RowProjection[Any, Any])
+
+
+class LogReads(Reader):
+    """The reads of events, tags and projections of users."""
+
+    def log(
+        self,
+        first: int = 1,
+        last: int | None = None,
+        *,
+        type: str | type[EventBody] | None = None,  # noqa: A002 - the field's word
+        actor: str | None = None,
+        correlation: str | None = None,
+        scope: Scope | Mapping[str, ScopeValue] | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+    ) -> Iterator[Event]:
+        """Yield the events of this view, within its scope, in seq order.
+
+        Cost: a read of each event from ``first`` or ``since`` to ``last`` or ``until``.
+
+        Args:
+            first: The first seq; default 1.
+            last: The last seq; default None: all, then the open transaction's drafts −1, −2, ….
+            type: The name of an event type, such as "putFrame", or its body's class; default any.
+            actor: The actor of the events; default any.
+            correlation: The id of the request or run of the events; default any.
+            scope: Names and values that the events' scope contains; default none.
+            since: The earliest recorded time, also in words such as "yesterday"; default none.
+            until: The time before which the events were recorded; default none.
+
+        Raises:
+            InvalidInput: an argument has the wrong type, or a time is unusable.
+        """
+        expect_integer("first", first)
+        if last is not None:
+            expect_integer("last", last)
+        snapshot = self._snapshot().within(scope)
+        start = end = None
+        if since is not None or until is not None:
+            # "now" reads the last event, which may be damaged.
+            start, end = range_of(since, until, snapshot.now)
+        wanted = EventFilter(type_name(type), actor, correlation, start, end)
+        return events_of(snapshot, first, last, wanted)
+
+    def tags(self) -> dict[str, int]:
+        """Return the seq that each tag of this view names, in order of name.
+
+        If several tags within the view's scope share a name, the first of them counts; in a view
+        without a scope, a tag of the tenant ``default`` comes before the rest.
+        """
+        snapshot = self._snapshot()
+        rows: dict[str, tuple[bool, int, int]] = {}
+        for scope, name, at, seq in snapshot.tag_rows():
+            row = snapshot.scope is None and not admits(scope, Reach(DEFAULT_SCOPE)), seq, at
+            rows[name] = min(row, rows.get(name, row))
+        return {name: at for name, (_, _, at) in sorted(rows.items())}
+
+    @overload
+    def projection(self, which: str) -> OwnProjection: ...
+
+    @overload
+    def projection(self, which: type[OwnType]) -> OwnType: ...
+
+    def projection(self, which: str | type[RowProjection[Any, Any]]) -> RowProjection[Any, Any]:
+        """Return one of your projections as this view sees it.
+
+        Its rows are the rows at the view's basis, and do not change. Cost: see `Fold.own`.
+
+        Args:
+            which: The projection's name or class.
+
+        Raises:
+            NotFound: the projection was not passed to ``open(projections=…)``.
+            ProjectionFailed: its code raised at or before the basis.
+            Unsupported: the view has a scope, and a projection's rows are of all scopes.
+            InvalidInput: ``which`` is neither a name nor a class of a projection.
+        """
+        if not isinstance(which, str) and not (
+            isinstance(which, type) and issubclass(which, RowProjection)
+        ):
+            raise InvalidInput(
+                f"{which!r} is neither a projection's name nor its class",
+                remedy="Pass a name, or a subclass of cerata.RowProjection.",
+            )
+        return self._snapshot().user_projection(which if isinstance(which, str) else which.name)
