@@ -40,6 +40,7 @@ from .handle_lock import HandleLock
 from .head import Appended, Head
 from .integrity import Tree, chain_through
 from .log_state import LogState
+from .memory_storage import PrivateMemory
 from .poison import Poison
 from .reader import Reader, Snapshot
 from .recovery import RecoveredState, RecoveryReport
@@ -173,6 +174,11 @@ class Log(Handle):
     @property
     def is_writable(self) -> bool:
         return self._lock.writable
+
+    @property
+    def is_lasting(self) -> bool:
+        """True if the file can be opened after this handle is closed."""
+        return not isinstance(self._environment.storage, PrivateMemory)
 
     @property
     def environment(self) -> Environment:

@@ -129,3 +129,7 @@ class MemoryStorage:
     def siblings(self, path: str) -> list[str]:
         folder = path.rpartition("/")[0]
         return sorted(name for name in self._nodes if name.rpartition("/")[0] == folder)
+
+
+class PrivateMemory(MemoryStorage):
+    """The memory of a single handle: nothing can open its files after that handle."""

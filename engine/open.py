@@ -20,7 +20,7 @@ from .format.record import sectors
 from .limits import RING_SIZE_DEFAULT, RING_SIZE_MAX, RING_SIZE_MIN
 from .locks import held, wait_for
 from .log import Log, SyncPolicy
-from .memory_storage import MemoryStorage
+from .memory_storage import PrivateMemory
 from .recovery import RecoveredState, examine
 from .salvage import examine_damaged, page_from_footer
 from .storage import LockName, OsStorage, StorageFile
@@ -73,7 +73,7 @@ def open_log(
     path = path_name(path)
     ring_size = _checked_options(mode, sync, lock_timeout, ring_bytes)
     if path == MEMORY_PATH and isinstance(environment.storage, OsStorage):
-        environment = replace(environment, storage=MemoryStorage())
+        environment = replace(environment, storage=PrivateMemory())
     if mode == "r" or salvage:
         log = _open_for_reading(path, environment, lock_timeout, salvage=salvage)
     else:

@@ -212,7 +212,7 @@ class Store(
         """Make all batches durable and release the file; a second call does nothing.
 
         Saves a checkpoint for the next opener if folding again would take longer than 5 ms. A
-        store that `scoped` returned leaves the file open.
+        ``:memory:`` store has no next opener. A store that `scoped` returned leaves the file open.
         """
         if not self._session.is_owner:
             return

@@ -519,8 +519,8 @@ class Fold:
         return self._seen[1]
 
     def is_worth_saving(self) -> bool:
-        """Return whether folding all events after the checkpoints would cost more than 5 ms."""
-        return self.pending_events() > CLOSE_COST_MS * _EVENTS_PER_MS
+        """Return whether a later opener would fold the events after the checkpoints for 5 ms."""
+        return self._log.is_lasting and self.pending_events() > CLOSE_COST_MS * _EVENTS_PER_MS
 
     def is_due(self) -> bool:
         """Return whether a largest range is complete and not saved: about 100 ms of folding."""

@@ -11,10 +11,12 @@ import cerata
 from cerata.engine.environment import Environment, SystemClock
 from cerata.engine.errors import Corrupt
 from cerata.engine.events import PutFrame
+from cerata.engine.memory_storage import MemoryStorage
 from cerata.engine.storage import LockName, OsStorage
 from cerata.projections.core.projection import FoldedEvent, Parameters
 from cerata.projections.rows.row_projection import RowProjection
 from cerata.replay import feed as feeding
+from cerata.replay.fold import Fold
 
 
 class ImpatientClock(SystemClock):
@@ -54,6 +56,20 @@ class Fickle(RowProjection[str, int]):
         self.rows["seen"] = events[-1].seq
 
 
+def test_closing_a_store_in_memory_folds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkpoint that nothing could open took a quarter of a short life."""
+
+    def save(fold: Fold) -> None:
+        raise AssertionError("saved for nobody")
+
+    monkeypatch.setattr(Fold, "save", save)
+    with cerata.open(":memory:") as store:
+        put(store, 1_000)
+    kept = Environment(storage=MemoryStorage())
+    with pytest.raises(AssertionError), cerata.open(":memory:", environment=kept) as store:
+        put(store, 1_000)
+
+
 def put(store: cerata.Store, count: int) -> None:
     """Put frames in batches of 500."""
     for first in range(0, count, 500):
@@ -91,7 +107,8 @@ def test_puts_go_on_over_a_damaged_block(tmp_path: Path) -> None:
 
 def test_puts_go_on_where_a_fold_leaves_the_process() -> None:
     """``sys.exit()`` in a fold ends the program, after the put; who stays can go on."""
-    store = cerata.open(":memory:", projections=[Leaving])
+    kept = Environment(storage=MemoryStorage())
+    store = cerata.open(":memory:", environment=kept, projections=[Leaving])
     with pytest.raises(SystemExit):
         put(store, 5_000)
     while store.head.seq < 5_000:
