@@ -1,21 +1,23 @@
 """Lanes: the ways in which a search ranks the frames of a snapshot for a question.
 
-Owns the protocol, the lanes "text" and "facts", and when a question has vectors or the embedder
-computes them. Leaves out the lanes of vectors (`vector_lane`, `late_lane`), ranking by words
-(`cerata.projections.fulltext.bm25`) and the choice of facts (`facts.search`).
+Owns the protocol, the lanes "text" and "facts", the choice of the lanes that run, and when a
+question has vectors or the embedder computes them. Leaves out the lanes of vectors (`vector_lane`,
+`late_lane`), ranking by words (`cerata.projections.fulltext.bm25`) and the choice of facts
+(`facts.search`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.projections.columnar.columns import Mask
 from cerata.projections.fulltext.query import Query
 from cerata.retrieval.embedders.embedder import embed_texts, embed_token_texts, token_embedder
+from cerata.retrieval.query_classifier import Classified, QuestionKind, classify
 from cerata.retrieval.ranking.fusion import LaneRanking
 
-from ..facts.search import FactHit, scored_frames
+from ..facts.search import FactHit, relevant_facts, scored_frames
 from ..snapshot.snapshot import Snapshot
 from .late_lane import LateLane
 from .request import SearchRequest
@@ -83,6 +85,69 @@ class FactsLane:
     def candidates(self) -> Mask:
         """Return the rows of the frames."""
         return self.snapshot.layers.rank_mask(scored_frames(self.facts))
+
+
+@dataclass(frozen=True, slots=True)
+class RunningLanes:
+    """The lanes that run for a question.
+
+    - ``weights`` are by lane, in the order of their sum; ``lanes`` are these lanes.
+    - ``vectors`` and ``late`` have the question's vectors, whether or not their lanes run.
+    """
+
+    kind: Classified
+    weights: Mapping[str, float]
+    facts: list[FactHit]
+    vectors: VectorLane | None
+    late: LateLane | None
+    lanes: Sequence[Lane]
+
+    @property
+    def compared(self) -> VectorLane | None:
+        """The lane of vectors if it runs, so that hits have cosines."""
+        return self.vectors if "vectors" in self.weights else None
+
+
+def running_lanes(snapshot: Snapshot, request: SearchRequest) -> RunningLanes:
+    """Return the lanes of the profile that can run, weighted by the kind of the question.
+
+    Raises:
+        Unsupported: none can run. Further errors are those of `vector_lane_of` and `late_lane_of`.
+    """
+    query = request.query
+    profile = request.profile
+    vectors = vector_lane_of(snapshot, request)
+    late = late_lane_of(snapshot, request)
+    kind = classify(query) if isinstance(query, str) else Classified("factual", "")
+    weights = _weights(request, kind.kind, vectors, late)
+    facts: list[FactHit] = []
+    if "facts" in weights:
+        # Earlier versions of a profile leave facts out of a context with a filter.
+        where = request.where if profile.fact_words else None
+        facts = relevant_facts(snapshot, request.text, by_words=profile.fact_words, where=where)
+    able = (TextLane(snapshot, request.tree), FactsLane(snapshot, facts), vectors, late)
+    lanes = [lane for lane in able if lane is not None and lane.name in weights]
+    return RunningLanes(kind, weights, facts, vectors, late, lanes)
+
+
+def _weights(
+    request: SearchRequest, kind: QuestionKind, *vector_lanes: Lane | None
+) -> dict[str, float]:
+    """Return the lanes of the profile that run for a question, with their weights."""
+    able: list[str] = []
+    if request.mode != "vector":
+        able += ["text", "facts"] if request.is_plain else ["text"]
+    if request.mode != "text":
+        able += [lane.name for lane in vector_lanes if lane is not None]
+    of_profile = request.profile.weights_for(kind)
+    weights = {lane: weight for lane, weight in of_profile.items() if lane in able}
+    if not weights:
+        raise Unsupported(
+            f"None of the lanes {', '.join(of_profile)} can run for this question",
+            where=f"profile {request.profile.label}",
+            remedy=f"Pass a profile with a lane that can run: {', '.join(able)}.",
+        )
+    return weights
 
 
 def vector_lane_of(snapshot: Snapshot, request: SearchRequest) -> VectorLane | None:

@@ -1,8 +1,8 @@
 """Searching: the steps from a request to its hits.
 
-Owns the order of the steps, the lanes that run, and the rows that may be returned. Leaves out the
-lanes (`lanes`, `vector_lane`, `late_lane`) and the fusion of their rankings
-(`cerata.retrieval.ranking.fusion`).
+Owns the order of the steps, and the rows that may be returned. Leaves out the lanes (`lanes`,
+`vector_lane`, `late_lane`), the fusion of their rankings (`cerata.retrieval.ranking.fusion`), and
+the blocks (`pages`) and bounds (`bounds`) of the order.
 """
 
 from collections.abc import Sequence
@@ -10,12 +10,11 @@ from dataclasses import replace
 from itertools import chain
 
 from cerata.engine.arguments import expect_type
-from cerata.engine.errors import InvalidInput, Unsupported
+from cerata.engine.errors import InvalidInput
 from cerata.projections.columnar.columns import Mask
 from cerata.projections.columnar.scopes import sees_same
 from cerata.projections.fulltext.query import Query, loosened
 from cerata.retrieval.base_level_activation import Use
-from cerata.retrieval.query_classifier import Classified, QuestionKind, classify
 from cerata.retrieval.ranking.fusion import (
     RERANK_HITS,
     Fused,
@@ -25,13 +24,12 @@ from cerata.retrieval.ranking.fusion import (
     reranked,
 )
 
-from ..facts.search import FactHit, relevant_facts
 from ..frames.access import uses_among
 from ..snapshot.layers import both, end_to_end
 from ..snapshot.snapshot import Snapshot
 from ..values.frames import Hit
 from .bounds import Bounds
-from .lanes import FactsLane, Lane, TextLane, late_lane_of, vector_lane_of
+from .lanes import Lane, RunningLanes, running_lanes
 from .pages import LANE_HITS, Block, blocks_of, documents_of
 from .request import SearchRequest
 from .result import SearchResult
@@ -46,81 +44,34 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
         EmbedderFailed: the embedder could not embed the question.
         Unsupported: none of the profile's lanes can run.
     """
-    query = request.query
-    profile = request.profile
-
-    # The lanes that can run, weighted by the kind of the question.
-    vectors = vector_lane_of(snapshot, request)
-    late = late_lane_of(snapshot, request)
-    kind = classify(query) if isinstance(query, str) else Classified("factual", "")
-    weights = _weights(request, kind.kind, vectors, late)
-    facts: list[FactHit] = []
-    if "facts" in weights:
-        # Earlier versions of a profile leave facts out of a context with a filter.
-        where = request.where if profile.fact_words else None
-        facts = relevant_facts(snapshot, request.text, by_words=profile.fact_words, where=where)
-    able = (TextLane(snapshot, request.tree), FactsLane(snapshot, facts), vectors, late)
-    lanes = [lane for lane in able if lane is not None and lane.name in weights]
-
-    # The rows that may be returned, ranked by each lane as deep as the later steps need.
-    admitted = _admitted(snapshot, request)
-    by_profile = profile.rerank and request.mode != "text"
-    rerank = by_profile if request.rerank is None else request.rerank
-    is_reranked = rerank and late is not None
-    need = request.offset + request.k
-    bounds = Bounds(request, weights, vectors if "vectors" in weights else None)
-    # A single lane has one order at any depth, unless its hits are boosted.
-    is_stable = not (profile.importance or request.group_by or request.is_bounded)
-    wanted = max(need, RERANK_HITS if is_reranked else 0)
-    is_shallow = is_stable and (need < LANE_HITS or len(lanes) == 1)
-    first_depth = wanted if is_shallow else LANE_HITS
+    running = running_lanes(snapshot, request)
+    late = running.late
+    by_profile = request.profile.rerank and request.mode != "text"
+    is_reranked = late is not None and (by_profile if request.rerank is None else request.rerank)
 
     # One order: that of the fused ranks, then of the uses, then of the tokens.
-    uses: dict[int, Use] = {}
-
-    def build(depth: int) -> Block:
-        rankings = _rankings(snapshot, request, lanes, admitted, depth)
-        count = sum(len(ranking.ids) for ranking in rankings)
-        if is_shallow and depth == first_depth:
-            # No later step selects among further hits of the first block.
-            count = min(count, wanted)
-        fused = fuse(rankings, count, method=profile.method, weights=weights)
-        if profile.importance:
-            used = uses_among(snapshot, [hit.id for hit in fused])
-            uses.update(used)
-            fused = boosted(
-                fused, {id_: use.boost(profile.importance) for id_, use in used.items()}
-            )
-        return Block(rankings, fused)
-
-    def is_enough(order: Sequence[Fused], rankings: Sequence[LaneRanking]) -> bool:
-        order = bounds.within(order, rankings)
-        if len(order) < need:
-            return False
-        return request.group_by is None or len(documents_of(snapshot, order)) >= need
-
-    single_depth = need if is_stable else None
-    blocks = blocks_of(build, is_enough, bounds.may_follow, first_depth, single_depth)
+    bounds = Bounds(request, running.weights, running.compared)
+    builder = _BlockBuilder(snapshot, request, running, bounds, is_reranked=is_reranked)
+    blocks = builder.blocks()
     fused = [hit for block in blocks for hit in block.hits]
-    order: Sequence[Fused] = fused
     late_scores: dict[int, float] = {}
     if late is not None and is_reranked:
         late_scores = late.scores_of([hit.id for hit in fused[:RERANK_HITS]])
-        order = reranked(fused, late_scores)
     rankings = blocks[-1].rankings
-    order = bounds.within(order, rankings)
+    order = bounds.within(reranked(fused, late_scores), rankings)
+
     best, grouped = _page(snapshot, request, order)
     return SearchResult(
         snapshot=snapshot,
         request=request,
-        kind=kind,
-        weights=weights,
-        facts=facts,
-        vectors=vectors,
+        kind=running.kind,
+        weights=running.weights,
+        facts=running.facts,
+        vectors=running.vectors,
         late=late,
-        lanes=lanes,
+        lanes=running.lanes,
         blocks=blocks,
-        uses=uses,
+        uses=builder.uses,
         fused=fused,
         is_reranked=is_reranked,
         late_scores=late_scores,
@@ -129,6 +80,69 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
         grouped=grouped,
         cosines=bounds.cosines_of([*best, *chain(*grouped.values())], rankings),
     )
+
+
+class _BlockBuilder:
+    """Builds the blocks of a question's order until the requested page is full.
+
+    - ``uses`` has the uses of the hits of all blocks, if the profile boosts used frames.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        request: SearchRequest,
+        running: RunningLanes,
+        bounds: Bounds,
+        *,
+        is_reranked: bool,
+    ) -> None:
+        self.uses: dict[int, Use] = {}
+        self._snapshot = snapshot
+        self._request = request
+        self._running = running
+        self._bounds = bounds
+        self._admitted = _admitted(snapshot, request)
+        self._need = request.offset + request.k
+        # A single lane has one order at any depth, unless a later step chooses among its hits.
+        self._is_stable = not (request.profile.importance or request.group_by or request.is_bounded)
+        self._first_count: int | None = None
+        if self._is_stable and (self._need < LANE_HITS or len(running.lanes) == 1):
+            self._first_count = max(self._need, RERANK_HITS if is_reranked else 0)
+
+    def blocks(self) -> list[Block]:
+        """Return the blocks, in order."""
+        return blocks_of(
+            self._block,
+            self._is_enough,
+            self._bounds.may_follow,
+            first_depth=self._first_count or LANE_HITS,
+            single_depth=self._need if self._is_stable else None,
+        )
+
+    def _block(self, depth: int) -> Block:
+        profile = self._request.profile
+        weights = self._running.weights
+        rankings = _rankings(
+            self._snapshot, self._request, self._running.lanes, self._admitted, depth
+        )
+        count = sum(len(ranking.ids) for ranking in rankings)
+        if depth == self._first_count:
+            # No later step selects among further hits of the first block.
+            count = min(count, depth)
+        fused = fuse(rankings, count, method=profile.method, weights=weights)
+        if profile.importance:
+            uses = uses_among(self._snapshot, [hit.id for hit in fused])
+            self.uses.update(uses)
+            factors = {frame: use.boost(profile.importance) for frame, use in uses.items()}
+            fused = boosted(fused, factors)
+        return Block(rankings, fused)
+
+    def _is_enough(self, order: Sequence[Fused], rankings: Sequence[LaneRanking]) -> bool:
+        hits = self._bounds.within(order, rankings)
+        if len(hits) < self._need or self._request.group_by is None:
+            return len(hits) >= self._need
+        return len(documents_of(self._snapshot, hits)) >= self._need
 
 
 def _page(
@@ -177,26 +191,6 @@ def _may_continue(earlier: Snapshot, reader: Snapshot) -> bool:
         and earlier.valid_at_us == reader.valid_at_us
         and (earlier.ids is None or earlier.ids == reader.ids)
     )
-
-
-def _weights(
-    request: SearchRequest, kind: QuestionKind, *vector_lanes: Lane | None
-) -> dict[str, float]:
-    """Return the lanes of the profile that run for a question, with their weights."""
-    able: list[str] = []
-    if request.mode != "vector":
-        able += ["text", "facts"] if request.is_plain else ["text"]
-    if request.mode != "text":
-        able += [lane.name for lane in vector_lanes if lane is not None]
-    of_profile = request.profile.weights_for(kind)
-    weights = {lane: weight for lane, weight in of_profile.items() if lane in able}
-    if not weights:
-        raise Unsupported(
-            f"None of the lanes {', '.join(of_profile)} can run for this question",
-            where=f"profile {request.profile.label}",
-            remedy=f"Pass a profile with a lane that can run: {', '.join(able)}.",
-        )
-    return weights
 
 
 def _admitted(snapshot: Snapshot, request: SearchRequest) -> Mask | None:
