@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cerata.engine.arguments import expect_type, is_integer
+from cerata.engine.arguments import expect_type
 from cerata.engine.errors import InvalidInput, ReadOnly
 from cerata.engine.events import RecallContext
 from cerata.projections.frames.filter_tests import TimeRange
@@ -32,7 +32,7 @@ from ..values.frames import CONTEXT_HITS, Context, Frame, FrameId, Hit, Hits
 from ..values.source_line import source_line
 from ..values.vectors import Vector, Vectors
 from .late_lane import tokens_of
-from .recall import call_of, context_of, recall_of
+from .recall import RecallOptions, call_of, context_of, recall_of
 from .request import Grouping, Mode, SearchRequest, check_query, narrowed_in_time
 from .search import continued, run_search
 from .vector_lane import vector_of
@@ -107,11 +107,7 @@ class SearchReads(Reader):
             Unsupported: none of the profile's lanes can run here.
         """
         if isinstance(query, np.ndarray):
-            if embedding is not None or mode == "text":
-                raise InvalidInput(
-                    "query must be text, not a vector, with embedding= or mode='text'",
-                    remedy="Pass the question as the query and its vector as embedding=.",
-                )
+            _check_alone(embedding, mode)
             embedding = query
             query = ""
             mode = "vector" if mode == "hybrid" else mode
@@ -270,12 +266,8 @@ class SearchReads(Reader):
                 above 100, or no such policy, form or order exists.
             ReadOnly: ``record`` is set, and this is a view.
         """
-        if not is_integer(neighbours) or not 0 <= neighbours <= CONTEXT_HITS:
-            raise InvalidInput(
-                f"neighbours must be 0 to {CONTEXT_HITS}, not {neighbours!r:.60}",
-                remedy="Pass neighbours=1 for a chunk or turn on each side.",
-            )
         options = ContextOptions(max_tokens, entry_tokens, form, order, policy_of(policy))
+        recall = RecallOptions(options, floor=floor, is_framed=framing, neighbours=neighbours)
         request = SearchRequest(
             query=query,
             k=CONTEXT_HITS,
@@ -291,14 +283,11 @@ class SearchReads(Reader):
             rerank=rerank,
         )
         result = run_search(self._snapshot(), request)
-        context = context_of(result, options, floor=floor, is_framed=framing, neighbours=neighbours)
+        context = context_of(result, recall)
         if not record:
             return context
-        event = recall_of(
-            result, options, context, floor=floor, is_framed=framing, neighbours=neighbours
-        )
-        call = call_of(request, options, floor=floor, is_framed=framing, neighbours=neighbours)
-        return self._recorded(context, event, call, actor)
+        event = recall_of(result, recall, context)
+        return self._recorded(context, event, call_of(request, recall), actor)
 
     def _recorded(
         self,
@@ -338,3 +327,12 @@ class SearchReads(Reader):
             frame: The frame to cite.
         """
         return source_line(frame)
+
+
+def _check_alone(embedding: Vector | None, mode: Mode) -> None:
+    """Refuse a vector as the query together with another, or in a search by words."""
+    if embedding is not None or mode == "text":
+        raise InvalidInput(
+            "query must be text, not a vector, with embedding= or mode='text'",
+            remedy="Pass the question as the query and its vector as embedding=.",
+        )

@@ -7,6 +7,7 @@ event that records a context, too. Leaves out the search (`search`) and filling 
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -14,6 +15,8 @@ from typing import Final
 
 import msgspec
 
+from cerata.engine.arguments import is_integer
+from cerata.engine.errors import InvalidInput
 from cerata.engine.events import RecallContext, TimeInterval
 from cerata.engine.salted_hashes import context_hash
 from cerata.projections.columnar.columns import Mask
@@ -43,16 +46,32 @@ _TOKENS_A_FACT: Final = 150
 """Tokens of the budget for each fact that a context may have."""
 
 
-def context_of(
-    result: SearchResult,
-    options: ContextOptions,
-    *,
-    floor: Floor | bool,
-    is_framed: bool,
-    neighbours: int = 0,
-) -> Context:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallOptions:
+    """The arguments of `SearchReads.recall` about the context, besides the question.
+
+    Raises:
+        InvalidInput: ``neighbours`` is no whole number from 0 to 100.
+    """
+
+    options: ContextOptions = field(kw_only=False)
+    floor: Floor | bool
+    is_framed: bool
+    neighbours: int
+
+    def __post_init__(self) -> None:
+        if not is_integer(self.neighbours) or not 0 <= self.neighbours <= CONTEXT_HITS:
+            raise InvalidInput(
+                f"neighbours must be 0 to {CONTEXT_HITS}, not {self.neighbours!r:.60}",
+                remedy="Pass neighbours=1 for a chunk or turn on each side.",
+            )
+
+
+def context_of(result: SearchResult, recall: RecallOptions) -> Context:
     """Return the context of a result: a pure function of its snapshot, question and policy."""
     snapshot = result.snapshot
+    options = recall.options
+    floor = recall.floor
     fact_hits = result.facts[: options.max_tokens // _TOKENS_A_FACT]
     if result.request.where is not None and not result.request.profile.fact_words:
         fact_hits = []
@@ -64,15 +83,15 @@ def context_of(
     is_fallback = is_answered and not frames and not fact_hits
     if is_fallback:
         frames = _newest(result)
-    if neighbours:
-        frames = _with_neighbours(result, frames, neighbours)
+    if recall.neighbours:
+        frames = _with_neighbours(result, frames, recall.neighbours)
     tier_of = _tiers(result, options.policy)
     candidates: list[Candidate] = [
         *((hit.fact.id, partial(_entry_of_fact, hit)) for hit in fact_hits),
         *((frame, partial(_entry_of, snapshot, frame, tier_of)) for frame in frames),
     ]
     lead = ""
-    if is_framed:
+    if recall.is_framed:
         lead = framing.FOUND if frames or fact_hits else framing.EMPTY
         lead = framing.FALLBACK if is_fallback and frames else lead
     packed = pack(candidates, options, result.highlights, lead=lead)
@@ -191,20 +210,13 @@ def _size_of(frame: Frame) -> str:
     return f"({frame.size:,} {'byte' if frame.size == 1 else 'bytes'})"
 
 
-def recall_of(
-    result: SearchResult,
-    options: ContextOptions,
-    context: Context,
-    *,
-    floor: Floor | bool,
-    is_framed: bool,
-    neighbours: int = 0,
-) -> RecallContext:
+def recall_of(result: SearchResult, recall: RecallOptions, context: Context) -> RecallContext:
     """Return the event that records a shown context.
 
     The event has the ids of the context's frames and facts, joined chunks included.
     """
     request = result.request
+    options = recall.options
     is_fact = {hit.fact.id for hit in result.facts}
     numbers = [number for item in context.items for number in (item.id, *item.joined)]
     frames = tuple(number for number in numbers if number not in is_fact)
@@ -214,7 +226,7 @@ def recall_of(
     vectors = result.vectors
     late = result.late
     reach = result.snapshot.reach
-    numbers_of_floor = floor_for(result, floor=floor)
+    numbers_of_floor = floor_for(result, floor=recall.floor)
     return RecallContext(
         query=query,
         basis=context.basis,
@@ -228,7 +240,7 @@ def recall_of(
         policy=options.policy.name,
         policy_version=options.policy.version,
         order=options.order,
-        framing=is_framed,
+        framing=recall.is_framed,
         where=where,
         mode=request.mode,
         space=None if vectors is None else vectors.key[0],
@@ -238,8 +250,8 @@ def recall_of(
         rerank=result.is_reranked,
         approximate=vectors is not None and vectors.approximate,
         include_superseded=request.include_superseded,
-        neighbours=neighbours,
-        floor=floor is not False,
+        neighbours=recall.neighbours,
+        floor=recall.floor is not False,
         floor_cosine=None if numbers_of_floor is None else float(numbers_of_floor.cosine),
         floor_words=None if numbers_of_floor is None else float(numbers_of_floor.words),
         frames=frames,
@@ -261,26 +273,21 @@ def _times_of(request: SearchRequest, now: datetime) -> tuple[TimeInterval, ...]
     return tuple(dict.fromkeys(TimeInterval(*time) for time in times))
 
 
-def call_of(
-    request: SearchRequest,
-    options: ContextOptions,
-    *,
-    floor: Floor | bool,
-    is_framed: bool,
-    neighbours: int,
-) -> tuple[object, ...]:
+def call_of(request: SearchRequest, recall: RecallOptions) -> tuple[object, ...]:
     """Return the caller's arguments, by which a keyed transaction recognises the same recall.
 
     Nothing in them depends on the memory or its embedder: a repeated block may have another model,
     and resolves "yesterday" to another day.
     """
+    options = recall.options
+    floor = recall.floor
     return (
         *_stated(request),
         *(_numbers(vectors) for vectors in (request.embedding, request.token_embedding)),
         *(request.space, request.tokens_space, request.mode, request.profile.label),
         *(request.rerank, request.approximate, request.include_superseded),
         *(options.max_tokens, options.entry_tokens, options.form, options.order),
-        *(options.policy.label, is_framed, neighbours),
+        *(options.policy.label, recall.is_framed, recall.neighbours),
         floor if isinstance(floor, bool) else (float(floor.cosine), float(floor.words)),
     )
 
