@@ -138,7 +138,7 @@ class ReferenceRules(Rule):
             Conflict: with the frame, and the event that closed the frame.
         """
         self._new_closing = {}
-        closing = self._new_closing
+        closing: MutableMapping[int, Closing] = self._new_closing
         if self._closing:
             closing = ChainMap(self._new_closing, self._closing)
         for place, draft in self._new:

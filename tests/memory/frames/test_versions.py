@@ -1,6 +1,6 @@
 """New versions: update and restore carry content and vectors over; nothing is embedded again."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from threading import Thread
 
@@ -147,7 +147,11 @@ def test_expired_frames_below_stay_behind(store: Store, clock: StandingClock) ->
 def test_an_expired_frame_needs_another_expiry(store: Store, clock: StandingClock) -> None:
     frame = store.put_frame("tea", expires="2026-03-02")
     clock.time_us += DAY
-    for change in (lambda: store.update(frame, tags=["x"]), lambda: store.update(frame, title="T")):
+    changes: tuple[Callable[[], object], ...] = (
+        lambda: store.update(frame, tags=["x"]),
+        lambda: store.update(frame, title="T"),
+    )
+    for change in changes:
         with pytest.raises(InvalidInput, match=f"Frame {frame.id} expires at") as caught:
             change()
         assert (caught.value.remedy or "").startswith("Pass expires=")
