@@ -3,10 +3,11 @@
 A group (`frames.commands`, `facts.commands`, …) writes through the session that it holds.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
+from cerata.engine.events import ScopeValue
 from cerata.engine.handle import Handle
 from cerata.projections.columnar.scopes import MISSING
 
@@ -45,7 +46,8 @@ def takes_scope(
     ) -> _Result:
         session = session_of(writer)
         if session.reach is MISSING and (scope := named.get("scope")) is not None:
-            writer = type(writer)(session.scoped(scope))  # pyright: ignore[reportArgumentType]
+            scoped = session.scoped(cast("Mapping[str, ScopeValue]", scope))
+            writer = type(writer)(scoped)
         return command(writer, *arguments, **named)
 
     return call
