@@ -25,6 +25,8 @@ def run_supersede(options: Namespace, output: Output) -> int:
         new_frame = text if options.by is None else options.by
         receipt = store.supersede(options.old, new_frame, reason=options.reason)
         new = receipt.id if options.by is None else options.by
+        for notice in receipt.notices:
+            output.warn(notice)
         output.row(("- ", "red"), f"#{old.id} ", clipped(old.text, 200))
         output.row(("+ ", "green"), f"#{new} ", clipped(store.frame(new).text, 200))
         output.result({"file": store.path, "old": old.id, "new": new, **receipt.to_dict()})

@@ -23,7 +23,7 @@ from cerata.memory.values.arguments import full_scope
 from .expiry import expiry_of
 from .output import Output, counted
 from .pair_options import pairs_of, scope_of
-from .store_options import DEFAULT_FILE, file_of, planning, warn_without_vectors, writing
+from .store_options import DEFAULT_FILE, file_of, planning, writing
 
 _INPUT = "-"
 
@@ -40,9 +40,7 @@ def run_remember(options: Namespace, output: Output) -> int:
         def store() -> Store:
             if options.dry_run:
                 return opened.enter_context(planning(options))
-            store = opened.enter_context(writing(options, output))
-            warn_without_vectors(store, output)
-            return store
+            return opened.enter_context(writing(options, output))
 
         try:
             do = _remember_input if _INPUT in options.paths else _remember_files
@@ -50,6 +48,8 @@ def run_remember(options: Namespace, output: Output) -> int:
         except KeyboardInterrupt:
             output.warn("remembered files stay; run the command again to continue")
             raise
+    for notice in remembered.notices:
+        output.warn(notice)
     _print_summary(remembered, file, output)
     output.result(
         {"file": None if remembered.head is None else file, **remembered.to_dict()}, items="files"
@@ -190,7 +190,8 @@ def run_put(options: Namespace, output: Output) -> int:
             content_dates=options.date,
             expires=expiry_of(options.expires),
         )
-        warn_without_vectors(store, output)
+        for notice in receipt.notices:
+            output.warn(notice)
         was = f" (was {', '.join(f'#{old}' for old in receipt.replaced)})"
         output.line(f"frame {receipt.id} in {store.path}{was if receipt.replaced else ''}")
         output.result({"file": store.path, **receipt.to_dict()})

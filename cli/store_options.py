@@ -8,7 +8,6 @@ from typing import Final
 
 import cerata
 from cerata.engine.errors import NotFound
-from cerata.memory.batch.writer import session_of
 from cerata.memory.store import Store
 from cerata.memory.view import View
 
@@ -61,13 +60,6 @@ def embedder_of(options: Namespace) -> str | None:
     """Return the name of ``--embedder``, of a verb that has it; None for the remembered one."""
     name: str | None = getattr(options, "embedder", None)
     return name
-
-
-def warn_without_vectors(store: Store, output: Output) -> None:
-    """Warn if new texts get no vector because the remembered embedder cannot run here."""
-    obstacle = session_of(store).embedder_obstacle
-    if obstacle is not None:
-        output.warn(f"stored without vectors: {obstacle}")
 
 
 def reading(options: Namespace) -> Store:

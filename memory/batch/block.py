@@ -70,6 +70,8 @@ class Block:
         self.first: KeyUse | None = None
         """The first use of the block's key, if this block is a repetition."""
         self.author = author
+        self.notices = dict[str, None]()
+        """The notices of the block's calls."""
         this = ref(self)
 
         def is_inside() -> bool:
@@ -90,7 +92,7 @@ class Block:
         """Take the receipt of the block's batch: ids of the block become seqs of it."""
         if receipt.seqs:
             self.ids.batch = receipt.seqs[0], receipt.seqs[-1]
-        self.receipt = receipt
+        self.receipt = replace(receipt, notices=tuple(self.notices)) if self.notices else receipt
 
     @property
     def is_open(self) -> bool:

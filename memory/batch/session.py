@@ -329,10 +329,17 @@ class WriteSession:
         """The embedder passed to `open`, else the remembered embedder if it can run here."""
         return self.embedders.passed or self.embedders.of(self.used_embedder(self.scope))
 
-    @property
-    def embedder_obstacle(self) -> str | None:
-        """Why texts get no vector although the memory has vectors; None if they get one."""
-        return self.embedders.obstacle(self.used_embedder(self.scope))
+    def embedder_obstacle(self, scope: Scope) -> str | None:
+        """Return why a text of a tenant gets no vector although the tenant has vectors, or None."""
+        used = self.used_embedder(scope)
+        obstacle = self.embedders.obstacle(used)
+        embedder = self.embedder
+        if used is None or obstacle is not None or embedder is None:
+            return obstacle
+        if used.spaces == spaces_of(embedder):
+            return None
+        space = embedder.identity.space
+        return f"the vectors are of {used.space!r}, not of the store's {space!r}; open it by tenant"
 
     def used_embedder(self, scope: Scope | None) -> Used | None:
         """Return the embedder that the memory uses now for a scope's tenant."""

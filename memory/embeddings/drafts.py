@@ -5,11 +5,12 @@ and the look-up of vectors (`cache`).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 from cerata.engine.codec import tenant_of
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import Draft
+from cerata.engine.events import Draft, PutFrame
 from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.projections.columnar.scopes import tenant_in
 from cerata.projections.rows.embedders import Used
@@ -23,7 +24,7 @@ from ..batch.session import WriteSession, contents_of
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import arguments_hash
 from ..values.frames import Receipt
-from .cache import TextVectors, makers_of
+from .cache import TextVectors, embedded_text, makers_of
 
 _OF_BLOCKS = WeakKeyDictionary[Block, Sequence[TextVectors]]()
 """The vectors of the texts of each open transaction, for its later calls."""
@@ -36,7 +37,27 @@ def put_embedded(session: WriteSession, drafts: Sequence[Draft], key: str | None
     """
     arguments = None if key is None else arguments_hash(contents_of(drafts))
     drafts = with_vectors(session, drafts, text_vectors(session), key)
-    return session.write(drafts, key=key, arguments=arguments)
+    return noted(session, session.write(drafts, key=key, arguments=arguments), drafts)
+
+
+def noted(session: WriteSession, receipt: Receipt, drafts: Sequence[Draft]) -> Receipt:
+    """Return the receipt of drafts with the reasons for which texts of them have no vector."""
+    lacking = {
+        tenant_in(draft.scope): draft.scope[:1]
+        for draft in drafts
+        if isinstance(draft.body, PutFrame)
+        and draft.body.embedding is None
+        and embedded_text(draft.body) is not None
+    }
+    obstacles = [session.embedder_obstacle(scope) for scope in lacking.values()]
+    if not receipt.added or not any(obstacles):
+        return receipt
+    lines = (f"stored without vectors: {obstacle}" for obstacle in obstacles if obstacle)
+    receipt = replace(receipt, notices=tuple(dict.fromkeys(lines)))
+    block = session.open_block
+    if block is not None:
+        block.notices.update(dict.fromkeys(receipt.notices))
+    return receipt
 
 
 def text_vectors(session: WriteSession) -> Sequence[TextVectors]:

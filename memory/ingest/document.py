@@ -26,7 +26,7 @@ from cerata.retrieval.chunking import Passage, split_passages
 
 from ..batch.attempts import attempted
 from ..batch.session import WriteSession
-from ..embeddings.drafts import text_vectors, with_vectors
+from ..embeddings.drafts import noted, text_vectors, with_vectors
 from ..frames.drafts import frame_draft
 from ..frames.replacement import frames_of_uri
 from ..snapshot.layer import DOCUMENT_KIND
@@ -402,4 +402,5 @@ class Ingest:
         return with_vectors(self._session, drafts, self._vectors)
 
     def _write(self, drafts: Sequence[Draft], expect: int | None) -> Receipt:
-        return self._session.write(self._embedded(drafts), expect=expect)
+        drafts = self._embedded(drafts)
+        return noted(self._session, self._session.write(drafts, expect=expect), drafts)

@@ -6,7 +6,7 @@ of a file (`document`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -34,7 +34,10 @@ class RememberedFile(PlainValue):
     - ``frames`` counts the added frames.
     - ``replaced`` are the frames that the file superseded.
     - ``why`` is the reason of a skip.
+    - ``notices`` are those of the file's `Receipt`.
     """
+
+    _plain = ("path", "outcome", "id", "frames", "replaced", "why")
 
     path: str
     outcome: Outcome
@@ -42,6 +45,7 @@ class RememberedFile(PlainValue):
     frames: int = 0
     replaced: tuple[int, ...] = ()
     why: str | None = None
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,11 @@ class Remembered(PlainValue):
     dry_run: bool
     head: int | None
     """The log's newest event after the call; None if no memory was opened."""
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """The notices of all files, each once."""
+        return tuple(dict.fromkeys(line for file in self.files for line in file.notices))
 
     def of(self, outcome: Outcome) -> list[RememberedFile]:
         """Return the files with an outcome, in order."""
@@ -69,6 +78,7 @@ class Remembered(PlainValue):
         return {
             **{outcome: len(self.of(outcome)) for outcome in outcomes},
             **plain_fields(self, ("frames", "excluded", "passed_over", "dry_run", "head", "files")),
+            **(plain_fields(self, ("notices",)) if self.notices else {}),
         }
 
 
@@ -170,7 +180,8 @@ def take_in(ingest: Ingest, path: str, *, dry_run: bool) -> RememberedFile:
         return _became(path, number, plan.frames, plan.replaced)
     receipt = ingest.run()
     frames = len(receipt.seqs) - len(receipt.replaced)
-    return _became(path, receipt.id, frames, receipt.replaced)
+    became = _became(path, receipt.id, frames, receipt.replaced)
+    return replace(became, notices=receipt.notices)
 
 
 def _became(path: str, number: int | None, frames: int, old: tuple[int, ...]) -> RememberedFile:

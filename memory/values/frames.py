@@ -41,6 +41,8 @@ class Receipt(PlainValue):
       receipt still names the same thing, as the argument of any call; ``tx.receipt`` has the seqs.
     - ``added`` is False if the content was stored before; ``replaced`` are the superseded frames,
       ``deleted`` the deleted frames.
+    - ``notices`` has a line for each reason for which texts were stored without a vector although
+      the memory has vectors.
     """
 
     id: int
@@ -51,6 +53,7 @@ class Receipt(PlainValue):
     added: bool = True
     replaced: tuple[int, ...] = ()
     deleted: tuple[int, ...] = ()
+    notices: tuple[str, ...] = ()
     _block: PendingIds | None = field(default=None, repr=False, compare=False, kw_only=True)
     """The ids of the transaction that the call joined."""
 
@@ -60,6 +63,7 @@ class Receipt(PlainValue):
             "head": None if self.head is None else self.head.seq,
             **plain_fields(self, ("durable", "added", "replaced")),
             **(plain_fields(self, ("deleted",)) if self.deleted else {}),
+            **(plain_fields(self, ("notices",)) if self.notices else {}),
         }
 
 

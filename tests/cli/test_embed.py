@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -130,6 +131,14 @@ def test_a_file_of_another_embedder_is_searched_with_a_note(
         assert (code, "wax" in out) == (0, True)
         assert err.count("note: searched by words only: the vectors are of 'm@1/2/cosine'") == 1
     assert "note: stored without vectors" in " ".join(run("put", "more wax")[2].split())
+    assert json.loads(run("put", "more", "--json")[1])["notices"][0].startswith("stored without")
+    assert run("supersede", "1", "beeswax")[2].count("note: stored without vectors") == 1
+    for name in ("a.md", "b.md"):
+        Path(name).write_text(name)
+    code, out, err = run("remember", "a.md", "b.md", "--json")
+    assert (code, " ".join(err.split()).count("stored without vectors")) == (0, 1)
+    assert len(json.loads(out)["notices"]) == 1
+    assert "notices" not in json.loads(run("remember", "a.md", "--json")[1])
     assert len(server.asked) == asked
 
 

@@ -36,6 +36,7 @@ def hashing(monkeypatch: pytest.MonkeyPatch) -> list[Hashing]:
         return made[-1]
 
     monkeypatch.setitem(built_in.BUILT_IN, "hashing", make)
+    monkeypatch.setitem(built_in.BUILT_IN, "hashing-tokens", lambda: HashingTokens("2"))
     return made
 
 
@@ -215,6 +216,53 @@ def test_a_search_without_a_vector_in_view_is_noted(path: Path) -> None:
         assert store.recall("wax").notices == (line,)
         store.embed_missing()
         assert store.search("wax").notices == ()
+
+
+def test_a_text_without_a_vector_is_noted(path: Path, tmp_path: Path) -> None:
+    """The texts could not be found by meaning, and nothing showed it."""
+    with cerata.open(path) as store:
+        assert store.put_frame("wax").notices == (), "the memory has no vectors"
+    with cerata.open(path, embedder=Hashing("0")) as store:
+        assert store.put_frame("tablet", key="k").notices == ()
+    file = tmp_path / "a.md"
+    file.write_text("harbour")
+    with cerata.open(path) as store:
+        receipts = [
+            store.put_frame("stylus"),
+            store.put_frames(["wax", "ink"]),
+            store.put_frame("a", uri="u", replace=True),
+            store.supersede(1, "beeswax"),
+            store.remember("a note"),
+            store.remember_messages([{"role": "user", "content": "hello"}]),
+        ]
+        line = (
+            "stored without vectors: the vectors are of 'hashing@0/8/cosine', which is no built-in "
+            "embedder; pass it to open(embedder=…)"
+        )
+        assert {receipt.notices for receipt in receipts} == {(line,)}
+        assert receipts[0].to_dict()["notices"] == [line]
+        assert store.remember_files([file]).notices == (line,)
+        assert store.remember_files([file]).notices == (), "the file is unchanged"
+        with store.transaction() as block:
+            assert store.put_frame("one").notices == (line,)
+            store.put_frame("two")
+        assert block.receipt is not None
+        assert block.receipt.notices == (line,)
+        assert store.put_frame(b"\x00").notices == store.delete(receipts[0]).notices == ()
+        assert store.put_frame("tablet", key="k").notices == (), "nothing was written"
+        own = store.put_frame("b", embedding=[1.0, 2.0], space="mine")
+        assert (own.notices, "notices" in own.to_dict()) == ((), False)
+
+
+def test_a_text_of_a_tenant_with_another_embedder_is_noted(path: Path) -> None:
+    with cerata.open(path, embedder="hashing") as store:
+        store.put_frame("wax")
+    with cerata.open(path, embedder="hashing-tokens", scope={"tenant": "b"}) as store:
+        store.put_frame("wax")
+    with cerata.open(path) as store:
+        assert store.put_frame("ink").notices == ()
+        [line] = store.put_frame("ink", scope={"tenant": "b"}).notices
+        assert line.endswith("not of the store's 'hashing@1/8/cosine'; open it by tenant")
 
 
 # --- another embedder ----------------------------------------------------------------------------
