@@ -8,6 +8,7 @@ from contextlib import suppress
 from datetime import timedelta
 
 from cerata.engine.errors import Conflict
+from cerata.engine.events import UseEmbedder
 from cerata.memory.store import Store
 from cerata.projections.frames.filters import Filter
 
@@ -99,12 +100,28 @@ class Agent(Workload):
             store.put_frame("the harbour's right half", tags=["half"], parent=first.id)
 
     @operation
+    def converse(self, store: Store) -> None:
+        """Remember two messages of a conversation as one batch."""
+        said = f"Is the bridge open at {store.head.seq}?"
+        messages = [{"role": "user", "content": said}, {"role": "assistant", "content": "In May."}]
+        store.remember_messages(messages, track="talk", tags=["message"], actor="ann")
+
+    @operation
+    def embed(self, store: Store) -> None:
+        """Put a frame with a vector and record its embedder, as the first vectors of a model do."""
+        identity = f"letters@{store.head.seq}"
+        space = f"{identity}/2/cosine"
+        with store.transaction(actor="ann"):
+            store.put_frame("a tide table", tags=["vector"], embedding=[1.0, 2.0], space=space)
+            store.append(UseEmbedder(identity=identity, space=space))
+
+    @operation
     def mark(self, store: Store) -> None:
         """Tag the head."""
         store.tag(f"mark{store.head.seq}")
 
     def check(self, store: Store) -> None:
-        """Check pairs, batches of eight, the frame of the URI, expiry, actors and tags."""
+        """Check pairs, batches, messages, the URI, expiry, the embedder, actors and tags."""
         halves = sum("half" in frame.tags for frame in store.frames(include_chunks=True))
         assert halves % 2 == 0, f"{halves} halves"
         many = sum("many" in frame.tags for frame in store.frames())
@@ -114,6 +131,14 @@ class Agent(Workload):
         for frame in store.frames(Filter(tags=["boat"])):
             assert frame.expires is not None, "a boat without an expiry"
             assert frame.expires > now, "an expired boat is read"
+        self._check_messages(store)
+        self._check_embedder(store)
+        self._check_log(store)
+        for name, seq in store.tags().items():
+            assert store.at(name).basis == seq, f"tag {name} does not resolve to {seq}"
+
+    @staticmethod
+    def _check_log(store: Store) -> None:
         for event in store.log():
             if event.type in ("supersedeFrame", "deleteFrame"):
                 assert event.actor == "ann", f"event {event.seq} has the actor {event.actor}"
@@ -121,8 +146,20 @@ class Agent(Workload):
                 assert event.reason in ("no longer needed", "expired"), (
                     f"event {event.seq}: {event.reason}"
                 )
-        for name, seq in store.tags().items():
-            assert store.at(name).basis == seq, f"tag {name} does not resolve to {seq}"
+
+    @staticmethod
+    def _check_messages(store: Store) -> None:
+        messages = store.messages(track="talk")
+        roles = ["user", "assistant"] * (len(messages) // 2)
+        assert [message["role"] for message in messages] == roles, "half a conversation"
+
+    @staticmethod
+    def _check_embedder(store: Store) -> None:
+        tables = [frame.id for frame in store.frames(Filter(tags=["vector"]))]
+        used = store.remembered_embedder()
+        assert (used is None) == (not tables), "a vector without its embedder, or the reverse"
+        if used is not None:
+            assert store.embedding(max(tables), used.space) is not None, "the newest has no vector"
 
     @staticmethod
     def _notes(store: Store) -> list[int]:

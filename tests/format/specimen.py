@@ -34,6 +34,7 @@ from cerata.engine.events import (
     Scope,
     SupersedeFrame,
     UnknownBody,
+    UseEmbedder,
 )
 from cerata.engine.file import Flip
 from cerata.engine.format.checksums import file_key
@@ -119,6 +120,7 @@ def tell_story(place: Environment) -> None:
     _tear(place)
     log = open_log(PATH, environment=place)
     assert log.report.cut_bytes
+    _embedder(log)
     assert isinstance(place.clock, TickingClock)
     place.clock.time_us -= 60_000_000  # The wall clock goes back; recorded times do not.
     _wrap(log)
@@ -212,6 +214,20 @@ def _vectors(log: Log) -> None:
     data = bytes(range(250, 256)) + bytes(range(6))
     small = Embedding("small", "i1", len(data), Attachment(hash_bytes(data), len(data)))
     log.append([Draft(PutEmbedding(frame=1, embedding=small), attachments=(data,))])
+
+
+def _embedder(log: Log) -> None:
+    """Append a frame that expires with the first vector of a tenant, and the tenant's embedder."""
+    identity = "letters@1"
+    embedding, data = vector(13, 8, f"{identity}/8/cosine")
+    frame = PutFrame(text="The ferry waits.", embedding=embedding, expires=START_US * 2)
+    use = UseEmbedder(
+        identity=identity,
+        space=embedding.space,
+        name="letters",
+        tokens_space=f"{identity}/4/maxsim/i1",
+    )
+    log.append([Draft(frame, SCOPE, attachments=(data,)), Draft(use, SCOPE, actor="agent")])
 
 
 def _many_segments(log: Log) -> None:

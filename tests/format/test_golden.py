@@ -64,6 +64,22 @@ def test_golden_file_holds_every_structure() -> None:
     assert any(event.header[2] is not None for event in reader.events())
 
 
+def test_golden_file_has_an_expiry_an_embedder_an_actor_and_a_reason() -> None:
+    """Their fields came later than the file."""
+    events = [event for event in Reader(specimen.golden_file()).events() if event.payload]
+    [use] = [event for event in events if event.header[3] == "useEmbedder"]
+    assert body_of(use) == {
+        "identity": "letters@1",
+        "space": "letters@1/8/cosine",
+        "name": "letters",
+        "tokens_space": "letters@1/4/maxsim/i1",
+    }
+    bodies = {event.header[0]: body_of(event) for event in events if event.header[3] == "putFrame"}
+    assert bodies[use.header[0] - 1]["expires"] == 2 * specimen.START_US
+    payloads = [event.payload for event in events if event.payload is not None]
+    assert {(payload[1], payload[3]) for payload in payloads} >= {("agent", "measured")}
+
+
 def test_golden_file_binds_hashes_of_content_to_salts() -> None:
     """The quote, the arguments and the context, by the formulas of docs/format.md."""
     events = list(Reader(specimen.golden_file()).events())
