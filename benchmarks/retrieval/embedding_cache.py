@@ -102,6 +102,15 @@ class CachedEmbedder:
             if progress is not None:
                 progress(min(start + BATCH, len(missing)), len(missing))
 
+    def load(self, texts: Sequence[str]) -> None:
+        """Bring the vectors of texts into memory, so that a timed write reads no file.
+
+        Args:
+            texts: at most half of `MEMORY_TEXTS`
+        """
+        self._memory.clear()
+        self._fill(texts)
+
     @property
     def _identities(self) -> tuple[EmbedderIdentity, ...]:
         tokens = self.token_identity

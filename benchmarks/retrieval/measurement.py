@@ -19,6 +19,7 @@ import cerata
 from cerata import Context, InvalidInput, Profile, Unsupported, View
 from cerata.retrieval.ranking.profiles import profile_of
 
+from .embedding_cache import CachedEmbedder
 from .ingest import StoredCorpus, Style, ingest
 from .judged_set import Corpus, JudgedSet, Question
 from .metrics import evidence_name, recall, session_scores, turn_scores
@@ -100,6 +101,8 @@ def measure(
                 f"{judged.name} {place} of {len(judged.corpora)}: {corpus.name}, "
                 f"{len(corpus.documents):,} documents, {len(corpus.questions):,} questions"
             )
+            if isinstance(embedder, CachedEmbedder):
+                embedder.load([settings.style.text(document) for document in corpus.documents])
             stored = ingest(corpus, Path(folder) / f"{place}.cera", settings.style, embedder)
             measurement.documents += len(stored.documents)
             measurement.size_bytes += stored.size_bytes
