@@ -91,7 +91,7 @@ def _reads(world: World, store: cerata.Store, asked: Any) -> Iterator[tuple[str,
 @pytest.mark.parametrize("kind", ["Store", "View", "replay", "seq"])
 def test_every_read_is_refused_without_a_scope(world: World, kind: str) -> None:
     with world.open(None, require_scope=True) as store:
-        views = {
+        views: dict[str, Callable[[], object]] = {
             "Store": lambda: store,
             "View": store.view,
             "replay": store.replay,
@@ -296,13 +296,14 @@ def test_a_scope_of_the_call_narrows_its_references_too(path: Path) -> None:
     with cerata.open(path, require_scope=True) as store:
         frame = store.put_frame("alice's", scope=ALICE)
         fact = store.assert_fact("Ada", "is", "hers", scope=ALICE)
-        for call in (
+        calls: list[Callable[[], object]] = [
             lambda: store.put_frame("below", parent=frame, scope=BOB),
             lambda: store.assert_fact("Ada", "is", "seen", evidence=[frame], scope=BOB),
             lambda: store.link(fact, "depends_on", frame, scope=BOB),
             lambda: store.split_entity("Ada", "Bob", [fact], scope=BOB),
             lambda: store.merge_entities("Ada", "hers", scope=BOB),
-        ):
+        ]
+        for call in calls:
             with pytest.raises(cerata.NotFound):
                 call()
         assert store.head.seq == 2
