@@ -92,7 +92,7 @@ SHARE: Final = Scale(
     plan=Plan(exhaustive=256, samples=16, tears=32, pair_drops=16),
     deep_every=40,
     deep_all=0,
-    stores=6,
+    stores=10,
     judged_every=3,
     faults_every=24,
     lives_max=1,

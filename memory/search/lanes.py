@@ -12,6 +12,7 @@ from typing import ClassVar, Protocol
 
 from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.projections.columnar.columns import Mask
+from cerata.projections.fulltext.bm25 import FulltextView
 from cerata.projections.fulltext.query import Query
 from cerata.retrieval.embedders.embedder import embed_texts, embed_token_texts, token_embedder
 from cerata.retrieval.query_classifier import Classified, QuestionKind, classify
@@ -51,17 +52,24 @@ class TextLane:
 
     snapshot: Snapshot
     query: Query
+    in_context: bool
+    """True if the words of neighbouring turns count."""
+
+    @property
+    def ranking(self) -> FulltextView:
+        """The ranking by words."""
+        return self.snapshot.layers.ranking_of(in_context=self.in_context)
 
     def rank(self, k: int, among: Mask | None) -> LaneRanking:
         """Return the best ``k`` frames."""
         layers = self.snapshot.layers
-        ranked = layers.ranking.search(self.query, k=k, among=among, filters=layers.mask_of)
+        ranked = self.ranking.search(self.query, k=k, among=among, filters=layers.mask_of)
         return LaneRanking(self.name, layers.ids_at(ranked.rows), ranked.scores)
 
     def candidates(self) -> Mask:
         """Return the rows that match the query."""
         layers = self.snapshot.layers
-        return layers.ranking.found(self.query, layers.mask_of)
+        return self.ranking.found(self.query, layers.mask_of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +133,12 @@ def running_lanes(snapshot: Snapshot, request: SearchRequest) -> RunningLanes:
         # Earlier versions of a profile leave facts out of a context with a filter.
         where = request.where if profile.fact_words else None
         facts = relevant_facts(snapshot, request.text, by_words=profile.fact_words, where=where)
-    able = (TextLane(snapshot, request.tree), FactsLane(snapshot, facts), vectors, late)
+    able = (
+        TextLane(snapshot, request.tree, request.profile.in_context),
+        FactsLane(snapshot, facts),
+        vectors,
+        late,
+    )
     lanes = [lane for lane in able if lane is not None and lane.name in weights]
     return RunningLanes(kind, weights, facts, vectors, late, lanes)
 

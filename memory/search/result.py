@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cerata.engine.errors import InvalidInput
-from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
+from cerata.projections.fulltext.bm25 import SCORE_DECIMALS, WordScore
 from cerata.retrieval.base_level_activation import Use
 from cerata.retrieval.query_classifier import Classified
 from cerata.retrieval.ranking.fusion import Fused, LaneRanking, worth
@@ -108,11 +108,16 @@ class SearchResult:
 
     def share_of_words(self, frame: int) -> float:
         """Return the share of the question's words that a frame contains, weighted by idf."""
-        layers = self.snapshot.layers
-        row = layers.rank_row(frame)
-        words = [] if row is None else layers.ranking.words(self.request.tree, row)
+        words = self._words_of(frame)
         total = math.fsum(word.idf for word in words)
         return math.fsum(word.idf for word in words if word.count) / total if total else 0.0
+
+    def _words_of(self, frame: int) -> list[WordScore]:
+        """Return the contributions of the question's words to the score of a frame by words."""
+        layers = self.snapshot.layers
+        row = layers.rank_row(frame)
+        ranking = layers.ranking_of(in_context=self.request.profile.in_context)
+        return [] if row is None else ranking.words(self.request.tree, row)
 
     def ran(self) -> tuple[str, ...]:
         """Return the names of the lanes that ran, with the reranking if any."""
@@ -145,8 +150,6 @@ class SearchResult:
 
         Cost: a pass over the postings of the question's words.
         """
-        layers = self.snapshot.layers
-        row = layers.rank_row(hit.id) if "text" in hit.lanes else None
         return Explanation(
             id=hit.id,
             score=hit.score,
@@ -154,7 +157,7 @@ class SearchResult:
             profile=self.request.profile,
             method=self.request.profile.method if len(self._rankings_of(hit.id)) > 1 else None,
             lanes=tuple(self._share(lane, hit.id) for lane in self.lanes),
-            words=() if row is None else tuple(layers.ranking.words(self.request.tree, row)),
+            words=tuple(self._words_of(hit.id)) if "text" in hit.lanes else (),
             facts=tuple(named.fact.id for named in self.facts if hit.id in scored_frames([named])),
             reranked=self._reranked(hit.id),
             boost=self._boost(hit.id),

@@ -13,6 +13,7 @@ import numpy as np
 
 from cerata.projections.columnar.columns import I64, Mask
 from cerata.projections.columnar.scopes import Reach
+from cerata.projections.columnar.turn_order import TurnOrder, turn_order
 from cerata.projections.frames.filters import Filter
 from cerata.projections.frames.reader import Frames
 from cerata.projections.fulltext.bm25 import FulltextView
@@ -99,6 +100,11 @@ class Layer:
         """Rows that are parts of documents."""
         return self.frames.chunk_mask(self.n)
 
+    @cached_property
+    def turns(self) -> TurnOrder | None:
+        """The order of the current turns; None without any."""
+        return turn_order(self.frames.conversations(self.n), self.sought)
+
 
 @dataclass(frozen=True)
 class LogLayer(Layer):
@@ -109,6 +115,13 @@ class LogLayer(Layer):
     @cached_property
     def ranking(self) -> FulltextView:
         """The ranking, with the statistics of the rows that a search returns by default."""
+        return self.folds.fulltext(self.n).view(self.sought, self.turns)
+
+    @cached_property
+    def ranking_alone(self) -> FulltextView:
+        """The ranking without the words of neighbouring turns."""
+        if self.turns is None:
+            return self.ranking
         return self.folds.fulltext(self.n).view(self.sought)
 
 

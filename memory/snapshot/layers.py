@@ -19,6 +19,7 @@ from cerata.engine.log import Log
 from cerata.projections.columnar.columns import I64, Mask
 from cerata.projections.columnar.scopes import admits, is_same
 from cerata.projections.columnar.times import to_microseconds
+from cerata.projections.columnar.turn_order import TurnOrder, turn_order
 from cerata.projections.frames.columns import ClosingKind
 from cerata.projections.frames.filters import Filter
 from cerata.projections.frames.reader import Closing, FrameRow
@@ -29,6 +30,7 @@ from ..values.explanation import LeftOut
 from ..values.frames import Stored
 from .layer import Layer, LogLayer
 from .pending import PendingEvent, PendingEvents
+from .pending_turns import conversations_with
 
 _DELETED = (ClosingKind.DELETE, ClosingKind.WITH_DELETED)
 
@@ -445,7 +447,27 @@ class Layers:
         """The ranking over the rows of all layers, with the statistics of the current frames."""
         if self.pending is None:
             return self.base.ranking
+        return self.pending.folds.fulltext().view(self.ranked, self.turns)
+
+    @cached_property
+    def _ranking_alone(self) -> FulltextView:
+        if self.pending is None:
+            return self.base.ranking_alone
         return self.pending.folds.fulltext().view(self.ranked)
+
+    def ranking_of(self, *, in_context: bool) -> FulltextView:
+        """Return the ranking with the words of neighbouring turns, or of each frame by itself."""
+        return self.ranking if in_context else self._ranking_alone
+
+    @cached_property
+    def turns(self) -> TurnOrder | None:
+        """The order of the current turns over the rows of all layers; None without any."""
+        if self.pending is None:
+            return self.base.turns
+        pending = self.all[1]
+        seqs: list[int] = pending.frames.ids[: pending.rows].tolist()
+        drafts = (self.pending.drafts[seq - 1] for seq in seqs)
+        return turn_order(conversations_with(self.base, drafts), self.ranked)
 
     def highlights(self, text: str, query: str | Query) -> list[tuple[int, int]]:
         """Return the characters [start, end) of a text that match a query, ascending."""

@@ -174,11 +174,12 @@ class Explanation(PlainValue):
 
 
 def _word_lines(words: Sequence[WordScore]) -> Iterator[str]:
-    """Yield a line for each word in the frame, and a line that lists the missing words."""
-    matches = [word for word in words if word.count]
+    """Yield a line for each word of the frame or near it, and one that lists the missing words."""
+    matches = [word for word in words if word.added]
     width = max((len(word.word) for word in matches), default=0)
     for word in matches:
         factor = f"idf {word.idf:.3f} x {word.added / word.idf:.3f}"
-        yield f"{word.word:{width}}  {word.added:.3f} = {factor} (count {word.count})"
-    if missing := [word.word for word in words if not word.count]:
+        near = f", {word.near:g} near" if word.near else ""
+        yield f"{word.word:{width}}  {word.added:.3f} = {factor} (count {word.count}{near})"
+    if missing := [word.word for word in words if not word.added]:
         yield f"not in it: {', '.join(missing)}"

@@ -17,7 +17,7 @@ from ..columnar.times import to_datetime
 from ..fulltext.analyzer import term_of
 from ..fulltext.bm25 import Fulltext
 from ..fulltext.occurrences import Occurrences
-from ..fulltext.projection import FulltextProjection
+from ..fulltext.projection import NOT_SEARCHED, FulltextProjection, Searched
 from .objects import ObjectKind, kind_of_value
 from .reader import FactsAt
 
@@ -32,18 +32,18 @@ class FactTextProjection(FulltextProjection):
     """Folds assertFact into postings."""
 
     name: ClassVar[str] = "facttext"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     row_type: ClassVar[str] = AssertFact.wire_name
 
     def fact_text(self) -> "FactText":
         """Return an immutable reader of the state at ``seq``; any thread may use it."""
         return FactText(self.snapshot(), self._seqs.view())
 
-    def _searched(self, body: EventBody | Erased) -> tuple[str, str, str]:
+    def _searched(self, body: EventBody | Erased) -> Searched:
         if not isinstance(body, AssertFact):
-            return "", "", ""
+            return NOT_SEARCHED
         kind = kind_of_value(body.object_kind, body.object)
-        return f"{body.subject} {body.predicate} {_words_of(kind, body.object)}", "", ""
+        return f"{body.subject} {body.predicate} {_words_of(kind, body.object)}", "", "", ""
 
 
 def _words_of(kind: ObjectKind | None, value: object) -> str:

@@ -30,6 +30,7 @@ from ..columnar.scopes import AdmittedCodes, read_scope, scope_text
 from ..columnar.tables import ClosedRows, LoadedRows, Table, check_codes
 from .attributes import Attributes
 from .children import ChildLinks
+from .conversations import ConversationIndex
 from .timeline import TimelineIndex
 
 NO_INDEX: Final = -1
@@ -124,6 +125,7 @@ class FrameColumns:
         self.content_index = HashIndex()
         self.replaced_index = HashIndex()
         self.timeline = TimelineIndex()
+        self.conversations = ConversationIndex()
 
     # --- appending -------------------------------------------------------------------------------
 

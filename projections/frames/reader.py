@@ -32,6 +32,7 @@ from .columns import (
     FrameAnomaly,
     FrameColumns,
 )
+from .conversations import Name, Turns
 from .filter_masks import FilterMasks
 from .filters import Filter
 from .timeline import NO_TIME, Timeline, TimelineOrder
@@ -205,6 +206,25 @@ class Frames:
             self._anomaly_kind[:end] == FrameAnomaly.UNREAD
         ].tolist()
         return seqs
+
+    # --- conversations ---------------------------------------------------------------------------
+
+    def conversations(self, n: int) -> I64:
+        """Return the code of each frame's conversation at n, or `NO_CONVERSATION`; (rows,)."""
+        count = len(self.ids)
+        columns = self._columns
+        turns = Turns(
+            columns.role.view()[:count],
+            columns.parent.view()[:count],
+            columns.scope.view()[:count],
+        )
+        codes = columns.conversations.codes(turns, self._attributes, columns.scope_parts)
+        return codes[: self.rows_at(n)]
+
+    def conversation(self, name: Name) -> int | None:
+        """Return the code of a conversation, or None if `conversations` never returned it."""
+        columns = self._columns
+        return columns.conversations.code(name, self._attributes.strings, columns.scopes)
 
     # --- closings and children -------------------------------------------------------------------
 

@@ -11,24 +11,27 @@ Owns the scores and their order (Robertson and Zaragoza, *The Probabilistic Rele
     idf(t)    = float32(log(1 + (N − df + 0.5) / (df + 0.5)))
     score(d)  = Σ_t idf(t) · tf · (k1 + 1) / (tf + k1 · (1 − b + b · length(d) / average length))
 
-Occurrences and lengths are weighted by field (`fields`). All words that match a pattern are a
+Occurrences and lengths are weighted by field (`fields`), and those of a turn include shares of its
+neighbours (`context_kernel`); df and N never do. All words that match a pattern are a
 single t; a t with a field counts in that field alone. N, df and the average length count the
 current frames with tokens. Sums are in order of term id, in float64, and rounded to 9 decimals;
 ties are in order of frame. So a view at n ranks exactly like a store that stopped at n.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from cerata.engine.plain_value import PlainValue
 
 from ..columnar.columns import F64, I64, U32, Mask
+from ..columnar.turn_order import NO_ROW, TurnOrder
 from . import analyzer as text
+from .context_kernel import Shares, summed
 from .fields import Field, FieldLengths
 from .highlights import Highlight, highlights
 from .occurrences import Occurrences
@@ -44,6 +47,9 @@ SCORE_DECIMALS: Final = 9
 _DENSE_SHARE: Final = 16
 """With fewer postings than rows / 16, a sort adds up faster than an array of all rows."""
 
+
+_PARTS: Final = 1 << 20
+"""Parts of a token that the average length distinguishes."""
 
 _BLOCK_ROWS: Final = 64
 """Rows of a block; the search for the best rows takes the maximum of each block first."""
@@ -65,16 +71,30 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class WordScore(PlainValue):
-    """The contribution of a query word to a row's score: ``idf`` times the saturated ``count``.
+    """The contribution of a query word to a row's score: ``idf`` times the saturated sum of counts.
 
     ``word`` is spelled as in the query. ``count`` is weighted by field, 0 if the row lacks the
-    word.
+    word. ``near`` is the share of neighbouring turns' occurrences, 0 outside a conversation.
     """
 
     word: str
     idf: float
     count: int
+    near: float
     added: float
+
+
+class _Norms(NamedTuple):
+    """The length parts of the denominator.
+
+    - ``row`` (rows,) is by row; ``place`` (places,) by the place of a turn.
+    - ``one`` (rows,) is the contribution of a term with a single occurrence, without its idf:
+      most terms occur once in a row.
+    """
+
+    row: F64
+    one: F64
+    place: F64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,18 +106,23 @@ class Fulltext:
     lengths: FieldLengths
     seq: int
 
-    def view(self, alive: Mask) -> "FulltextView":
-        """Return the ranking over the first ``len(alive)`` rows; ``alive`` marks current rows.
+    def view(self, alive: Mask, turns: TurnOrder | None = None) -> "FulltextView":
+        """Return the ranking over the first ``len(alive)`` rows.
 
         Cost: about 0.2 ms per 100,000 rows; keep the view for later questions at the same basis.
+
+        Args:
+            alive: The current rows, (rows,).
+            turns: The order of the current turns, whose words count for their neighbours; default
+                None: each row counts by itself.
         """
-        return FulltextView(self, alive)
+        return FulltextView(self, alive, turns)
 
 
 class FulltextView:
     """Ranks the frames of a state."""
 
-    def __init__(self, fulltext: Fulltext, alive: Mask) -> None:
+    def __init__(self, fulltext: Fulltext, alive: Mask, turns: TurnOrder | None = None) -> None:
         self._vocabulary = fulltext.vocabulary
         self._rows = len(alive)
         # Terms from this count on occur in later rows only.
@@ -109,20 +134,26 @@ class FulltextView:
         counted = self._lengths[alive] if len(self._dead) else self._lengths
         self.document_count = int(np.count_nonzero(counted))
         self.token_count = int(counted.sum(dtype=np.int64))
+        self._turns = turns
 
     @cached_property
-    def _norms(self) -> F64:
-        """The length part of the denominator, (rows,)."""
-        average = self.token_count / self.document_count if self.document_count else 1.0
-        return K1 * ((1.0 - B) + B * (self._lengths / average))
+    def _norms(self) -> _Norms:
+        tokens = float(self.token_count)
+        shared = np.empty(0)
+        order = self._turns
+        if order is not None:
+            own = np.where(order.is_turn, self._lengths[order.rows], 0).astype(np.float64)
+            shared = summed(own) * order.is_turn
+            # Whole numbers, since a sum of floats depends on the machine.
+            added = np.rint((shared - own) * _PARTS).sum(dtype=np.int64)
+            tokens += float(added) / _PARTS
+        average = tokens / self.document_count if self.document_count else 1.0
 
-    @cached_property
-    def _weights_of_one(self) -> F64:
-        """The contribution of a term with a single occurrence, without its idf, (rows,).
+        def norm(lengths: F64 | U32) -> F64:
+            return K1 * ((1.0 - B) + B * (lengths / average))
 
-        Cached, because most terms occur once in a row.
-        """
-        return (K1 + 1.0) / (1.0 + self._norms)
+        row = norm(self._lengths)
+        return _Norms(row, (K1 + 1.0) / (1.0 + row), norm(shared))
 
     def search(
         self,
@@ -157,7 +188,12 @@ class FulltextView:
     def found(self, query: str | Query, filters: Filters) -> Mask:
         """Return the candidate rows of `search`, current or not."""
         tree = plain(query) if isinstance(query, str) else query
-        return Matching(self._occurrences, self._vocabulary, filters).found(tree)
+        matching = Matching(self._occurrences, self._vocabulary, filters)
+        found = matching.found(tree)
+        if isinstance(tree, AnyWord) and tree.field is None and self._turns is not None:
+            # Turns beside a turn with a word score, too.
+            found |= self._scores(matching.groups(tree)) > 0
+        return found
 
     def words(self, query: str | Query, row: int) -> list[WordScore]:
         """Return the contributions of a query's words to a row's score, the largest first."""
@@ -170,8 +206,18 @@ class FulltextView:
     def _word(self, name: str, group: Group, row: int) -> WordScore:
         idf = self._idf(int(np.count_nonzero(self._alive[group.rows])))
         count = int(group.weights[group.rows == row].sum())
-        saturated = count * (K1 + 1.0) / (count + float(self._norms[row]))
-        return WordScore(name, idf, count, saturated * idf)
+        total = float(count)
+        norm = float(self._norms.row[row])
+        order = self._turns
+        if order is not None and (place := int(order.places[row])) != NO_ROW:
+            places = order.places[group.rows]
+            is_turn = places != NO_ROW
+            counts = group.weights[is_turn].astype(np.float64)
+            reached, sums = Shares(order).spread(places[is_turn], counts)
+            total = float(sums[reached == place].max(initial=0.0))
+            norm = float(self._norms.place[place])
+        added = idf * (total * (K1 + 1.0) / (total + norm))
+        return WordScore(name, idf, count, round(total - count, SCORE_DECIMALS), added)
 
     def highlights(
         self, content: str, query: str | Query, field: Field = Field.TEXT
@@ -182,22 +228,55 @@ class FulltextView:
 
     def _scores(self, groups: Iterable[Group]) -> F64:
         """Return every row's score, (rows,), 0 without any of the words."""
-        scores = np.zeros(self._rows)
-        for group in groups:
-            idf = self._idf(int(np.count_nonzero(self._alive[group.rows])))
-            saturated = group.weights * (K1 + 1.0) / (group.weights + self._norms[group.rows])
-            scores[group.rows] += saturated * idf
-        return scores
+        alive = self._alive
+        words = (
+            (group.rows, group.weights.astype(np.float64), int(np.count_nonzero(alive[group.rows])))
+            for group in groups
+        )
+        return self._summed(words).of_rows(self._rows)
+
+    def _summed(self, words: Iterable[tuple[I64, F64, int]]) -> "_Scores":
+        """Return the scores for words: rows, counts, number of current rows.
+
+        The rows of a word are distinct.
+        """
+        order = self._turns
+        norms = self._norms
+        by_row: F64 | None = None
+        by_place = np.zeros(0 if order is None else len(order.rows))
+        shares = None if order is None else Shares(order)
+        for rows, counts, frequency in words:
+            idf = self._idf(frequency)
+            if order is not None and shares is not None:
+                places = order.places[rows]
+                is_turn = places != NO_ROW
+                reached, sums = shares.spread(places[is_turn], counts[is_turn])
+                # A place may occur several times: assigned again, its sum stays the same.
+                added = _saturated(sums, norms.place[reached]) * idf
+                by_place[reached] = by_place[reached] + added
+                rows, counts = rows[~is_turn], counts[~is_turn]
+            if len(rows):
+                by_row = np.zeros(self._rows) if by_row is None else by_row
+                by_row[rows] += _saturated(counts, norms.row[rows]) * idf
+        if order is not None:
+            by_place[order.gaps] = 0.0
+        return _Scores(by_row, by_place, order)
 
     def rank(self, terms: Iterable[str], *, k: int = 10, among: Mask | None = None) -> Ranking:
         """Return the best ``k`` rows that hold any of the terms; empty if no term matches.
 
-        Cost: about 10 ns a posting of the terms.
+        Turns beside a turn that holds one count, too.
+
+        Cost: about 10 ns a posting of the terms, 1 us a posting of a turn.
         """
         matches = [self._vocabulary.find(term, self._terms) for term in set(terms)]
         ids = np.array(sorted(i for i in matches if i is not None), np.uint32)
+        if k <= 0:
+            return _NOTHING
+        if self._turns is not None:
+            return self._summed(self._occurring(ids)).best(k, self._dead, among)
         rows, weights = self._weights(ids)
-        if not len(rows) or k <= 0:
+        if not len(rows):
             return _NOTHING
         if len(rows) * _DENSE_SHARE < self._rows:
             admitted = (self._alive if among is None else among)[rows]
@@ -214,21 +293,77 @@ class FulltextView:
     def _weights(self, ids: U32) -> tuple[I64, F64]:
         """Return the rows that hold each term, term after term, and their contributions."""
         rows, ends, heavy, counts = self._occurrences.gather(ids)
-        weights = self._weights_of_one[rows]
-        weights[heavy] = counts * (K1 + 1.0) / (counts + self._norms[rows[heavy]])
+        weights = self._norms.one[rows]
+        weights[heavy] = _saturated(counts, self._norms.row[rows[heavy]])
+        for part, frequency in self._frequencies(rows, ends):
+            weights[part] *= self._idf(frequency)
+        return rows, weights
+
+    def _occurring(self, ids: U32) -> Iterator[tuple[I64, F64, int]]:
+        """Yield the rows that hold each term, its counts, and the number of current rows."""
+        rows, ends, heavy, counts = self._occurrences.gather(ids)
+        occurrences = np.ones(len(rows))
+        occurrences[heavy] = counts
+        for part, frequency in self._frequencies(rows, ends):
+            yield rows[part], occurrences[part], frequency
+
+    def _frequencies(self, rows: I64, ends: Sequence[int]) -> Iterator[tuple[slice, int]]:
+        """Yield the slice of each term and the number of its current rows."""
         alive = self._alive[rows] if len(self._dead) else None
         start = 0
         for end in ends:
             part = slice(start, end)
-            frequency = end - start if alive is None else int(np.count_nonzero(alive[part]))
-            weights[part] *= self._idf(frequency)
+            yield part, end - start if alive is None else int(np.count_nonzero(alive[part]))
             start = end
-        return rows, weights
 
     def _idf(self, frequency: int) -> float:
         odds = (self.document_count - frequency + 0.5) / (frequency + 0.5)
         # libm may differ in the last bit between machines; float32 drops that bit.
         return float(np.float32(math.log(1.0 + odds)))
+
+
+class _Scores(NamedTuple):
+    """Scores by row, (rows,), None if all are 0, and of turns by place, (places,)."""
+
+    by_row: F64 | None
+    by_place: F64
+    order: TurnOrder | None
+
+    def of_rows(self, count: int) -> F64:
+        """Return the score of every row, (rows,)."""
+        scores = np.zeros(count) if self.by_row is None else self.by_row
+        if self.order is not None:
+            places = np.flatnonzero(self.by_place > 0)
+            scores[self.order.rows[places]] = self.by_place[places]
+        return scores
+
+    def best(self, k: int, dead: I64, among: Mask | None) -> Ranking:
+        """Return the best ``k`` of the rows of a mask, (rows,); None: of all but the dead rows."""
+        rows = [np.empty(0, np.int64)]
+        scores = [np.empty(0)]
+        if self.by_row is not None:
+            admitted = self.by_row
+            if among is None:
+                admitted[dead] = 0.0
+            else:
+                admitted *= among
+            rows.append(_candidates(admitted, k))
+            scores.append(admitted[rows[-1]])
+        if self.order is not None:
+            # No turn is dead.
+            admitted = self.by_place
+            if among is not None:
+                admitted *= among[self.order.rows]
+            places = _candidates(admitted, k)
+            rows.append(self.order.rows[places])
+            scores.append(admitted[places])
+        found = np.concatenate(rows)
+        order = np.argsort(found)
+        return _best(found[order], np.concatenate(scores)[order], k)
+
+
+def _saturated(counts: F64, norms: F64) -> F64:
+    return counts * (K1 + 1.0) / (counts + norms)
 
 
 def _totals(rows: I64, weights: F64, size: int) -> F64:

@@ -1,13 +1,14 @@
 """The searched fields of a frame, and their weights.
 
-A frame's tokens are those of its text (or ``search_text``), then of its title, then of its tags,
-in a single sequence of positions; `FieldLengths` gives the end of each field. A plain query
+A frame's tokens are those of its text (or ``search_text``), then of its title, its tags and its
+role, in a single sequence of positions; `FieldLengths` gives the end of each field. A plain query
 searches all fields, and each occurrence counts with the weight of its field (the simple BM25F of
 Robertson, Zaragoza and Taylor, 2004: weighted occurrences and lengths, then one saturation), as if
 a title of weight 2 occurred twice.
 
-Exact attributes such as ``role`` are filters, not fields: a filter selects frames and changes no
-score.
+The role is a field because a question names speakers: "What did Mina say?" finds her turns, which
+rarely have her name. Exact attributes such as ``kind`` are filters, not fields: a filter selects
+frames and changes no score; so does the filter ``role:mina``.
 """
 
 from dataclasses import dataclass
@@ -25,44 +26,54 @@ class Field(IntEnum):
     TEXT = 0
     TITLE = 1
     TAGS = 2
+    ROLE = 3
 
 
 FIELD_COUNT: Final = len(Field)
 
-WEIGHTS: Final = {Field.TEXT: 1, Field.TITLE: 2, Field.TAGS: 2}
+WEIGHTS: Final = {Field.TEXT: 1, Field.TITLE: 2, Field.TAGS: 2, Field.ROLE: 2}
 """Weight of an occurrence; integers, so that no sum depends on the order of its terms."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldLengths:
-    """Token counts by row: of all fields, of the title and of the tags; (rows,) uint32 each."""
+    """Token counts by row: of all fields, of the title, the tags and the role; (rows,) uint32."""
 
     total: U32
     title: U32
     tags: U32
+    role: U32
 
     def part(self, first_row: int, end_row: int) -> "FieldLengths":
         """Return the rows [first_row, end_row)."""
         rows = slice(first_row, end_row)
-        return FieldLengths(self.total[rows], self.title[rows], self.tags[rows])
+        return FieldLengths(self.total[rows], self.title[rows], self.tags[rows], self.role[rows])
 
     def are_plain(self) -> bool:
         """Return whether all tokens are in the text field."""
-        return not (self.title.any() or self.tags.any())
+        return not (self.title.any() or self.tags.any() or self.role.any())
+
+    def text_ends(self) -> U32:
+        """Return the end of the text field of each row, (rows,) uint32."""
+        return self.total - self.title - self.tags - self.role
 
     def weighted(self) -> U32:
         """Return the weighted lengths, (rows,) uint32."""
-        title = WEIGHTS[Field.TITLE] - 1
-        tags = WEIGHTS[Field.TAGS] - 1
-        more = np.multiply(self.title, title, dtype=np.uint32)
-        more += np.multiply(self.tags, tags, dtype=np.uint32)
-        return np.add(self.total, more, dtype=np.uint32)
+        lengths = self.total.copy()
+        named = ((Field.TITLE, self.title), (Field.TAGS, self.tags), (Field.ROLE, self.role))
+        for field, counts in named:
+            lengths += np.multiply(counts, WEIGHTS[field] - 1, dtype=np.uint32)
+        return lengths
 
     def fields_of(self, rows: I64, positions: I64 | Unsigned) -> I64:
         """Return the `Field` of each position."""
-        title_end = self.total[rows] - self.tags[rows]
+        tags_end = self.total[rows] - self.role[rows]
+        title_end = tags_end - self.tags[rows]
         text_end = title_end - self.title[rows]
-        return (positions >= text_end).astype(np.int64) + (positions >= title_end)
+        fields = (positions >= text_end).astype(np.int64)
+        fields += positions >= title_end
+        fields += positions >= tags_end
+        return fields
 
 
 _FACTORS: Final = np.array([WEIGHTS[field] for field in Field], np.int64)
@@ -75,8 +86,7 @@ def weigh(
     if lengths.are_plain():
         return counts
     token_rows = np.repeat(rows, counts)
-    text_ends = lengths.total - lengths.title - lengths.tags
-    beyond: Mask = positions >= text_ends[token_rows]
+    beyond: Mask = positions >= lengths.text_ends()[token_rows]
     places = np.flatnonzero(beyond)
     fields = lengths.fields_of(token_rows[places].astype(np.int64), positions[places])
     postings = np.searchsorted(np.cumsum(counts, dtype=np.int64), places, side="right")

@@ -3,12 +3,12 @@
 Owns births only: the fold never removes a frame, and each query brings the mask of current frames
 (`frames.reader`). Leaves out ranking (`bm25`), tokenizing (`analyzer`), and words and their terms
 (`vocabulary`). A frame's tokens are those of its ``search_text`` (else its ``text``), then its
-title, then its tags, in a single row (`fields`). Rows are those of `frames`: every putFrame has a
-row, without tokens if erased. Every assertFact has a row, also if it repeats a fact.
+title, its tags and its role, in a single row (`fields`). Rows are those of `frames`: every putFrame
+has a row, without tokens if erased. Every assertFact has a row, also if it repeats a fact.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Final, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -34,13 +34,18 @@ from ..core.projection import BLOCK_SEQS, FoldedEvent, Parameters, check_head, c
 from ..core.seal import StateDamaged
 from . import analyzer as text
 from . import postings
-from .bm25 import K1, B, Fulltext
+from .bm25 import Fulltext
 from .english import STEMMER, english
 from .fields import FIELD_COUNT, WEIGHTS, Field, FieldLengths
 from .postings import Piece
 from .unicode_tables import UNICODE_VERSION
 from .vocabulary import Vocabulary
 from .word_table import cut
+
+Searched: TypeAlias = tuple[str, str, str, str]
+"""The texts of a row, in the order of `Field`."""
+
+NOT_SEARCHED: Final[Searched] = ("", "", "", "")
 
 _BATCH_ROWS: Final = 512
 """Rows tokenized at once: enough that numpy pays, few enough that new words soon have ids."""
@@ -60,17 +65,18 @@ class FulltextProjection(BlockFold):
     """
 
     name: ClassVar[str] = "fulltext"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     row_type: ClassVar[str] = PutFrame.wire_name
     """The type of the events that have a row."""
 
     def __init__(self) -> None:
         super().__init__(self._effect_columns)
         self._seqs = Column(np.int64)
-        # Token counts of a row: of all fields, of the title, of the tags.
+        # Token counts of a row: of all fields, of the title, of the tags, of the role.
         self._lengths = Column(np.uint32)
         self._title_lengths = Column(np.uint32)
         self._tags_lengths = Column(np.uint32)
+        self._role_lengths = Column(np.uint32)
         self._token_ends = Column(np.int64)
         self._vocabulary = Vocabulary()
         self._blocks: tuple[Piece, ...] = ()
@@ -81,8 +87,6 @@ class FulltextProjection(BlockFold):
     @property
     def parameters(self) -> Parameters:
         return {
-            "k1": str(K1),
-            "b": str(B),
             "fields": " ".join(f"{field.name.lower()}^{WEIGHTS[field]}" for field in Field),
             "stemmer": STEMMER,
             "unicode": UNICODE_VERSION,
@@ -104,9 +108,7 @@ class FulltextProjection(BlockFold):
         return [self._stream, *self._by_row(), *self._vocabulary.effect_columns()]
 
     def _fields(self) -> FieldLengths:
-        return FieldLengths(
-            self._lengths.view(), self._title_lengths.view(), self._tags_lengths.view()
-        )
+        return FieldLengths(*(column.view() for column in self._length_columns()))
 
     # --- folding ---------------------------------------------------------------------------------
 
@@ -142,20 +144,20 @@ class FulltextProjection(BlockFold):
         is_term = ids >= 0
         lengths = np.diff(offsets(is_term)[words_before], prepend=0).reshape(-1, FIELD_COUNT)
         totals = lengths.sum(axis=1).astype(np.uint32)
-        titles, tags = lengths[:, (Field.TITLE, Field.TAGS)].astype(np.uint32).T
+        named = lengths[:, (Field.TITLE, Field.TAGS, Field.ROLE)].astype(np.uint32).T
         self._stream.extend(ids[is_term])
-        self._add_rows([event.seq for event in events], FieldLengths(totals, titles, tags))
+        self._add_rows([event.seq for event in events], FieldLengths(totals, *named))
 
     def _add_rows(self, seqs: npt.ArrayLike, lengths: FieldLengths) -> None:
         base = self._tokens_before(len(self._seqs))
         self._token_ends.extend(np.cumsum(lengths.total, dtype=np.int64) + base)
         self._seqs.extend(seqs)
-        self._lengths.extend(lengths.total)
-        self._title_lengths.extend(lengths.title)
-        self._tags_lengths.extend(lengths.tags)
+        counts = (lengths.total, lengths.title, lengths.tags, lengths.role)
+        for column, added in zip(self._length_columns(), counts, strict=True):
+            column.extend(added)
 
-    def _searched(self, body: EventBody | Erased) -> tuple[str, str, str]:
-        return searchable(body) if isinstance(body, PutFrame) else ("", "", "")
+    def _searched(self, body: EventBody | Erased) -> Searched:
+        return searchable(body) if isinstance(body, PutFrame) else NOT_SEARCHED
 
     def _settled_row(self) -> int:
         last = self._recent[-1:] or self._blocks[-1:]
@@ -256,6 +258,7 @@ class FulltextProjection(BlockFold):
             "rows.length": narrow(fields.total),
             "rows.title": narrow(fields.title),
             "rows.tags": narrow(fields.tags),
+            "rows.role": narrow(fields.role),
         }
 
     def _rows(self, after: int, through: int) -> tuple[int, int]:
@@ -282,8 +285,10 @@ class FulltextProjection(BlockFold):
             self._load(part)
 
     def _by_row(self) -> tuple[Column[np.int64] | Column[np.uint32], ...]:
-        fields = (self._lengths, self._title_lengths, self._tags_lengths)
-        return (self._seqs, self._token_ends, *fields)
+        return (self._seqs, self._token_ends, *self._length_columns())
+
+    def _length_columns(self) -> tuple[Column[np.uint32], ...]:
+        return (self._lengths, self._title_lengths, self._tags_lengths, self._role_lengths)
 
     def _load(self, columns: Columns) -> None:
         through = check_head(columns, self._digests.salt, self._seq)
@@ -326,19 +331,22 @@ class FulltextProjection(BlockFold):
 
 
 def _read_lengths(columns: Columns, count: int) -> FieldLengths:
-    total, title, tags = (columns.narrow(f"rows.{name}") for name in ("length", "title", "tags"))
+    names = ("length", "title", "tags", "role")
+    counts = [columns.narrow(f"rows.{name}") for name in names]
     require(
-        len(total) == len(title) == len(tags) == count,
+        all(len(column) == count for column in counts),
         "the length columns differ in count from rows.seq",
     )
-    fields = FieldLengths(total.astype(np.uint32), title.astype(np.uint32), tags.astype(np.uint32))
+    total, *named = (column.astype(np.uint32) for column in counts)
     # In 64 bits: the sum of damaged lengths may overflow 32.
-    named = fields.title.astype(np.int64) + fields.tags
-    require((named <= fields.total).all(), "the title and tags of a row exceed its length")
-    return fields
+    require(
+        (np.sum(named, axis=0, dtype=np.int64) <= total).all(),
+        "the title, tags and role of a row exceed its length",
+    )
+    return FieldLengths(total, *named)
 
 
-def searchable(body: PutFrame) -> tuple[str, str, str]:
+def searchable(body: PutFrame) -> Searched:
     """Return the searched texts of a frame, in the order of `Field`."""
     content = body.search_text if body.search_text is not None else body.text
-    return content or "", body.title or "", " ".join(body.tags)
+    return content or "", body.title or "", " ".join(body.tags), body.role or ""

@@ -42,6 +42,7 @@ class Profile(PlainValue):
         rerank: if True, token vectors order the best hits (`reranked` of that module)
         importance: 0 (off) to 1; multiplies the score of used frames by up to 1 + importance
         fact_words: if True, facts that share words with the question match, too
+        in_context: if True, the words of neighbouring turns count for a turn
 
     Raises:
         InvalidInput: a name, number or method is unknown or out of range.
@@ -57,6 +58,7 @@ class Profile(PlainValue):
     rerank: bool = False
     importance: float = 0.0
     fact_words: bool = True
+    in_context: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -67,6 +69,7 @@ class Profile(PlainValue):
             raise unknown("method", self.method, get_args(Method), where=self._place)
         expect_bool("rerank", self.rerank, where)
         expect_bool("fact_words", self.fact_words, where)
+        expect_bool("in_context", self.in_context, where)
         if not (_is_weight(self.importance) and self.importance <= 1):
             raise self._wrong(
                 f"importance must be a number from 0 to 1, not {self.importance!r:.60}",
@@ -139,6 +142,7 @@ class Profile(PlainValue):
         return {
             **plain_fields(self, ("name", "version", "method", "rerank", "importance")),
             "fact_words": self.fact_words,
+            "in_context": self.in_context,
             "weights": {kind: {**self.weights_for(kind)} for kind in KINDS},
         }
 
@@ -160,7 +164,7 @@ def _by_kind(factual: float, semantic: float, temporal: float, exploratory: floa
 
 BALANCED: Final = Profile(
     "balanced",
-    3,
+    4,
     {
         "text": _by_kind(1.0, 0.7, 1.0, 1.0),
         "facts": _by_kind(1.0, 0.7, 1.0, 0.7),
@@ -178,13 +182,13 @@ PROFILES: Final[Mapping[str, Profile]] = {
     for profile in (
         BALANCED,
         # Words alone: scores are BM25.
-        Profile("words", 1, {"text": 1.0}),
+        Profile("words", 2, {"text": 1.0}),
         # For short turns of a dialogue: the margin between scores counts, and vectors come first.
         Profile(
-            "chat", 3, {"text": 0.3, "facts": 0.3, "vectors": 0.7, "late": 0.7}, method="zscore"
+            "chat", 4, {"text": 0.3, "facts": 0.3, "vectors": 0.7, "late": 0.7}, method="zscore"
         ),
         # Used frames move up: from rank r of a lane by at most 10 + r / 6 places.
-        Profile("used", 2, BALANCED.weights, importance=0.2),
+        Profile("used", 3, BALANCED.weights, importance=0.2),
     )
 }
 """The built-in profiles by name."""
@@ -192,10 +196,15 @@ PROFILES: Final[Mapping[str, Profile]] = {
 EARLIER: Final[Mapping[str, Profile]] = {
     profile.label: profile
     for profile in (
+        # Turns by themselves.
+        replace(PROFILES["balanced"], version=3, in_context=False),
+        replace(PROFILES["words"], version=1, in_context=False),
+        replace(PROFILES["chat"], version=3, in_context=False),
+        replace(PROFILES["used"], version=2, in_context=False),
         # Facts of named entities alone.
-        replace(PROFILES["balanced"], version=2, fact_words=False),
-        replace(PROFILES["chat"], version=2, fact_words=False),
-        replace(PROFILES["used"], version=1, fact_words=False),
+        replace(PROFILES["balanced"], version=2, in_context=False, fact_words=False),
+        replace(PROFILES["chat"], version=2, in_context=False, fact_words=False),
+        replace(PROFILES["used"], version=1, in_context=False, fact_words=False),
     )
 }
 """Earlier versions of the built-in profiles by label, so that recorded recalls stay repeatable."""

@@ -105,7 +105,7 @@ def test_a_run_equals_a_calculation_by_hand() -> None:
     }
     assert measurement.categories == {"kayak": "boats"}
     assert (measurement.documents, len(measurement.seconds)) == (4, 3)
-    assert [*measurement.profiles] == ["words 1"]
+    assert [*measurement.profiles] == ["words 2"]
     assert all(second > 0 for second in measurement.seconds)
 
 
@@ -120,7 +120,7 @@ def test_an_ablation_leaves_out_each_part_in_turn() -> None:
     """Without its only lane a profile cannot run, and a part without effect changes no score."""
     settings = Settings(profile="words", ablate=True, contexts=())
     measurement = measure(TALK, settings)
-    assert measurement.ablations.keys() == {"text", "fact_words"}
+    assert measurement.ablations.keys() == {"text", "fact_words", "in_context"}
     assert measurement.ablations["text"] is None
     assert measurement.ablations["fact_words"] == measurement.scores
 
@@ -139,19 +139,22 @@ def test_the_default_profile_is_that_of_the_store() -> None:
 def test_every_part_of_a_profile_that_is_on_is_a_switch() -> None:
     """A new lane or signal needs no change of the benchmark."""
     assert switches(PROFILES["used"]) == [
-        *("text", "facts", "vectors", "late", "importance", "fact_words")
+        *("text", "facts", "vectors", "late", "importance", "fact_words", "in_context")
     ]
-    assert switches(Profile("p", 1, {"text": 1, "facts": 0}, fact_words=False)) == ["text"]
+    bare = Profile("p", 1, {"text": 1, "facts": 0}, fact_words=False, in_context=False)
+    assert switches(bare) == ["text"]
 
 
 def test_a_profile_without_parts_says_so() -> None:
     """A result names the profile that it is of."""
-    reduced = without(PROFILES["used"], "late", "importance", "fact_words")
-    assert reduced.name == "used without late without importance without fact_words"
+    reduced = without(PROFILES["used"], "late", "importance", "fact_words", "in_context")
+    assert reduced.name == (
+        "used without late without importance without fact_words without in_context"
+    )
     assert switches(reduced) == ["text", "facts", "vectors"]
     assert reduced.importance == 0.0
     assert switches(without(Profile("p", 1, {"text": 1}, rerank=True), "rerank")) == [
-        *("text", "fact_words")
+        *("text", "fact_words", "in_context")
     ]
 
 
@@ -274,7 +277,14 @@ def test_the_report_is_one_json_object(capsys: pytest.CaptureFixture[str]) -> No
     assert report["scores"]["all"]["questions"] == 60
     assert report["scores"].keys() == {"all", "how many", "when", "where", "why"}
     assert report["milliseconds"]["mean"] > 0
-    assert report["ablation"].keys() == {"text", "facts", "vectors", "late", "fact_words"}
+    assert report["ablation"].keys() == {
+        "text",
+        "facts",
+        "vectors",
+        "late",
+        "fact_words",
+        "in_context",
+    }
     assert report["against"] is None
     assert "Python" in report["machine"][1]
 

@@ -25,7 +25,7 @@ from cerata.projections.frames.filters import Filter
 from cerata.projections.frames.projection import FramesProjection
 from cerata.projections.frames.reader import Frames
 from cerata.projections.fulltext.analyzer import terms
-from cerata.projections.fulltext.projection import FulltextProjection, searchable
+from cerata.projections.fulltext.projection import NOT_SEARCHED, FulltextProjection, searchable
 
 ORIGIN = "1970-01-01T00:00:00.020000+00:00"
 """When event 20 was recorded."""
@@ -159,8 +159,8 @@ histories = st.lists(_bodies, max_size=40).map(events_of)
 
 
 def weighed(parts: Sequence[Sequence[str]]) -> list[str]:
-    """Return the terms of text, title and tags, each as often as its field weighs."""
-    times = (1, 2, 2)
+    """Return the terms of text, title, tags and role, each as often as its field weighs."""
+    times = (1, 2, 2, 2)
     return [term for part, times in zip(parts, times, strict=True) for term in [*part] * times]
 
 
@@ -185,7 +185,7 @@ class Model:
 
     def _add(self, seq: int, kind: str, body: EventBody | Erased) -> None:
         if kind == "putFrame":
-            parts = searchable(body) if isinstance(body, PutFrame) else ("", "", "")
+            parts = searchable(body) if isinstance(body, PutFrame) else NOT_SEARCHED
             self.parts[seq] = [terms(part) for part in parts]
             self.tokens[seq] = weighed(self.parts[seq])
             self.in_order[seq] = [term for part in self.parts[seq] for term in part]

@@ -184,7 +184,7 @@ def test_printing_an_explanation_says_it_in_a_few_lines(store: Store) -> None:
     hits: list[Hit] = store.search("where does Alice live? in spring?")
     assert str(store.explain(hits[0])).splitlines() == [
         "#1 scores 0.032787 = text 0.016393 + facts 0.016393",
-        "  factual question (where), profile balanced 3, ranks fused: weight / (60 + rank)",
+        "  factual question (where), profile balanced 4, ranks fused: weight / (60 + rank)",
         "  text   rank 1 of 2, score 1.481, weight 1",
         "         spring  0.814 = idf 0.981 x 0.830 (count 1)",
         "         alice   0.667 = idf 0.470 x 1.419 (count 3)",
@@ -196,7 +196,7 @@ def test_printing_an_explanation_says_it_in_a_few_lines(store: Store) -> None:
     [only, *_] = store.search("tables", profile="words")
     assert str(store.explain(only)).splitlines() == [
         "#4 scores 1.042",
-        "  exploratory question, profile words 1",
+        "  exploratory question, profile words 2",
         "  text  rank 1 of 1, score 1.042",
         "        tables  1.042 = idf 0.981 x 1.062 (count 1)",
         "        left out of 2 candidates: 1 superseded",

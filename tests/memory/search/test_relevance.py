@@ -76,8 +76,8 @@ def test_a_least_cosine_without_vectors_is_refused_or_noticed(store: Store) -> N
         store.search("tea", min_cosine=0.1, mode="text")
     cases: list[tuple[dict[str, Any], str]] = [
         ({}, "no vectors were compared"),
-        ({"profile": "words"}, "profile words 1 has no lane of vectors"),
-        ({"profile": "words", "embedding": CLOSE}, "profile words 1 has no lane of vectors"),
+        ({"profile": "words"}, "profile words 2 has no lane of vectors"),
+        ({"profile": "words", "embedding": CLOSE}, "profile words 2 has no lane of vectors"),
     ]
     for ask, reason in cases:
         hits = store.search("tea bridge", min_cosine=-1, **ask)

@@ -426,6 +426,7 @@ BLOCK: Final[Mapping[str, Calls | str]] = {
     "end_with": "takes the receipt of the batch, and returns nothing",
     "ids": "counts from -1, and has no event",
     "is_open": once(lambda block: block.is_open),
+    "notices": once(lambda block: list(block.notices)),
     "steps": "the generator of the caller's own with statement",
     "arguments": once(lambda block: bool(block.arguments)),
     "record_call": "takes what a caller gave, and returns nothing",

@@ -76,7 +76,7 @@ def through_whooshs_table(view: Fulltext, count: int) -> FulltextView:
     kept = [table.byte_to_length(table.length_to_byte(size)) for size in exact.total.tolist()]
     lengths = np.array(kept, np.uint32)
     assert (lengths != exact.total).any()
-    changed = FieldLengths(lengths, exact.title, exact.tags)
+    changed = FieldLengths(lengths, exact.title, exact.tags, exact.role)
     found = Fulltext(view.pieces, view.vocabulary, changed, view.seq).view(np.ones(count, np.bool_))
     found.token_count = int(exact.total.sum())
     return found

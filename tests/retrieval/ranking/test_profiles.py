@@ -24,6 +24,7 @@ def test_a_profile_says_which_lanes_run_for_a_question_in_their_order() -> None:
         "rerank": False,
         "importance": 0.0,
         "fact_words": True,
+        "in_context": True,
         "weights": {
             "factual": {"text": 2.0},
             "semantic": both,
@@ -95,8 +96,10 @@ def test_what_is_no_name_of_a_profile_is_bad_input(name: Any) -> None:
 
 def test_an_earlier_version_of_a_profile_is_found_by_its_label() -> None:
     """A recorded recall names it."""
-    assert profile_of("balanced 3") is BALANCED
+    assert profile_of("balanced 4") is BALANCED
+    alone = profile_of("balanced 3")
+    assert (alone.label, alone.fact_words, alone.in_context) == ("balanced 3", True, False)
     earlier = profile_of("balanced 2")
-    assert (earlier.label, earlier.fact_words) == ("balanced 2", False)
+    assert (earlier.label, earlier.fact_words, earlier.in_context) == ("balanced 2", False, False)
     with pytest.raises(InvalidInput, match="balanced 9"):
         profile_of("balanced 9")

@@ -1,0 +1,182 @@
+"""Words of neighbouring turns: equal to a plain reference as of every event, and of use."""
+
+import math
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cerata
+from cerata import Store, View
+from cerata.projections.fulltext.analyzer import terms
+from cerata.retrieval.ranking.profiles import PROFILES, profile_of
+
+WORDS = ("harbour", "mill", "ferry", "dog", "salt")
+QUESTIONS = ("harbour mill", "the ferry and the dog", "salt")
+BEFORE = [0.5 * 0.7**step for step in range(6)]
+AFTER = [0.3 * 0.7**step for step in range(6)]
+
+Turn = tuple[str, str | None, str, str | int | None, str | None, bool]
+turns_of = st.lists(
+    st.tuples(
+        st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join),
+        st.sampled_from(("mina", "olaf", None)),
+        st.sampled_from(("put", "put", "put", "delete", "update")),
+        st.sampled_from(("monday", 7, None)),
+        st.sampled_from(("chat", None)),
+        st.booleans(),
+    ),
+    max_size=9,
+)
+
+
+def write(store: Store, turns: Sequence[Turn]) -> None:
+    """Put turns of several conversations in any order; delete and replace some."""
+    root = store.put_frame("salt")
+    for place, (text, role, act, session, track, is_child) in enumerate(turns):
+        frames = [frame.id for frame in store.frames() if frame.id != root.id]
+        if act == "delete" and frames:
+            store.delete(frames[place % len(frames)])
+        elif act == "update" and frames:
+            store.update(frames[place % len(frames)], title=text)
+        else:
+            store.put_frame(
+                text,
+                role=role,
+                metadata={} if session is None else {"session": session},
+                track=track,
+                parent=root.id if is_child else None,
+                scope={"user_id": "anna"} if place % 3 else None,
+            )
+
+
+def expected(view: View, question: str) -> list[tuple[int, float]]:
+    """Return frames and scores by the formula, with lists."""
+    frames = sorted(view.frames(), key=lambda frame: (frame.id < 0, abs(frame.id)))
+    words = {
+        frame.id: terms(frame.text or "") + 2 * (terms(frame.title or "") + terms(frame.role or ""))
+        for frame in frames
+    }
+    talks: dict[object, list[int]] = {}
+    for frame in frames:
+        if frame.role is None:
+            continue
+        name: object = None
+        if frame.parent:
+            name = ("parent", frame.parent)
+        elif "session" in frame.metadata:
+            name = ("session", frame.metadata["session"])
+        elif frame.track is not None:
+            name = ("track", frame.track)
+        if name is not None:
+            talks.setdefault((name, str(frame.scope)), []).append(frame.id)
+    shares: dict[int, dict[int, float]] = {frame.id: {frame.id: 1.0} for frame in frames}
+    for talk in talks.values():
+        for place, turn in enumerate(talk):
+            for step in range(6):
+                if place - step - 1 >= 0:
+                    shares[turn][talk[place - step - 1]] = BEFORE[step]
+                if place + step + 1 < len(talk):
+                    shares[turn][talk[place + step + 1]] = AFTER[step]
+
+    def summed(turn: int, term: str | None) -> float:
+        return sum(
+            share * (len(words[near]) if term is None else words[near].count(term))
+            for near, share in shares[turn].items()
+        )
+
+    count = sum(bool(own) for own in words.values())
+    average = sum(summed(frame.id, None) for frame in frames) / count if count else 1.0
+    scores: dict[int, float] = {}
+    for term in set(terms(question)):
+        frequency = sum(term in own for own in words.values())
+        idf = math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
+        for frame in frames:
+            occurrences = summed(frame.id, term)
+            if occurrences:
+                norm = 1.2 * (0.25 + 0.75 * summed(frame.id, None) / average)
+                added = idf * occurrences * 2.2 / (occurrences + norm)
+                scores[frame.id] = scores.get(frame.id, 0.0) + added
+    return sorted(scores.items(), key=lambda item: (-item[1], item[0]))
+
+
+def check(view: View) -> None:
+    """Compare a view with the reference; close scores may change places."""
+    for question in QUESTIONS:
+        hits = view.search(question, k=100, profile="words")
+        wanted = dict(expected(view, question))
+        assert {hit.id for hit in hits} == set(wanted)
+        for hit in hits:
+            assert hit.score == pytest.approx(wanted[hit.id], abs=1e-5)
+
+
+@given(turns=turns_of)
+def test_scores_equal_the_reference_as_of_every_event(turns: Sequence[Turn]) -> None:
+    """Also inside the transaction that writes them, and after a replay."""
+    with cerata.open(":memory:") as store:
+        with store.transaction():
+            write(store, turns)
+            check(store.view())
+        for basis in range(store.head.seq + 1):
+            check(store.at(basis))
+
+
+def talk(store: Store, session: str, *texts: str) -> list[int]:
+    """Store turns of two speakers; return their ids."""
+    return [
+        store.put_frame(text, role=("mina", "olaf")[place % 2], metadata={"session": session}).id
+        for place, text in enumerate(texts)
+    ]
+
+
+def test_an_answer_is_found_by_the_words_of_its_question() -> None:
+    """The answer has none of the words; turns by themselves do not find it."""
+    with cerata.open(":memory:") as store:
+        turns = talk(store, "a", "Where is the old ferry?", "Behind the mill.", "Thanks!")
+        talk(store, "b", "I like soup.", "Me too.")
+        assert turns[1] in [hit.id for hit in store.search("where does the ferry lie?")]
+        alone = store.search("where does the ferry lie?", profile=profile_of("words 1"))
+        assert [hit.id for hit in alone] == [turns[0]]
+        hit = next(hit for hit in store.search("ferry", profile="words") if hit.id == turns[1])
+        (word,) = store.explain(hit).words
+        assert (word.count, word.near) == (0, 0.5)
+        assert "(count 0, 0.5 near)" in str(store.explain(hit))
+
+
+def test_turns_without_a_conversation_have_no_neighbours() -> None:
+    """The neighbours in the log may be of another conversation."""
+    with cerata.open(":memory:") as store:
+        store.put_frame("Where is the old ferry?", role="mina")
+        store.put_frame("Behind the mill.", role="olaf")
+        assert [hit.id for hit in store.search("ferry")] == [1]
+
+
+def test_turns_of_another_scope_are_no_neighbours(tmp_path: object) -> None:
+    """A private turn must not raise the rank of another person's."""
+    with cerata.open(":memory:") as store:
+        for person, text in (("anna", "Where is the old ferry?"), ("ben", "Behind the mill.")):
+            store.put_frame(text, role="mina", track="chat", scope={"user_id": person})
+        assert [hit.id for hit in store.search("ferry")] == [1]
+
+
+def test_a_session_of_the_scope_is_a_conversation() -> None:
+    with cerata.open(":memory:", scope={"session_id": "s1"}) as store:
+        store.put_frame("Where is the old ferry?", role="mina")
+        store.put_frame("Behind the mill.", role="olaf")
+        assert [hit.id for hit in store.search("ferry")] == [1, 2]
+
+
+def test_who_spoke_is_searched() -> None:
+    """A question names the speaker, whose turns rarely have the name."""
+    with cerata.open(":memory:") as store:
+        store.put_frame("I paint the harbour.", role="Mina Berg")
+        store.put_frame("Mina, I paint the harbour.", role="Olaf")
+        store.put_frame("I paint the harbour, too.", role="Olaf")
+        hits = store.search("What does Mina paint?", profile="words")
+        assert next(iter(hits)).id == 1
+
+
+def test_the_built_in_profiles_use_the_context() -> None:
+    assert all(profile.in_context for profile in PROFILES.values())
+    assert not any(profile_of(label).in_context for label in ("words 1", "balanced 3", "chat 3"))
