@@ -1,14 +1,15 @@
 """Snapshots: the immutable state of the memory at one event.
 
-Owns `Snapshot`: the folds at a basis within a scope, and the values of frames and facts in them.
-Leaves out the reads (`frames.reads`, `search.reads`, …) and the public face (`cerata.memory.view`).
+Owns `Snapshot`: the folds at a basis within a scope. Leaves out the values of frames and facts
+(`frame_conversion`, `fact_conversion`), the reads (`frames.reads`, `search.reads`, …) and the
+public face (`cerata.memory.view`).
 """
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain
 
 import msgspec
@@ -19,12 +20,8 @@ from cerata.engine.events import (
     Draft,
     Embedding,
     Event,
-    PutEmbedding,
-    PutFrame,
     Scope,
     ScopeValue,
-    UnknownBody,
-    chosen,
     once,
 )
 from cerata.engine.head import Head
@@ -50,11 +47,12 @@ from cerata.replay.vector_store import StoredVectors
 from cerata.retrieval.embedders.embedder import Embedder
 
 from ..values.acts import Act, act_of
-from ..values.arguments import copied, joined_text, narrowed
+from ..values.arguments import narrowed
 from ..values.facts import Fact
 from ..values.frames import Frame, FrameId, frame_id
 from ..values.pending_ids import PendingIds
 from .fact_conversion import fact_of, id_of_seq
+from .frame_conversion import attachment_of, blob_of, frame_of, later_embeddings
 from .layer import LogLayer
 from .layers import Layers
 from .pending import PendingBuilder, PendingEvents
@@ -374,39 +372,9 @@ class Snapshot:
         """Return the frames that exist within the scope."""
         return [frame for frame in frames if self.layers.has(frame)]
 
-    def blob(self, number: int) -> bytes | None:
-        """Return the bytes of a frame that was put as bytes; None for a frame of text.
-
-        Raises:
-            NotFound: no frame with this id exists at this basis within the scope.
-        """
-        body = self.layers.event(number).body
-        if not isinstance(body, PutFrame) or body.blob is None:
-            return None
-        if self._pending is not None and number < 0:
-            return self._pending.drafts[-number - 1].attachments[0]
-        return self._log.attachment(number, body.blob)
-
-    def attachment(self, number: int, attachment: Attachment) -> bytes:
-        """Return bytes that the event or draft of a frame names, verified against their hash."""
-        if self._pending is not None and number < 0:
-            return chosen(self._pending.drafts[-number - 1].attachments, attachment, number)
-        return self._log.attachment(number, attachment)
-
-    def later_embeddings(self, number: int) -> Iterator[tuple[Embedding, bytes]]:
-        """Yield the embeddings that later events gave to a frame, in order, and their bytes."""
-        if number > 0:
-            for seq in self.base.frames.embedding_events(number, self.basis):
-                body = self._log.event(seq).body
-                if isinstance(body, PutEmbedding):
-                    yield body.embedding, self._log.attachment(seq, body.embedding.data)
-        for draft in self.layers.drafts:
-            if isinstance(draft.body, PutEmbedding) and draft.body.frame == number:
-                yield draft.body.embedding, draft.attachments[0]
-
     def content_of(self, number: int) -> bytes:
         """Return a frame's content: the bytes of a blob, or its text as UTF-8."""
-        blob = self.blob(number)
+        blob = blob_of(self.layers, number)
         return self.frame_at(number).text.encode() if blob is None else blob
 
     def chunks_of(self, document: int) -> dict[int, int]:
@@ -421,59 +389,15 @@ class Snapshot:
         Raises:
             NotFound: no frame with this id exists at this basis within the scope.
         """
-        layers = self.layers
-        event, closing = layers.event(number), layers.closing_of(number)
-        body = event.body
-        recorded = to_datetime(event.recorded)
-        if not isinstance(body, PutFrame):
-            kind = "erased"
-            if isinstance(body, UnknownBody):
-                kind = f"{body.kind} version {body.kind_version}"
-            body = PutFrame(kind=kind)
-        text = body.text or ""
-        if body.chunk_count is not None and body.chunk_index is None:
-            text = self._joined(number)
-        size = body.blob.size if body.blob is not None else len(text.encode())
-        has_expired = body.expires is not None and body.expires <= layers.now
-        return Frame(
-            id=number,
-            text=text,
-            kind=body.kind,
-            role=body.role,
-            uri=body.uri,
-            title=body.title,
-            tags=body.tags,
-            labels=body.labels,
-            metadata=copied(body.metadata),
-            scope={} if event.scope is None else dict(event.scope),
-            track=body.track,
-            created=recorded if body.created is None else to_datetime(body.created),
-            recorded=recorded,
-            content_dates=tuple(map(to_datetime, body.content_dates)),
-            expires=None if body.expires is None else to_datetime(body.expires),
-            is_expired=closing is None and has_expired,
-            parent=body.parent,
-            supersedes=layers.supersedes_of(number),
-            superseded_by=None if closing is None else closing.by,
-            active=closing is None and not has_expired,
-            chunk_index=body.chunk_index,
-            chunk_count=body.chunk_count,
-            search_text=body.search_text,
-            content_hash=body.content_hash,
-            size=size,
-            unread=tuple(layers.unread.get(number, ())),
-            actor=event.actor,
-            reason=event.reason,
-            _closed=None
-            if closing is None
-            else partial(self.act, id_of_seq(closing.seq, self.basis)),
-            _block=self.ids,
-        )
+        return frame_of(self.layers, number, self.act)
 
-    def _joined(self, document: int) -> str:
-        chunks = self.visible(self.layers.chunks(document).values())
-        bodies = (self.layers.event(chunk).body for chunk in chunks)
-        return joined_text(body for body in bodies if isinstance(body, PutFrame))
+    def attachment(self, number: int, attachment: Attachment) -> bytes:
+        """Return bytes that the event or draft of a frame names, verified against their hash."""
+        return attachment_of(self.layers, number, attachment)
+
+    def later_embeddings(self, number: int) -> Iterator[tuple[Embedding, bytes]]:
+        """Yield the embeddings that later events gave to a frame, in order, and their bytes."""
+        return later_embeddings(self.layers, number)
 
     def events(self, first: int, last: int | None) -> Iterator[Event]:
         """Yield the events ``first`` to ``last`` within the scope, then the pending drafts."""

@@ -1,0 +1,117 @@
+"""Frame conversion: the values and contents of frames, from their events or drafts.
+
+Owns `Frame` values, the bytes of blobs and attachments, and the embeddings of later events. Leaves
+out which frames exist (`layers`).
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from cerata.engine.events import (
+    Attachment,
+    Embedding,
+    PutEmbedding,
+    PutFrame,
+    UnknownBody,
+    chosen,
+)
+from cerata.projections.columnar.times import to_datetime
+
+from ..values.acts import Act
+from ..values.arguments import copied, joined_text
+from ..values.frames import Frame
+from .fact_conversion import id_of_seq
+from .layers import Layers
+
+
+def frame_of(layers: Layers, number: int, act: Callable[[int], Act | None]) -> Frame:
+    """Return a frame; ``act`` reads the event that closed the frame, by its id.
+
+    Raises:
+        NotFound: no frame with this id exists within the scope.
+    """
+    event, closing = layers.event(number), layers.closing_of(number)
+    recorded = to_datetime(event.recorded)
+    body = event.body
+    if not isinstance(body, PutFrame):
+        kind = "erased"
+        if isinstance(body, UnknownBody):
+            kind = f"{body.kind} version {body.kind_version}"
+        body = PutFrame(kind=kind)
+    text = body.text or ""
+    if body.chunk_count is not None and body.chunk_index is None:
+        text = _joined(layers, number)
+    has_expired = body.expires is not None and body.expires <= layers.now
+    closed = None if closing is None else partial(act, id_of_seq(closing.seq, layers.base.n))
+    return Frame(
+        id=number,
+        text=text,
+        kind=body.kind,
+        role=body.role,
+        uri=body.uri,
+        title=body.title,
+        tags=body.tags,
+        labels=body.labels,
+        metadata=copied(body.metadata),
+        scope={} if event.scope is None else dict(event.scope),
+        track=body.track,
+        created=recorded if body.created is None else to_datetime(body.created),
+        recorded=recorded,
+        content_dates=tuple(map(to_datetime, body.content_dates)),
+        expires=None if body.expires is None else to_datetime(body.expires),
+        is_expired=closing is None and has_expired,
+        parent=body.parent,
+        supersedes=layers.supersedes_of(number),
+        superseded_by=None if closing is None else closing.by,
+        active=closing is None and not has_expired,
+        chunk_index=body.chunk_index,
+        chunk_count=body.chunk_count,
+        search_text=body.search_text,
+        content_hash=body.content_hash,
+        size=body.blob.size if body.blob is not None else len(text.encode()),
+        unread=tuple(layers.unread.get(number, ())),
+        actor=event.actor,
+        reason=event.reason,
+        _closed=closed,
+        _block=None if layers.pending is None else layers.pending.ids,
+    )
+
+
+def _joined(layers: Layers, document: int) -> str:
+    """Return the text of a document's chunks within the scope."""
+    chunks = filter(layers.has, layers.chunks(document).values())
+    bodies = (layers.event(chunk).body for chunk in chunks)
+    return joined_text(body for body in bodies if isinstance(body, PutFrame))
+
+
+def blob_of(layers: Layers, number: int) -> bytes | None:
+    """Return the bytes of a frame that was put as bytes; None for a frame of text.
+
+    Raises:
+        NotFound: no frame with this id exists within the scope.
+    """
+    body = layers.event(number).body
+    if not isinstance(body, PutFrame) or body.blob is None:
+        return None
+    if number < 0:
+        return layers.drafts[-number - 1].attachments[0]
+    return layers.log.attachment(number, body.blob)
+
+
+def attachment_of(layers: Layers, number: int, attachment: Attachment) -> bytes:
+    """Return bytes that the event or draft of a frame names, verified against their hash."""
+    if number < 0:
+        return chosen(layers.drafts[-number - 1].attachments, attachment, number)
+    return layers.log.attachment(number, attachment)
+
+
+def later_embeddings(layers: Layers, number: int) -> Iterator[tuple[Embedding, bytes]]:
+    """Yield the embeddings that later events gave to a frame, in order, and their bytes."""
+    if number > 0:
+        for seq in layers.base.frames.embedding_events(number, layers.base.n):
+            body = layers.log.event(seq).body
+            if isinstance(body, PutEmbedding):
+                yield body.embedding, layers.log.attachment(seq, body.embedding.data)
+    for draft in layers.drafts:
+        if isinstance(draft.body, PutEmbedding) and draft.body.frame == number:
+            yield draft.body.embedding, draft.attachments[0]
