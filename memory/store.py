@@ -1,24 +1,22 @@
 """The store: the handle of an agent, with every write and every read at the newest event.
 
-Owns `Store`: the handle, points in time, and when projections are saved. Leaves out writing
-(`frames.commands`, `batch.session`), reading (`frames.reads`, `search.reads`), and everything about
-bytes.
+Owns `Store`: the handle, the maintenance of the file, and when projections are saved. Leaves out
+points in time (`points_in_time`), writing (`frames.commands`, `batch.session`), reading
+(`frames.reads`, `search.reads`), and everything about bytes.
 """
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from cerata.engine.arguments import expect_bool
 from cerata.engine.environment import Environment
-from cerata.engine.errors import Corrupt, InvalidInput, Locked, NotFound, StorageFailed
-from cerata.engine.events import Draft, Event, JsonValue, PutTag, RecallContext, Scope, ScopeValue
+from cerata.engine.errors import Corrupt, Locked, StorageFailed
+from cerata.engine.events import Draft, Event, JsonValue, RecallContext, Scope, ScopeValue
 from cerata.engine.head import Head
 from cerata.engine.loading import loading
 from cerata.engine.log import SyncPolicy
@@ -26,19 +24,15 @@ from cerata.engine.open import open_log, path_name
 from cerata.engine.recovery import RecoveryReport
 from cerata.engine.remembered import RememberedHead
 from cerata.engine.salvage import salvaged_events
-from cerata.projections.columnar.relative_times import is_relative, names_time
 from cerata.projections.columnar.scopes import (
     MISSING,
     Reach,
     admits,
     check_reach,
     pairs_of,
-    sees_same,
 )
-from cerata.projections.columnar.times import to_datetime, to_microseconds
 from cerata.projections.registry import Registry
 from cerata.projections.rows.row_projection import RowProjection
-from cerata.replay.basis import resolve_basis
 from cerata.replay.fold import replay as replayed
 from cerata.retrieval.embedders.built_in import built_in
 from cerata.retrieval.embedders.embedder import Embedder, check_embedder
@@ -61,19 +55,18 @@ from .links.commands import LinkCommands
 from .links.reads import LinkReads
 from .links.why import WhyReads
 from .plots.reads import PlotReads
+from .points_in_time import PointsInTime
 from .search.reads import SearchReads
-from .snapshot.snapshot import Snapshot
 from .values.arguments import full_scope, reach_of
-from .values.frames import Context, Receipt, end_of
-from .view import Basis, View, state_of
+from .values.frames import Context
+from .view import Basis
 
 if TYPE_CHECKING:
     from cerata.replay.verify import Verification
 
-    from .frames.diff import Diff
-
 
 class Store(
+    PointsInTime,
     FrameCommands,
     VersionCommands,
     FactCommands,
@@ -270,186 +263,6 @@ class Store(
         """
         return self._session.transaction(expect=expect, key=key, actor=actor, reason=reason)
 
-    # --- points in time --------------------------------------------------------------------------
-
-    def at(
-        self,
-        basis: Basis,
-        *,
-        valid_at: datetime | str | None = None,
-        now: datetime | str | None = None,
-    ) -> View:
-        """Return the memory as it was at a basis; later writes do not change the view.
-
-        The basis is one of:
-
-        - a number: a seq, exactly the first n events, also inside a batch;
-        - a receipt or head: the end of its batch;
-        - a context: its basis and "now", so that the same question gives the same context;
-        - a view: its basis and scope, with the drafts that it has of an open transaction;
-        - an aware datetime or an ISO string: the last batch recorded by then;
-        - an ISO day or month, or a time in words such as "yesterday", "last Tuesday" or
-          "2 hours ago": the last batch recorded by its end, in UTC;
-        - ``"HEAD"``, the newest event, or ``"HEAD~2"``, two batches before;
-        - the name of a tag: the batch end that it names.
-
-        Args:
-            basis: The point of the log.
-            valid_at: The instant at which the view's facts must be true, also in words such as
-                "now"; a day counts from 00:00 UTC. Default any.
-            now: The meaning of "now", by which frames expire, such as the `now` of a recall event;
-                default the clock at "HEAD", and the recorded time of any other basis.
-
-        Raises:
-            NotFound: the log ends before the basis.
-            InvalidInput: the basis has no known form, or is a point of another memory.
-        """
-        if (
-            type(basis) is int
-            and 0 <= basis <= self._log.snapshot.head_seq
-            and not is_relative(valid_at)
-            and now is None
-            and not self._session.in_transaction
-        ):
-            # Events up to the snapshot's head never change, so the file need not be read again.
-            instant = None if valid_at is None else to_microseconds(valid_at)
-            return View(self._session.snapshot_at(basis, valid_at_us=instant))
-        state = self._at(basis)
-        if now is not None:
-            state = state.as_of(to_microseconds(now))
-        return View(state if valid_at is None else state.true_at(valid_at))
-
-    def _at(self, basis: Basis) -> Snapshot:
-        newest = self._session.newest_seq()
-        now: int | None = None
-        if isinstance(basis, View):
-            self._check_log(basis.log_id)
-            return state_of(basis).on_log(self._log, self._fold).narrowed_to(self._session.reach)
-        if isinstance(basis, Receipt):
-            end = end_of(basis)
-            if end is None:
-                raise InvalidInput(
-                    "The receipt belongs to a transaction that has written nothing",
-                    remedy="Use it after the block has ended without an error.",
-                )
-            basis = end
-        if isinstance(basis, Context):
-            self._check_log(basis.log_id)
-            now = to_microseconds(basis.now)
-            basis = basis.basis
-        elif isinstance(basis, Head):
-            self._check_log(basis.log_id)
-            basis = basis.seq
-        elif basis == "HEAD":
-            now = self._log.environment.now_us()
-            basis = newest
-        seq = resolve_basis(self._log, basis, self._tagged, newest, self._clock())
-        return self._session.snapshot_at(seq, now)
-
-    def _clock(self) -> datetime:
-        """Return the clock's time, from which a basis in words counts."""
-        return to_datetime(self._log.environment.now_us())
-
-    def tag(
-        self,
-        name: str,
-        at: Basis = "HEAD",
-        *,
-        actor: str | None = None,
-    ) -> Receipt:
-        """Name the end of a batch; `at` takes the name. Durable on return.
-
-        A tag never moves. Inside a transaction the tag names a point of the log, without the
-        pending drafts.
-
-        Args:
-            name: The tag: a letter, then letters, digits, ".", "_", "-" and "/"; at most 100.
-            at: The end of a batch, as the method `at` takes it; default the newest.
-            actor: Name of the writer; default that of the transaction, else of the store.
-
-        Raises:
-            Conflict: the name is taken.
-            InvalidInput: the name is not valid, or ``at`` lies inside a batch.
-            NotFound: the log ends before ``at``.
-        """
-        scope = full_scope(None, self._session.scope)
-        state = self._at(at)
-        if state.unsalted_drafts:
-            raise InvalidInput(
-                "The view has drafts of a transaction, which are not in the log",
-                remedy="Call tag() after the transaction.",
-            )
-        seq = state.basis
-        self._session.record_call(scope, "tag", name, at if isinstance(at, str | datetime) else seq)
-        return self._session.by(actor).write([Draft(PutTag(tag=name, at=seq), scope)])
-
-    def replay(self, basis: Basis = "HEAD") -> View:
-        """Return the view of `at`, folded from the events alone: every checkpoint is ignored.
-
-        The drafts that a view has of an open transaction are folded again too. Its reads return
-        the same results. Nothing is saved. Cost: the first read folds the log up to the basis,
-        about 25 ms for 1,000 texts.
-
-        Args:
-            basis: The point of the log, as `at` takes it; default the newest event.
-        """
-        state = self._at(basis)
-        return View(state.on_log(self._log, replayed(self._log, state.basis, self._fold.registry)))
-
-    def diff(self, a: Basis, b: Basis = "HEAD") -> Diff:
-        """Return the differences between the memory at ``a`` and at ``b``, frame by frame.
-
-        ``diff("HEAD", store.view())`` in a transaction returns the block's pending
-        changes. Cost: one pass over the frames' columns, and a read of each frame that differs.
-
-        Args:
-            a: The first point of the log, as `at` takes it; two views must have one scope.
-            b: The second point; default the newest event.
-
-        Raises:
-            NotFound: the log ends before a basis.
-            InvalidInput: a basis has no known form, the views have different scopes, or neither
-                state is an earlier state of the other.
-        """
-        with loading("the part that compares"):
-            from .frames.diff import diff
-
-        first, second = self._at(a), self._at(b)
-        check_reach(first.reach)
-        check_reach(second.reach)
-        if not sees_same(first.reach, second.reach):
-            raise InvalidInput(
-                "a and b are views of different scopes",
-                remedy="Pass two views of one scope, or points of the log.",
-            )
-        return diff(first, second)
-
-    def _tagged(self, name: str) -> int | None:
-        tags = self.at(self._session.newest_seq()).tags()
-        near = difflib.get_close_matches(name, [*tags, "HEAD"], n=1)
-        if name not in tags and near and not names_time(name):
-            raise NotFound(
-                f"There is no tag {name!r}",
-                remedy=f"Did you mean {near[0]!r}? 'cerata tag' lists them; a time is ISO.",
-            )
-        return tags.get(name)
-
-    def _check_log(self, log_id: bytes) -> None:
-        if log_id != self._log.log_id:
-            raise InvalidInput(
-                "The basis is a point of another memory",
-                where=self.path,
-                remedy="Pass a seq, or a value that this store has returned.",
-            )
-
-    def view(self) -> View:
-        """Return the state that a read sees now: the newest, the same as ``at("HEAD")``.
-
-        Inside a transaction: the state at the block's first read, with the block's pending
-        drafts over that state. Cost: folding the drafts that are new since the last view.
-        """
-        return View(self._session.state())
-
     def _recorded(
         self,
         context: Context,
@@ -461,6 +274,8 @@ class Store(
         self._session.record_call(scope, "recall", *call)
         receipt = self._session.by(actor).write([Draft(event, scope)])
         return replace(context, recorded=receipt.seqs[0])
+
+    # --- the state of the file -------------------------------------------------------------------
 
     def info(self, at: Basis | None = None) -> dict[str, JsonValue]:
         """Return the file's head, counts, sizes and checkpoints as plain values; folds frames.
