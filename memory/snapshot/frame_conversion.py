@@ -5,7 +5,6 @@ out which frames exist (`layers`).
 """
 
 from collections.abc import Callable, Iterator
-from functools import partial
 
 from cerata.engine.events import (
     Attachment,
@@ -42,7 +41,7 @@ def frame_of(layers: Layers, number: int, act: Callable[[int], Act | None]) -> F
     if body.chunk_count is not None and body.chunk_index is None:
         text = _joined(layers, number)
     has_expired = body.expires is not None and body.expires <= layers.now
-    closed = None if closing is None else partial(act, id_of_seq(closing.seq, layers.base.n))
+    closed = None if closing is None else act(id_of_seq(closing.seq, layers.base.n))
     return Frame(
         id=number,
         text=text,
@@ -72,7 +71,7 @@ def frame_of(layers: Layers, number: int, act: Callable[[int], Act | None]) -> F
         unread=tuple(layers.unread.get(number, ())),
         actor=event.actor,
         reason=event.reason,
-        _closed=closed,
+        closed=closed,
         _block=None if layers.pending is None else layers.pending.ids,
     )
 

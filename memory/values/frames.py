@@ -4,8 +4,8 @@ Owns `Receipt`, `Frame`, `Stored`, `Hit`, the timeline's values, `Context` and `
 typed, and plain through ``to_dict()``. Leaves out facts (`facts`) and links (`links`).
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
@@ -114,30 +114,14 @@ class Frame(PlainValue):
     """The writer of this version."""
     reason: str | None = None
     """The reason of this version."""
-    _closed: Act | Callable[[], Act | None] | None = field(
-        default=None, repr=False, compare=False, kw_only=True
-    )
-    """`closed`, or the function that reads it."""
+    closed: Act | None = None
+    """The event that closed the frame; None while it is current, or if the scope hides it."""
     _block: PendingIds | None = field(default=None, repr=False, compare=False, kw_only=True)
     """The ids of the transaction in which the frame was read."""
 
-    @property
-    def closed(self) -> Act | None:
-        """The event that closed the frame; None while it is current, or if the scope hides it.
-
-        Each use reads the event, so the store must be open; a copy has the value.
-        """
-        return self._closed() if callable(self._closed) else self._closed
-
     def to_dict(self) -> dict[str, JsonValue]:
         empty = {name for name in ("unread", "is_expired") if not getattr(self, name)}
-        names = [name for name in self.__match_args__ if name not in empty]
-        return plain_fields(self, [*names, "closed"])
-
-    def __getstate__(self) -> list[object]:
-        # The view cannot leave its process, so a copy carries the event.
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return [*{**values, "_closed": self.closed}.values()]
+        return plain_fields(self, (name for name in self.__match_args__ if name not in empty))
 
 
 @dataclass(frozen=True, slots=True)

@@ -432,7 +432,6 @@ BLOCK: Final[Mapping[str, Calls | str]] = {
     "record_call": "takes what a caller gave, and returns nothing",
     "drafts": once(lambda block: [msgspec.structs.replace(one, salt=None) for one in block.drafts]),
     "end": once(lambda block: block.end),
-    "notices": once(lambda block: list(block.notices)),
     "first": once(_use_of),
     "check_whole": once(lambda block: block.check_whole()),
     "is_keyed": once(lambda block: block.is_keyed),
