@@ -40,7 +40,8 @@ class TurnOrder:
     @property
     def is_turn(self) -> Mask:
         """The places with a turn."""
-        return self.rows != NO_ROW
+        mask: Mask = self.rows != NO_ROW
+        return mask
 
 
 def turn_order(conversations: I64, current: Mask) -> TurnOrder | None:
