@@ -88,6 +88,8 @@ def run_sweep(options: Namespace, output: Output) -> int:
     with changing(options, output) as store:
         receipt = store.sweep()
         output.line(f"closed {counted(len(receipt.deleted), 'expired frame')}")
+        for notice in receipt.notices:
+            output.warn(notice)
         deleted: list[JsonValue] = [*receipt.deleted]
         output.result({"file": store.path, **receipt.to_dict(), "deleted": deleted})
     return 0

@@ -9,6 +9,7 @@ from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from types import GeneratorType, MappingProxyType
 from typing import Final
@@ -420,6 +421,13 @@ class WriteSession:
         block = self.ids
         head = snapshot.head if block is None else None
         return Receipt(number, ids, (), head, durable=block is None, added=False, _block=block)
+
+    def with_notices(self, receipt: Receipt, notices: Sequence[str]) -> Receipt:
+        """Return a receipt with notices, which the receipt of an open transaction gets too."""
+        block = self.open_block
+        if block is not None:
+            block.notices.update(dict.fromkeys(notices))
+        return replace(receipt, notices=tuple(notices))
 
     def check_writable(self) -> None:
         if not self.log.is_writable:

@@ -5,7 +5,6 @@ and the look-up of vectors (`cache`).
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 from cerata.engine.codec import tenant_of
@@ -53,11 +52,7 @@ def noted(session: WriteSession, receipt: Receipt, drafts: Sequence[Draft]) -> R
     if not receipt.added or not any(obstacles):
         return receipt
     lines = (f"stored without vectors: {obstacle}" for obstacle in obstacles if obstacle)
-    receipt = replace(receipt, notices=tuple(dict.fromkeys(lines)))
-    block = session.open_block
-    if block is not None:
-        block.notices.update(dict.fromkeys(receipt.notices))
-    return receipt
+    return session.with_notices(receipt, tuple(dict.fromkeys(lines)))
 
 
 def text_vectors(session: WriteSession) -> Sequence[TextVectors]:

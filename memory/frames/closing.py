@@ -43,10 +43,14 @@ def matching_frames(snapshot: Snapshot, where: Filter) -> list[int]:
     return frames
 
 
-def expired_frames(snapshot: Snapshot) -> list[int]:
-    """Return the expired frames that no event closed and the store may close, oldest first."""
-    frames = snapshot.layers.expired_open()
-    return _roots(snapshot, [frame for frame in frames if not _obstacle(snapshot, frame)])
+def expired_frames(snapshot: Snapshot) -> tuple[list[int], int]:
+    """Return the expired frames to close, oldest first, and the count of those to be left.
+
+    Frames are left if they are shared, or above a shared frame.
+    """
+    expired = snapshot.layers.expired_open()
+    frames = [frame for frame in expired if not _obstacle(snapshot, frame)]
+    return _roots(snapshot, frames), len(expired) - len(frames)
 
 
 def _roots(snapshot: Snapshot, frames: Sequence[int]) -> list[int]:

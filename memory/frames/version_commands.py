@@ -61,6 +61,7 @@ class VersionCommands(Writer):
 
         Raises:
             NotFound: the frame does not exist, or was erased.
+            ReadOnly: the frame, or a frame below, is shared.
             Conflict: the frame is closed already.
             InvalidInput: a value cannot be stored, no field was passed, the frame is a chunk, the
                 frame has expired and no ``expires`` was passed, ``expires`` is past, or frame,
@@ -121,6 +122,7 @@ class VersionCommands(Writer):
 
         Raises:
             NotFound: the frame does not exist, or was erased.
+            ReadOnly: the frame, or a frame below its current version, is shared.
             Conflict: the frame is current or was restored already, or another current frame of
                 its scope has its URI.
             InvalidInput: the frame is a chunk, the frame has expired and no ``expires`` was passed,
@@ -153,7 +155,8 @@ class VersionCommands(Writer):
     def sweep(self, *, actor: str | None = None) -> Receipt:
         """Close the expired frames of the store's scope; they stay readable in the past.
 
-        Shared frames, and frames above shared frames, are left to a store of the wider scope.
+        Shared frames, and frames above shared frames, are left to a store of the wider scope, and
+        counted in ``notices``.
 
         Each is deleted by an event with the reason "expired". Batches of 1,000 frames are durable
         one by one; other writers may sweep at the same time, and a second call writes nothing.
@@ -172,7 +175,12 @@ class VersionCommands(Writer):
         scope = full_scope(None, self._session.scope)
         self._session.record_call(scope, "sweep")
         session = self._session.by(actor, EXPIRED)
-        return delete_frames(session, expired_frames(self._snapshot()), leaves_shared=True)
+        frames, left = expired_frames(self._snapshot())
+        receipt = delete_frames(session, frames, leaves_shared=True)
+        if not left:
+            return receipt
+        line = f"not closed, since shared or above shared frames: {left:,} expired frames"
+        return session.with_notices(receipt, (line,))
 
     def _write_version(
         self, session: WriteSession, frame: int, version_of: Callable[[Snapshot], NewVersion | None]

@@ -20,6 +20,7 @@ from cerata.projections.columnar.times import to_datetime
 from cerata.projections.frames.columns import ClosingKind
 
 from ..batch.conditional_draft import conditional
+from ..batch.shared_rules import check_own
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import SOURCE_HASH, SPAN
 
@@ -95,12 +96,17 @@ class NewVersion:
             above += [(child, self._moved(child, place)) for child in below]
 
     def _moved(self, frame: int, parent: int) -> int:
-        """Add the new version of a frame, if it has one; return the place for frames below."""
+        """Add the new version of a frame, if it has one; return the place for frames below.
+
+        Raises:
+            ReadOnly: the frame is shared.
+        """
         if frame in self._places:
             return self._places[frame]
         if self._snapshot.layers.closing_of(frame) is not None:
             return parent
-        body, _ = stored_frame(self._snapshot, frame)
+        body, scope = stored_frame(self._snapshot, frame)
+        check_own(f"The frame {frame:,}, below the frame to change,", scope, self._snapshot.reach)
         if body.chunk_index is not None or self._is_expired(body, {}):
             return parent
         place = self._put(frame, {}, parent=parent, closes=frame)

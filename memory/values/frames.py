@@ -42,7 +42,7 @@ class Receipt(PlainValue):
     - ``added`` is False if the content was stored before; ``replaced`` are the superseded frames,
       ``deleted`` the deleted frames.
     - ``notices`` has a line for each reason for which texts were stored without a vector although
-      the memory has vectors.
+      the memory has vectors, and for the shared frames that a sweep left.
     """
 
     id: int

@@ -83,6 +83,24 @@ def test_a_frame_above_a_shared_frame_is_not_closed(memory: Memory, name: str) -
         close(store, memory)
 
 
+def test_a_frame_above_a_shared_frame_gets_no_new_version(memory: Memory) -> None:
+    """The error named the scope of a draft that the caller had not written."""
+    refusal = f"frame {memory.shared}, below .* has no user_id, so it is shared"
+    with memory.anna() as store:
+        head = store.head.seq
+        with pytest.raises(cerata.ReadOnly, match=refusal):
+            store.update(memory.parent, tags=["new"])
+        with store.transaction(), pytest.raises(cerata.ReadOnly, match=refusal):
+            store.update(memory.parent, tags=["new"])
+        assert store.head.seq == head
+        # A frame that Anna cannot read is no obstacle.
+        assert store.update(memory.alone, tags=["new"]).added
+    with memory.tenant() as store:
+        store.delete(memory.shared)
+    with memory.anna() as store:
+        assert store.update(memory.parent, tags=["new"]).added
+
+
 def test_a_frame_below_that_takes_over_keeps_the_shared_frame(memory: Memory) -> None:
     with memory.anna() as store:
         store.supersede(memory.parent, memory.middle)
@@ -182,10 +200,14 @@ def test_a_sweep_leaves_shared_frames_and_those_above(
 ) -> None:
     """A sweep closed a shared frame with the frame above."""
     anna, tenant = expired
-    with anna.transaction():
-        assert anna.sweep().deleted == (3, 4)
-    assert anna.sweep().added is False
-    assert tenant.sweep().deleted == (1, 5)
+    notices = ("not closed, since shared or above shared frames: 2 expired frames",)
+    with anna.transaction() as block:
+        swept = anna.sweep()
+        assert (swept.deleted, swept.notices) == ((3, 4), notices)
+    assert block.receipt.notices == notices
+    assert (anna.sweep().added, anna.sweep().notices) == (False, notices)
+    whole = tenant.sweep()
+    assert (whole.deleted, whole.notices) == ((1, 5), ())
 
 
 def test_a_sweep_looks_again_if_a_shared_frame_comes_between(
