@@ -23,6 +23,8 @@ def conversations_with(base: Layer, drafts: Iterable[Draft]) -> I64:
         base: The layer of the log.
         drafts: The drafts that put frames, in order.
     """
+    # First, since it adds the conversations of the log that `conversation` then finds.
+    logged = base.frames.conversations(base.n)
     names: dict[Name, int] = {}
     codes: list[int] = []
     for draft in drafts:
@@ -33,4 +35,4 @@ def conversations_with(base: Layer, drafts: Iterable[Draft]) -> I64:
         code = base.frames.conversation(name)
         # A new conversation is above every code of the log.
         codes.append(names.setdefault(name, base.rows + len(names)) if code is None else code)
-    return np.concatenate([base.frames.conversations(base.n), np.array(codes, np.int64)])
+    return np.concatenate([logged, np.array(codes, np.int64)])

@@ -180,3 +180,12 @@ def test_who_spoke_is_searched() -> None:
 def test_the_built_in_profiles_use_the_context() -> None:
     assert all(profile.in_context for profile in PROFILES.values())
     assert not any(profile_of(label).in_context for label in ("words 1", "balanced 3", "chat 3"))
+
+
+def test_a_transaction_continues_a_conversation_of_the_log() -> None:
+    """Before any read has looked at the conversations."""
+    with cerata.open(":memory:") as store:
+        store.put_frame("Where is the old ferry?", role="mina", track="chat")
+        with store.transaction():
+            answer = store.put_frame("Behind the mill.", role="olaf", track="chat").id
+            assert [hit.id for hit in store.search("ferry")] == [1, answer]
