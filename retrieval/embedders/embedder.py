@@ -70,6 +70,23 @@ class TokenEmbedder(Embedder, Protocol):
         ...
 
 
+class TokenSpans(Protocol):
+    """The optional method of a `TokenEmbedder` that relates token vectors to words.
+
+    With it, the tokens of a question weigh as much as their words (docs/search.md).
+    """
+
+    def token_spans(self, text: str) -> Sequence[tuple[int, int] | None]:
+        """Return the characters [start, end) that each vector of `embed_tokens` is of.
+
+        None is for a special token, which is of no word.
+
+        Args:
+            text: the question
+        """
+        ...
+
+
 class CallableEmbedder:
     """Any function from a list of texts to one vector each, as an embedder.
 
@@ -227,6 +244,40 @@ def embed_token_texts(embedder: TokenEmbedder, texts: Sequence[str]) -> list[Mat
                 f"{TOKEN_VECTORS_MAX:,} of {identity.dimension}",
             )
     return matrices
+
+
+def spans_of_tokens(
+    embedder: TokenEmbedder, text: str, count: int
+) -> list[tuple[int, int] | None] | None:
+    """Return the span of each of the ``count`` token vectors of a question; checked.
+
+    None if the embedder has no method `token_spans`.
+
+    Raises:
+        EmbedderFailed: the embedder raised, or the spans do not align with the token vectors.
+    """
+    method = getattr(embedder, "token_spans", None)
+    if not callable(method):
+        return None
+    identity = embedder.token_identity
+    answer = _answer(identity, lambda texts: method(texts[0]), [text])
+    if not isinstance(answer, list | tuple):
+        raise _failed(identity, f"returned no list of token spans, but {answer!r:.60}")
+    spans = cast("Sequence[object]", answer)
+    if len(spans) != count:
+        raise _failed(identity, f"returned {len(spans):,} token spans for {count:,} token vectors")
+    return [_span(identity, span, len(text)) for span in spans]
+
+
+def _span(identity: EmbedderIdentity, span: object, size: int) -> tuple[int, int] | None:
+    if span is None:
+        return None
+    ends = cast("Sequence[object]", span) if isinstance(span, list | tuple) else ()
+    if len(ends) == 2:
+        start, end = ends
+        if is_integer(start) and is_integer(end) and 0 <= start <= end <= size:
+            return start, end
+    raise _failed(identity, f"returned the token span {span!r:.60} of {size:,} characters")
 
 
 def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Matrix:

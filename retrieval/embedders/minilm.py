@@ -146,6 +146,16 @@ class MiniLMEmbedder:
                 vectors[index] = self._tokens(state[:count])
         return [vectors[index] for index in range(len(texts))]
 
+    def token_spans(self, text: str) -> list[tuple[int, int] | None]:
+        """Return the characters [start, end) of a text that each of its token vectors is of.
+
+        None stands for the vector of a marker. The model does not run.
+
+        Args:
+            text: a text that `embed_tokens` embeds
+        """
+        return [*bert_uncased().spans(text, MAX_TOKENS)] or [None]
+
     def _tokens(self, states: States) -> Matrix:
         """Return the vectors of a text's tokens; ``states`` include both markers."""
         unmarked = states[1:-1] if len(states) > 2 else states[:1]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import cerata
 from cerata.retrieval.embedders import wordpiece
-from cerata.retrieval.embedders.wordpiece import WordPiece, bert_uncased
+from cerata.retrieval.embedders.wordpiece import WordPiece, _folded, bert_uncased
 
 PIECES = ["[UNK]", "[CLS]", "[SEP]", "un", "##aff", "##able", "wax", "!", "a", "##a", "中"]
 
@@ -103,3 +103,27 @@ def test_another_vocabulary_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wordpiece, "VOCABULARY_SHA256", "0" * 64)
     with pytest.raises(cerata.Unsupported, match="vocabulary"):
         bert_uncased.__wrapped__()
+
+
+@given(st.text(max_size=40) | st.text("aun! waxfble\u0301中\x00 ", max_size=40))
+def test_each_piece_but_the_markers_has_its_characters(text: str) -> None:
+    """The characters of a piece fold to the piece, and there are as many spans as pieces."""
+    tokenizer = WordPiece({piece: number for number, piece in enumerate(PIECES)})
+    spans = tokenizer.spans(text, 12)
+    numbers = tokenizer.encode(text, 12)[1:-1]
+    assert len(spans) == len(numbers)
+    for number, (start, end) in zip(numbers, spans, strict=True):
+        assert 0 <= start < end <= len(text)
+        if PIECES[number] != "[UNK]":
+            folded = "".join(_folded(character) for character in text[start:end]).strip()
+            assert folded == PIECES[number].removeprefix("##")
+    assert spans == sorted(spans)
+
+
+def test_places_of_pieces_are_those_of_the_text() -> None:
+    text = "  The Łódź mill's unaffable_paint"
+    spans = bert_uncased().spans(text, 256)
+    assert [text[start:end] for start, end in spans] == [
+        *("The", "Łódź", "mill", "'", "s", "una", "ffa", "ble", "_", "paint"),
+    ]
+    assert len(bert_uncased().spans("wax " * 300, 5)) == 3
