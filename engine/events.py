@@ -445,7 +445,8 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     ``policy_version``, ``order`` and ``framing`` describe the layout; ``policy`` is None in events
     older than policies. ``mode`` and ``space`` are those of a search by vectors, and ``vector`` is
     the question's: float32, little-endian. ``tokens`` are the question's token vectors in
-    ``tokens_space``, int8; with ``rerank`` they ordered the best results. ``now`` is the meaning of
+    ``tokens_space``, int8; with ``rerank`` they ordered the best results. ``token_weights`` are the
+    weights of these: float64, little-endian. ``now`` is the meaning of
     "now", by which frames expire; ``times`` are the intervals that the question's filters name.
     ``neighbours`` of each result on either side were candidates too.
     With ``floor`` an unrelated question is shown nothing; ``floor_cosine`` and ``floor_words`` are
@@ -471,6 +472,7 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     vector: bytes | None = None
     tokens_space: str | None = None
     tokens: bytes | None = None
+    token_weights: bytes | None = None
     rerank: bool = False
     approximate: bool = False
     include_superseded: bool = False

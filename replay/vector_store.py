@@ -21,6 +21,9 @@ from cerata.projections.vectors.reader import Space
 
 from .hnsw import Graph
 
+NO_VECTOR: Final = -1
+"""In place of a row: the frame has no vector."""
+
 KEPT_SIZE_MAX: Final = 512 << 20
 """Size in bytes of a space above which only offsets of vectors are cached."""
 
@@ -38,6 +41,7 @@ class StoredSpace:
         self._mutex = threading.RLock()
         self._frame_rows = Column(np.uint32)
         self._last: tuple[Mask, int, Mask] | None = None
+        self._by_frame_row: tuple[int, I64] | None = None
 
     def of_frames(self, space: Space, frames: Frames, mask: Mask, n: int) -> Mask:
         """Return a mask of the rows by event n that are then the vector of a frame in ``mask``.
@@ -56,6 +60,23 @@ class StoredSpace:
             current.flags.writeable = False
             self._last = mask, n, current
         return current
+
+    def by_frame_row(self, space: Space, frames: Frames, count: int, n: int) -> I64:
+        """Return the row of the vector at n of each of the first frames, or `NO_VECTOR`; (count,).
+
+        Cost: a look at each row; nothing if the last call had the same n.
+        """
+        last = self._by_frame_row
+        if last is not None and last[0] == n and len(last[1]) == count:
+            return last[1]
+        current = np.flatnonzero(space.current_mask(n))
+        rows = self._rows_of_frames(space, frames, len(space.seqs))[current]
+        inside = rows < count
+        found = np.full(count, NO_VECTOR)
+        found[rows[inside]] = current[inside]
+        found.flags.writeable = False
+        self._by_frame_row = n, found
+        return found
 
     def _rows_of_frames(self, space: Space, frames: Frames, count: int) -> U32:
         """Return the row of each vector's frame, or `NO_ROW` without a frame."""

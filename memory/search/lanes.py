@@ -14,9 +14,17 @@ from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.projections.columnar.columns import Mask
 from cerata.projections.fulltext.bm25 import FulltextView
 from cerata.projections.fulltext.query import Query
-from cerata.retrieval.embedders.embedder import embed_texts, embed_token_texts, token_embedder
+from cerata.retrieval.embedders.embedder import (
+    TokenEmbedder,
+    embed_texts,
+    embed_token_texts,
+    spans_of_tokens,
+    token_embedder,
+)
 from cerata.retrieval.query_classifier import Classified, QuestionKind, classify
 from cerata.retrieval.ranking.fusion import LaneRanking
+from cerata.retrieval.speaker_names import without_names
+from cerata.retrieval.token_weights import token_weights
 
 from ..facts.search import FactHit, relevant_facts, scored_frames
 from ..snapshot.snapshot import Snapshot
@@ -187,7 +195,7 @@ def vector_lane_of(snapshot: Snapshot, request: SearchRequest) -> VectorLane | N
         is_there = name in (key[0] for key in keys_of(snapshot, tokens=False))
         if is_text_only or not (is_needed or is_there):
             return None
-        vector = embed_texts(embedder, [request.text])[0]
+        vector = embed_texts(embedder, [embedded_text(snapshot, request)])[0]
         return VectorLane(snapshot, vector, name, approximate=request.approximate)
     if is_needed or space is not None:
         raise InvalidInput(
@@ -207,14 +215,20 @@ def late_lane_of(snapshot: Snapshot, request: SearchRequest) -> LateLane | None:
         InvalidInput: the token vectors are not valid, or missing although the request names their
             space or reranks by them.
         NotFound: the space does not exist.
-        EmbedderFailed: the embedder could not embed the question.
+        EmbedderFailed: the embedder could not embed the question, or its spans do not align.
     """
     space = request.tokens_space
     is_text_only = request.mode == "text"
     if request.token_embedding is not None:
         if is_text_only and not request.rerank:
             return None
-        return LateLane(snapshot, request.token_embedding, space)
+        return LateLane(
+            snapshot,
+            request.token_embedding,
+            space,
+            weights=request.token_weights,
+            in_window=request.profile.token_window,
+        )
     is_needed = bool(request.rerank) or space is not None
     embedder = None if snapshot.embedder is None else token_embedder(snapshot.embedder)
     if not is_needed and (embedder is None or is_text_only or not request.profile.is_late):
@@ -223,10 +237,45 @@ def late_lane_of(snapshot: Snapshot, request: SearchRequest) -> LateLane | None:
         name = embedder.token_identity.space
         keys = keys_of(snapshot, tokens=True) if space in (None, name) else []
         if name in (key[0] for key in keys):
-            return LateLane(snapshot, embed_token_texts(embedder, [request.text])[0], name)
+            return _embedded_late_lane(snapshot, request, embedder)
     if is_needed:
         raise InvalidInput(
             f"There are no token vectors to {'rerank' if request.rerank else 'search'} by",
             remedy="Pass token_embedding=, or open the store with the embedder of the frames.",
         )
     return None
+
+
+def _embedded_late_lane(
+    snapshot: Snapshot, request: SearchRequest, embedder: TokenEmbedder
+) -> LateLane:
+    profile = request.profile
+    text = embedded_text(snapshot, request)
+    tokens = embed_token_texts(embedder, [text])[0]
+    spans = spans_of_tokens(embedder, text, len(tokens)) if profile.token_weights else None
+    return LateLane(
+        snapshot,
+        tokens,
+        embedder.token_identity.space,
+        weights=None if spans is None else weights_of_tokens(snapshot, request, text, spans),
+        in_window=profile.token_window,
+        text=None if spans is None else [text[slice(*span)] if span else "" for span in spans],
+    )
+
+
+def embedded_text(snapshot: Snapshot, request: SearchRequest) -> str:
+    """Return the text of a question that the embedder reads."""
+    if not request.profile.names_out:
+        return request.text
+    return without_names(request.text, snapshot.layers.speakers)
+
+
+def weights_of_tokens(
+    snapshot: Snapshot,
+    request: SearchRequest,
+    text: str,
+    spans: Sequence[tuple[int, int] | None],
+) -> list[float]:
+    """Return the weights of a question's tokens, by the words of the current frames."""
+    ranking = snapshot.layers.ranking_of(in_context=request.profile.in_context)
+    return token_weights(text, spans, ranking.idf)

@@ -5,22 +5,50 @@ Owns the token vectors of frames in a snapshot. Leaves out their comparison
 """
 
 from collections.abc import Sequence
-from functools import partial
-from typing import ClassVar, Final, cast
+from functools import cached_property, partial
+from typing import ClassVar, Final, TypeAlias, cast
 
 import numpy as np
 
-from cerata.projections.columnar.columns import Mask
+from cerata.projections.columnar.columns import F64, I64, Mask
+from cerata.projections.columnar.turn_order import TurnOrder
+from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
 from cerata.projections.vectors.columns import Key, matrix_of
-from cerata.projections.vectors.maxsim import Tokens, maxsim, nearest_by_tokens, token_scores
+from cerata.projections.vectors.maxsim import (
+    TOKEN_SCALE,
+    Tokens,
+    best_matches,
+    compares_all,
+    maxsim,
+    nearest_by_tokens,
+    pooled_query,
+    token_scores,
+)
 from cerata.projections.vectors.nearest import Nearest
 from cerata.projections.vectors.reader import Space
+from cerata.projections.vectors.token_window import (
+    SHARES,
+    beside,
+    evidence_of,
+    token_question,
+    total_weight,
+    window_scores,
+)
 from cerata.replay.token_vector_store import StoredTokens
+from cerata.retrieval.ranking.fusion import LaneRanking
 
 from ..snapshot.snapshot import Snapshot
-from ..values.token_vectors import token_matrix
-from ..values.vectors import Vectors
+from ..values.explanation import TokenShare
+from ..values.token_vectors import checked_weights, token_matrix
+from ..values.vectors import Vector, Vectors
 from .space_lane import SpaceLane, key_for, key_of_frame, pending_vectors
+from .token_rows import TokenRows
+
+QuestionTokens: TypeAlias = Sequence[str]
+"""The text of each token of a question."""
+
+BEST_BY_SIGNS: Final = 128
+"""Of many frames so many, or more results, are scored again with the turns beside them."""
 
 RERANKED: Final = "late (rerank)"
 """The name among a result's lanes if token vectors ordered the best hits."""
@@ -29,21 +57,154 @@ RERANKED: Final = "late (rerank)"
 class LateLane(SpaceLane):
     """A question's token vectors and their space in a snapshot.
 
-    Scores are MaxSim over 127²: for vectors of length 1 the sum of the best cosines. Cost of a
-    search: the signs of all frames, and the token vectors of at most 16,384 frames.
+    Without weights and window, scores are MaxSim over 127²: for vectors of length 1 the sum of the
+    best cosines. Else they are those of `cerata.projections.vectors.token_window`: the mean of the
+    best cosines by weight, with the evidence of neighbouring turns if the window is on. A frame
+    without evidence is not found then. Every returned score is exact, for any filter.
+
+    Cost of a search: the signs of all frames, and the token vectors of at most 16,384 frames and of
+    2,000 turns beside the best.
     """
 
     name: ClassVar[str] = "late"
 
-    def __init__(self, snapshot: Snapshot, tokens: Vectors, space: str | None) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        tokens: Vectors,
+        space: str | None,
+        *,
+        weights: Vector | None = None,
+        in_window: bool = False,
+        text: QuestionTokens | None = None,
+    ) -> None:
         """``space`` may be None if a single space fits.
 
+        Args:
+            snapshot: The searched state.
+            tokens: The token vectors of the question; (tokens, dimension).
+            space: The name of their space.
+            weights: The weight of each token; (tokens,). None: all are equal.
+            in_window: True if the token vectors of neighbouring turns count.
+            text: The text of each token, for an explanation.
+
         Raises:
-            InvalidInput: the token vectors are not valid, or not exactly one space fits them.
+            InvalidInput: the token vectors or weights are not valid, or not exactly one space fits.
             NotFound: the space does not exist at the snapshot's basis.
         """
         self.tokens = token_matrix(tokens)
+        self.weights = None if weights is None else checked_weights(weights, len(self.tokens))
+        self.text = text
+        self._in_window = in_window
+        self._question = token_question(self.tokens, self.weights, is_windowed=in_window)
         super().__init__(snapshot, key_for(snapshot, self.tokens.shape[1], space, tokens=True))
+
+    @property
+    def _is_plain(self) -> bool:
+        return self.weights is None and not self._in_window
+
+    @cached_property
+    def _rows(self) -> TokenRows:
+        return TokenRows(self._snapshot, self.key)
+
+    @property
+    def _order(self) -> TurnOrder | None:
+        return self._snapshot.layers.turns if self._in_window else None
+
+    def rank(self, k: int, among: Mask | None) -> LaneRanking:
+        """Return the best ``k`` frames; as `SpaceLane.rank`."""
+        if self._is_plain:
+            return super().rank(k, among)
+        layers = self._snapshot.layers
+        targets = np.flatnonzero((layers.sought if among is None else among) & self._rows.has)
+        sources = self._with_neighbours(targets)
+        if not compares_all(len(sources), k):
+            targets = self._best_by_signs(targets, sources, k)
+            sources = self._with_neighbours(targets)
+        scores = self._windowed(targets, sources)
+        if self._in_window:
+            targets, scores = targets[scores > 0], scores[scores > 0]
+        # Rows are in order of age, which decides ties.
+        best = np.argsort(-scores, kind="stable")[:k]
+        return LaneRanking(self.name, layers.ids_at(targets[best]), scores[best])
+
+    def _best_by_signs(self, targets: I64, sources: I64, k: int) -> I64:
+        """Return the rows to score of many: those with the best evidence, and the turns beside.
+
+        The signs choose the rows to compare; their scores count the evidence in these rows alone.
+        So a turn beside the best is scored even if its signs agree little with the question.
+        """
+        question = self._question
+        chosen = sources[:0]
+        if len(question.tokens):
+            pooled = pooled_query(question.tokens, question.weights)
+            chosen = self._rows.candidates(sources, pooled, k)
+        is_target = np.zeros(len(self._rows.has), np.bool_)
+        is_target[targets] = True
+        first = chosen[is_target[chosen]]
+        scores = self._windowed(first, chosen)
+        best = first[np.argsort(-scores, kind="stable")[: max(k, BEST_BY_SIGNS)]]
+        near = self._with_neighbours(np.sort(best))
+        return near[is_target[near]]
+
+    def _with_neighbours(self, rows: I64) -> I64:
+        """Return rows, and the turns beside them that have token vectors, ascending."""
+        order = self._order
+        if order is None:
+            return rows
+        return np.flatnonzero(beside(order, rows) & self._rows.has)
+
+    def _windowed(self, rows: I64, sources: I64) -> F64:
+        if not len(rows):
+            return np.empty(0)
+        return window_scores(self._question, rows, sources, self._rows.read, self._order)
+
+    def shares(self, frame: int) -> list[TokenShare]:
+        """Return the shares of the question's tokens in a frame's score, the largest first.
+
+        None for a frame without token vectors, or if the score is MaxSim.
+        """
+        row = self._snapshot.layers.rank_row(frame)
+        if self._is_plain or row is None or not self._rows.has[row]:
+            return []
+        sources = self._with_neighbours(np.array([row]))
+        question = self._question
+        matches = best_matches(self._rows.read(sources), question.tokens)
+        evidence = evidence_of(matches, question)
+        frames = self._snapshot.layers.ids_at(sources).tolist()
+        factors = self._factors(row, sources)
+        total = total_weight(question)
+        used = np.flatnonzero(self.weights > 0) if self.weights is not None else None
+        shares: list[TokenShare] = []
+        for token, weight in enumerate(question.weights.tolist()):
+            number = token if used is None else int(used[token])
+            values = [factor * float(evidence[at, token]) for at, factor in factors]
+            best = max(range(len(values)), key=lambda place: values[place])
+            at, factor = factors[best]
+            shares.append(
+                TokenShare(
+                    token=str(number + 1) if self.text is None else self.text[number],
+                    weight=weight,
+                    cosine=round(float(matches[at, token]) / TOKEN_SCALE**2, SCORE_DECIMALS),
+                    turn=None if at == factors[0][0] else frames[at],
+                    factor=factor,
+                    added=weight * values[best] / total,
+                )
+            )
+        return sorted(shares, key=lambda share: -share.added)
+
+    def _factors(self, row: int, sources: I64) -> list[tuple[int, float]]:
+        """Return the places in the sources of a row and its neighbours, and what each counts."""
+        order = self._order
+        factors = [(int(sources.searchsorted(row)), 1.0)]
+        if order is None or int(order.places[row]) < 0:
+            return factors
+        for offset, share in SHARES:
+            near = int(order.rows[int(order.places[row]) + offset])
+            at = int(sources.searchsorted(near))
+            if near >= 0 and at < len(sources) and int(sources[at]) == near:
+                factors.append((at, share))
+        return factors
 
     def _stored_space(self, space: Space) -> StoredTokens:
         return self._snapshot.stored_tokens(space)
@@ -66,8 +227,15 @@ class LateLane(SpaceLane):
         Raises:
             Corrupt: the token vectors of a frame are damaged.
         """
-        tokens = tokens_at(self._snapshot, self.key, frames)
-        return dict(zip(tokens, self._scored([*tokens.values()]), strict=True))
+        if self._is_plain:
+            tokens = tokens_at(self._snapshot, self.key, frames)
+            return dict(zip(tokens, self._scored([*tokens.values()]), strict=True))
+        layers = self._snapshot.layers
+        rows = {row: frame for frame in frames if (row := layers.rank_row(frame)) is not None}
+        embedded = [row for row in sorted(rows) if self._rows.has[row]]
+        scored = np.array(embedded, np.int64)
+        scores = self._windowed(scored, self._with_neighbours(scored)).tolist()
+        return {rows[row]: score for row, score in zip(embedded, scores, strict=True)}
 
 
 def tokens_of(snapshot: Snapshot, frame: int, space: str | None) -> Tokens | None:

@@ -57,6 +57,7 @@ class SearchReads(Reader):
         approximate: bool = False,
         token_embedding: Vectors | None = None,
         tokens_space: str | None = None,
+        token_weights: Vector | None = None,
         rerank: bool | None = None,
         offset: int = 0,
         after: Hit | None = None,
@@ -88,6 +89,7 @@ class SearchReads(Reader):
             approximate: Compare only vectors that a graph (extra hnsw) chooses; may miss frames.
             token_embedding: The question's token vectors, (tokens, dimension), for the lane "late".
             tokens_space: The space of the token vectors; as ``space``.
+            token_weights: A weight from 0 for each token vector of the question; default 1.
             rerank: Reorder the best 50 hits by token vectors, scores unchanged; None: the profile.
             offset: Hits to skip, of the best; the pages of a view neither repeat nor skip a hit.
             after: The last hit of the page before, of the same question; the page has the state
@@ -124,6 +126,7 @@ class SearchReads(Reader):
             approximate=approximate,
             token_embedding=token_embedding,
             tokens_space=tokens_space,
+            token_weights=token_weights,
             rerank=rerank,
             min_cosine=min_cosine,
             min_score=min_score,
@@ -218,6 +221,7 @@ class SearchReads(Reader):
         approximate: bool = False,
         token_embedding: Vectors | None = None,
         tokens_space: str | None = None,
+        token_weights: Vector | None = None,
         rerank: bool | None = None,
         actor: str | None = None,
         floor: Floor | bool = True,
@@ -257,6 +261,7 @@ class SearchReads(Reader):
             approximate: Let a graph choose the vectors to compare; as in `search`.
             token_embedding: The question's token vectors; as in `search`.
             tokens_space: The space of the token vectors; as in `search`.
+            token_weights: The weights of the token vectors; as in `search`.
             rerank: Put the best hits in order of their token vectors; as in `search`.
             floor: A `Floor`; True for the measured floor of the model, False for none.
             actor: Name of the writer, for ``record``; default as for other calls.
@@ -280,6 +285,7 @@ class SearchReads(Reader):
             approximate=approximate,
             token_embedding=token_embedding,
             tokens_space=tokens_space,
+            token_weights=token_weights,
             rerank=rerank,
         )
         result = run_search(self._snapshot(), request)

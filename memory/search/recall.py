@@ -247,6 +247,9 @@ def recall_of(result: SearchResult, recall: RecallOptions, context: Context) -> 
         vector=None if vectors is None else vectors.query.astype("<f4").tobytes(),
         tokens_space=None if late is None else late.key[0],
         tokens=None if late is None else late.tokens.tobytes(),
+        token_weights=(
+            None if late is None or late.weights is None else late.weights.astype("<f8").tobytes()
+        ),
         rerank=result.is_reranked,
         approximate=vectors is not None and vectors.approximate,
         include_superseded=request.include_superseded,

@@ -55,6 +55,7 @@ class SearchRequest:
     approximate: bool
     token_embedding: Vectors | None
     tokens_space: str | None
+    token_weights: Vector | None = None
     rerank: bool | None
     offset: int = 0
     group_by: Grouping | None = None
@@ -90,6 +91,11 @@ class SearchRequest:
                 f"rerank must be True, False or None, not {self.rerank!r:.60}",
                 remedy="Pass True, False or None.",
             )
+        if self.token_weights is not None and self.token_embedding is None:
+            raise InvalidInput(
+                "token_weights came without token_embedding",
+                remedy="Pass the token vectors that the weights are of, too.",
+            )
         for name in ("min_cosine", "min_score"):
             least: float | None = getattr(self, name)
             if least is not None and not _is_number(least):
@@ -120,6 +126,7 @@ class SearchRequest:
         pairs = (
             (self.embedding, request.embedding),
             (self.token_embedding, request.token_embedding),
+            (self.token_weights, request.token_weights),
         )
         return all(
             mine is other

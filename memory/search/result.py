@@ -21,7 +21,7 @@ from ..frames.access import access_of
 from ..snapshot.snapshot import Snapshot
 from ..values.explanation import Boost, Explanation, LaneShare, Reranked
 from ..values.frames import Frame, Hit
-from .lanes import Lane
+from .lanes import Lane, embedded_text
 from .late_lane import RERANKED, LateLane
 from .pages import Block
 from .request import SearchRequest
@@ -150,6 +150,7 @@ class SearchResult:
 
         Cost: a pass over the postings of the question's words.
         """
+        is_late = "late" in hit.lanes or hit.id in self.late_scores
         return Explanation(
             id=hit.id,
             score=hit.score,
@@ -161,7 +162,17 @@ class SearchResult:
             facts=tuple(named.fact.id for named in self.facts if hit.id in scored_frames([named])),
             reranked=self._reranked(hit.id),
             boost=self._boost(hit.id),
+            tokens=tuple(self.late.shares(hit.id)) if self.late is not None and is_late else (),
+            embedded=self._embedded(),
         )
+
+    def _embedded(self) -> str | None:
+        """Return the text that the embedder read, if it is not the question."""
+        request = self.request
+        by_vector = self.vectors is not None and request.embedding is None
+        by_tokens = self.late is not None and request.token_embedding is None
+        text = embedded_text(self.snapshot, request) if by_vector or by_tokens else request.text
+        return None if text == request.text else text
 
     def _share(self, lane: Lane, frame: int) -> LaneShare:
         """Return the share of a lane in a frame's score; a single lane adds its whole score."""

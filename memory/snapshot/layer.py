@@ -105,12 +105,21 @@ class Layer:
         """The order of the current turns; None without any."""
         return turn_order(self.frames.conversations(self.n), self.sought)
 
+    def speakers(self, mask: Mask) -> set[str]:
+        """Return the distinct roles of the rows in a mask."""
+        return self.frames.roles(mask)
+
 
 @dataclass(frozen=True)
 class LogLayer(Layer):
     """The layer of the log. It alone has a ranking; drafts are ranked together with the log."""
 
     folds: Fold
+
+    @cached_property
+    def speakers_sought(self) -> set[str]:
+        """The roles of the rows that a search returns by default."""
+        return self.speakers(self.sought)
 
     @cached_property
     def ranking(self) -> FulltextView:

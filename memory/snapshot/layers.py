@@ -469,6 +469,15 @@ class Layers:
         drafts = (self.pending.drafts[seq - 1] for seq in seqs)
         return turn_order(conversations_with(self.base, drafts), self.ranked)
 
+    @cached_property
+    def speakers(self) -> tuple[str, ...]:
+        """The distinct roles of the frames that the ranking counts, sorted."""
+        if self.pending is None:
+            return tuple(sorted(self.base.speakers_sought))
+        masks = both(self.open, self.searched)
+        roles = (layer.speakers(mask) for layer, mask in zip(self.all, masks, strict=True))
+        return tuple(sorted(set[str]().union(*roles)))
+
     def highlights(self, text: str, query: str | Query) -> list[tuple[int, int]]:
         """Return the characters [start, end) of a text that match a query, ascending."""
         return [(mark.start, mark.end) for mark in self.ranking.highlights(text, query)]

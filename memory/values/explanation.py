@@ -69,6 +69,22 @@ class LaneShare(PlainValue):
 
 
 @dataclass(frozen=True, slots=True)
+class TokenShare(PlainValue):
+    """The share of a token of the question in a hit's score by tokens.
+
+    - ``cosine`` is that of the token's best match, in the hit or in the turn with the id ``turn``
+      beside it, whose evidence counts ``factor`` times.
+    """
+
+    token: str
+    weight: float
+    cosine: float
+    turn: int | None
+    factor: float
+    added: float
+
+
+@dataclass(frozen=True, slots=True)
 class Reranked(PlainValue):
     """The reranking of a hit by its tokens: ranks before and after, and the MaxSim score."""
 
@@ -103,6 +119,9 @@ class Explanation(PlainValue):
     - ``method`` is None if only one lane ran or found hits: its scores are the scores of the hits.
     - ``question`` has the kind of the question, and the words that decided the kind.
     - ``facts`` are the ids of facts about the question's entities that were read in the frame.
+    - The score of the lane "late" is the same sum over ``tokens``, if these have weights or the
+      evidence of neighbouring turns counts; a token of weight 0 is left out.
+    - ``embedded`` is the text that the embedder read, if names of speakers were left out.
     - ``reranked`` has the ranks before and after reranking, which changes no score; None if no
       reranking ran, or the frame has no token vectors.
     """
@@ -117,6 +136,8 @@ class Explanation(PlainValue):
     facts: tuple[int, ...]
     reranked: Reranked | None = None
     boost: Boost | None = None
+    tokens: tuple[TokenShare, ...] = ()
+    embedded: str | None = None
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
@@ -124,6 +145,7 @@ class Explanation(PlainValue):
             "question": plain_fields(self.question, ("kind", "cue")),
             "profile": plain_fields(self.profile, ("name", "version")),
             **plain_fields(self, ("method", "lanes", "words", "facts", "reranked", "boost")),
+            **plain_fields(self, ("tokens", "embedded")),
         }
 
     def __str__(self) -> str:
@@ -134,6 +156,8 @@ class Explanation(PlainValue):
         how = "" if self.method is None else f", {_FORMULAS[self.method]}"
         yield f"#{self.id} scores {self._sum()}"
         yield f"  {self.question.kind} question{cue}, profile {self.profile.label}{how}"
+        if self.embedded is not None:
+            yield f"  embedded without names of speakers: {self.embedded}"
         if self.boost is not None:
             yield f"  {self.boost}"
         if self.reranked is not None:
@@ -167,10 +191,25 @@ class Explanation(PlainValue):
         """Yield lines for the words or facts that matched, and for the frames left out."""
         if share.rank is not None and share.lane == "text":
             yield from _word_lines(self.words)
+        if share.rank is not None and share.lane == "late":
+            yield from _token_lines(self.tokens)
         if share.rank is not None and share.lane == "facts":
             yield f"read in it: {', '.join(f'fact #{fact}' for fact in self.facts)}"
         if share.left_out.is_any:
             yield str(share.left_out)
+
+
+def _token_lines(tokens: Sequence[TokenShare]) -> Iterator[str]:
+    """Yield a line for each token with evidence, and one that lists the tokens without."""
+    matches = [token for token in tokens if token.added]
+    width = max((len(token.token) for token in matches), default=0)
+    for token in matches:
+        place = "" if token.turn is None else f" in #{token.turn} beside it x {token.factor:.3f}"
+        cosine = f"cosine {token.cosine:.3f}"
+        weight = f"weight {token.weight:.3f}"
+        yield f"{token.token:{width}}  {token.added:.3f} ({weight}, {cosine}{place})"
+    if missing := [token.token for token in tokens if not token.added]:
+        yield f"no match: {', '.join(missing)}"
 
 
 def _word_lines(words: Sequence[WordScore]) -> Iterator[str]:

@@ -14,13 +14,19 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.events import TOKENS_SUFFIX, Attachment, Embedding, is_token_space
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.limits import TOKEN_DIMENSION_MAX, TOKEN_VECTORS_MAX
+from cerata.projections.columnar.columns import F64
 from cerata.projections.vectors.maxsim import Tokens
 from cerata.retrieval.embedders.identity import parse_space
 from cerata.retrieval.embedders.quantization import quantised_tokens
 
-from .vectors import Vectors, numbers_of
+from .vectors import Vector, Vectors, numbers_of
 
 _REMEDY: Final = "Give each text an array of shape (tokens, dimension), of finite numbers or int8."
+
+_WEIGHTS_REMEDY: Final = "Pass a weight of 0 or more for each token of token_embedding=."
+
+TOKEN_WEIGHT_MAX: Final = 1e6
+"""Largest weight of a token, as of a lane."""
 
 
 def token_matrix(values: Vectors) -> Tokens:
@@ -49,6 +55,28 @@ def token_matrix(values: Vectors) -> Tokens:
     if not np.isfinite(matrix).all():
         raise InvalidInput("A token vector has a number that is not finite", remedy=_REMEDY)
     return quantised_tokens(matrix)
+
+
+def checked_weights(values: Vector, count: int) -> F64:
+    """Return the weights of a question's ``count`` token vectors, (count,) float64.
+
+    Raises:
+        InvalidInput: another shape, or a weight that is not a number from 0 to 1,000,000.
+    """
+    try:
+        weights = np.asarray(values, np.float64)
+    except (TypeError, ValueError) as error:
+        raise wrong_type("token_weights", "numbers", values, _WEIGHTS_REMEDY) from error
+    if weights.shape != (count,):
+        raise InvalidInput(
+            f"token_weights must be {count:,} numbers, not an array of shape {weights.shape}",
+            remedy=_WEIGHTS_REMEDY,
+        )
+    if not bool(((weights >= 0) & (weights <= TOKEN_WEIGHT_MAX)).all()):
+        raise InvalidInput(
+            f"A token's weight must be 0 to {TOKEN_WEIGHT_MAX:,.0f}", remedy=_WEIGHTS_REMEDY
+        )
+    return weights
 
 
 def stored_matrices(

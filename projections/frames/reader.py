@@ -207,6 +207,14 @@ class Frames:
         ].tolist()
         return seqs
 
+    def roles(self, mask: Mask) -> set[str]:
+        """Return the distinct roles of the rows in a mask over the first rows."""
+        columns = self._columns
+        is_there = np.zeros(len(columns.roles) + 1, np.bool_)
+        is_there[columns.role.view()[: len(mask)][mask]] = True
+        texts = (columns.roles.text(code) for code in np.flatnonzero(is_there).tolist())
+        return {text for text in texts if text is not None}
+
     # --- conversations ---------------------------------------------------------------------------
 
     def conversations(self, n: int) -> I64:

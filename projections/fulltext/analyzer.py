@@ -91,13 +91,23 @@ def terms(text: str) -> list[str]:
 
 def spans(text: str) -> list[Span]:
     """Return the terms of a text with their places, in the order of `terms`."""
-    places = _ascii_places(text) if text.isascii() else _unicode().places(text)
-    candidates = ((word, term_of(word.encode()), start, end) for word, start, end in places)
+    candidates = (
+        (word, term_of(word.encode()), start, end) for word, start, end in word_places(text)
+    )
     return [
         Span(term.decode(), word, start, end)
         for word, term, start, end in candidates
         if term is not None
     ]
+
+
+def word_places(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the folded words of a text, stop words too, with their characters [start, end).
+
+    >>> [*word_places("Ada's mill")]
+    [('ada', 0, 3), ('s', 4, 5), ('mill', 6, 10)]
+    """
+    return _ascii_places(text) if text.isascii() else _unicode().places(text)
 
 
 def term_of(word: bytes) -> bytes | None:

@@ -219,6 +219,13 @@ class FulltextView:
         added = idf * (total * (K1 + 1.0) / (total + norm))
         return WordScore(name, idf, count, round(total - count, SCORE_DECIMALS), added)
 
+    def idf(self, term: str) -> float:
+        """Return the idf of a term, that of no row included. Cost: a pass over its postings."""
+        code = self._vocabulary.find(term, self._terms)
+        ids = np.array([] if code is None else [code], np.uint32)
+        rows, _, _, _ = self._occurrences.gather(ids)
+        return self._idf(int(np.count_nonzero(self._alive[rows])))
+
     def highlights(
         self, content: str, query: str | Query, field: Field = Field.TEXT
     ) -> list[Highlight]:

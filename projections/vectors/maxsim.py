@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..columnar.columns import I64, Mask
+from ..columnar.columns import F64, I64, Mask
 from .nearest import SCORE_DIGITS, Nearest, first_best
 from .reader import Space
 
@@ -25,6 +25,14 @@ Tokens: TypeAlias = npt.NDArray[np.int8]
 """Token vectors of a text, (tokens, dimension)."""
 
 F32: TypeAlias = npt.NDArray[np.float32]
+
+I32: TypeAlias = npt.NDArray[np.int32]
+
+BestMatches: TypeAlias = npt.NDArray[np.float64]
+"""The largest product of each question token with a token of each frame, (frames, tokens).
+
+The products are whole numbers, not scaled.
+"""
 
 TokenFetch: TypeAlias = Callable[[I64], Iterable[Tokens]]
 """Yields the token vectors of each row of a space, in order."""
@@ -40,6 +48,9 @@ CANDIDATES_MAX: Final = 16_384
 CANDIDATES_SHARE: Final = 20
 """Of more frames, 1 in 20 is scored, within these bounds. The share is larger than for vectors: the
 signs of a sum describe its tokens less well than the signs of a vector describe the vector."""
+
+_WEIGHT_STEPS: Final = 1 << 10
+"""Steps of a weight in the first stage."""
 
 _BLOCK_TOKENS: Final = 4_096
 """Tokens that are multiplied at once: 2 MiB at 128 dimensions, which fits a processor's cache."""
@@ -61,7 +72,7 @@ def nearest_by_tokens(
     the older frame. A pure function of the query and the allowed rows. Cost: reads 2 words per row
     of 128 numbers, and the token vectors of the candidates.
     """
-    rows = token_candidates(space, np.flatnonzero(allowed), query, k)
+    rows = token_candidates(space, np.flatnonzero(allowed), pooled_query(query), k)
     if not len(rows):
         return Nearest(rows, np.empty(0))
     sums = maxsim(fetch(rows), query)
@@ -80,13 +91,30 @@ def maxsim(frames: Iterable[Tokens], query: Tokens) -> I64:
     Each frame has at least one token, and the query's dimension, at most 1,024. Frames are read a
     block at a time, and only a block is in memory.
     """
+    results = [np.empty(0, np.int64)]
+    for parts in _matches(frames, query):
+        sums = np.zeros(len(parts[0]), np.int64)
+        for best in parts:
+            sums += best.sum(axis=1, dtype=np.int64)
+        results.append(sums)
+    return np.concatenate(results)
+
+
+def best_matches(frames: Iterable[Tokens], query: Tokens) -> BestMatches:
+    """Return the best match of each of the query's tokens in each frame; exact, as `maxsim`."""
+    results = [np.empty((0, len(query)))]
+    results += [np.concatenate(parts, axis=1).astype(float) for parts in _matches(frames, query)]
+    return np.concatenate(results)
+
+
+def _matches(frames: Iterable[Tokens], query: Tokens) -> Iterator[list[F32]]:
+    """Yield for each block of frames the best products, (frames, tokens) for parts of a query."""
     tokens_of_query = query.astype(np.float32)
     parts = [
         tokens_of_query[start : start + _QUERY_TOKENS]
         for start in range(0, len(tokens_of_query), _QUERY_TOKENS)
     ]
     buffer = np.empty((_BLOCK_TOKENS, query.shape[1]), np.float32)
-    results = [np.empty(0, np.int64)]
     for block in _blocks(frames):
         ends = np.cumsum([0, *map(len, block)])
         count = int(ends[-1])
@@ -94,12 +122,7 @@ def maxsim(frames: Iterable[Tokens], query: Tokens) -> I64:
             buffer = np.empty((count, query.shape[1]), np.float32)
         # Reuse the buffer: fresh memory would cost as much as the products.
         tokens = np.concatenate(block, out=buffer[:count])
-        sums = np.zeros(len(block), np.int64)
-        for part in parts:
-            best = np.maximum.reduceat(_products(tokens, part), ends[:-1], axis=0)
-            sums += best.sum(axis=1, dtype=np.int64)
-        results.append(sums)
-    return np.concatenate(results)
+        yield [np.maximum.reduceat(_products(tokens, part), ends[:-1], axis=0) for part in parts]
 
 
 def _products(tokens: F32, query: F32) -> F32:
@@ -129,32 +152,51 @@ def _blocks(frames: Iterable[Tokens]) -> Iterator[list[Tokens]]:
         yield block
 
 
-def token_candidates(space: Space, rows: I64, query: Tokens, k: int) -> I64:
+def compares_all(count: int, k: int) -> bool:
+    """Return whether all of so many frames are scored."""
+    return count <= max(ALL_FRAMES_MAX, k)
+
+
+def pooled_query(query: Tokens, weights: F64 | None = None) -> I32:
+    """Return the sum of a query's token vectors, (dimension,), each number below 2**21.
+
+    With weights each vector counts by its weight: (tokens,), the largest above 0.
+    """
+    if weights is None:
+        total: I32 = query.sum(axis=0, dtype=np.int32)
+        return total
+    # Whole weights: the bits of a sum of floats depend on its order.
+    whole = np.rint(weights * (_WEIGHT_STEPS / weights.max())).astype(np.int64)
+    weighted: I32 = (whole @ query.astype(np.int64) // _WEIGHT_STEPS).astype(np.int32)
+    return weighted
+
+
+def token_candidates(space: Space, rows: I64, pooled: I32, k: int) -> I64:
     """Return the rows to score, ascending: those whose signs agree most with the query's sum.
 
     Ties go to the older row. If the rows are few, returns all of them.
     """
-    if len(rows) <= max(ALL_FRAMES_MAX, k):
+    if compares_all(len(rows), k):
         return rows
     count = min(max(len(rows) // CANDIDATES_SHARE, CANDIDATES_MIN), CANDIDATES_MAX)
     count = min(max(count, k), len(rows))
     is_prefix = len(rows) == int(rows[-1]) + 1
-    agreeing = _agreement(space, slice(len(rows)) if is_prefix else rows, query)
+    agreeing = _agreement(space, slice(len(rows)) if is_prefix else rows, pooled)
     limit = np.partition(agreeing, len(rows) - count)[len(rows) - count]
     return rows[first_best(-agreeing, -int(limit), count)]
 
 
-def _agreement(space: Space, rows: I64 | slice, query: Tokens) -> npt.NDArray[np.int32]:
+def _agreement(space: Space, rows: I64 | slice, query: I32) -> I32:
     """Return for each row the sum of the query's sums in the dimensions with a set sign bit.
 
     Exact: the sums are at most 2**20 in at most 1,024 dimensions. Computed by table look-up, a byte
     of signs at a time.
     """
     pooled = np.zeros(64 * len(space.words), np.int32)
-    pooled[: query.shape[1]] = query.sum(axis=0, dtype=np.int32)
+    pooled[: len(query)] = query
     bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
     tables = pooled.reshape(-1, 8) @ bits.T.astype(np.int32)
-    totals: npt.NDArray[np.int32] | None = None
+    totals: I32 | None = None
     for place, column in enumerate(space.words):
         codes = column[rows].astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)
         for byte in range(8):

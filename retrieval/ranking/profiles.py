@@ -24,6 +24,9 @@ LANES: Final = ("text", "facts", "vectors", "late")
 WEIGHT_MAX: Final = 1e6
 """Largest weight of a lane: sums of larger weights are not exact to 9 digits."""
 
+SWITCHES: Final = ("fact_words", "in_context", "token_weights", "token_window", "names_out")
+"""The parts of a profile that are on or off, besides its lanes."""
+
 Weight: TypeAlias = float | Mapping[str, float]
 """The weight of a lane: one for all questions, or one for each kind."""
 
@@ -43,6 +46,9 @@ class Profile(PlainValue):
         importance: 0 (off) to 1; multiplies the score of used frames by up to 1 + importance
         fact_words: if True, facts that share words with the question match, too
         in_context: if True, the words of neighbouring turns count for a turn
+        token_weights: if True, tokens of the question weigh as much as their words
+        token_window: if True, the token vectors of neighbouring turns count for a turn
+        names_out: if True, the embedder reads the question without names of speakers
 
     Raises:
         InvalidInput: a name, number or method is unknown or out of range.
@@ -59,6 +65,9 @@ class Profile(PlainValue):
     importance: float = 0.0
     fact_words: bool = True
     in_context: bool = True
+    token_weights: bool = True
+    token_window: bool = True
+    names_out: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -67,9 +76,8 @@ class Profile(PlainValue):
         expect_positive("version", self.version, where)
         if self.method not in get_args(Method):
             raise unknown("method", self.method, get_args(Method), where=self._place)
-        expect_bool("rerank", self.rerank, where)
-        expect_bool("fact_words", self.fact_words, where)
-        expect_bool("in_context", self.in_context, where)
+        for switch in ("rerank", *SWITCHES):
+            expect_bool(switch, getattr(self, switch), where)
         if not (_is_weight(self.importance) and self.importance <= 1):
             raise self._wrong(
                 f"importance must be a number from 0 to 1, not {self.importance!r:.60}",
@@ -141,8 +149,7 @@ class Profile(PlainValue):
     def to_dict(self) -> dict[str, JsonValue]:
         return {
             **plain_fields(self, ("name", "version", "method", "rerank", "importance")),
-            "fact_words": self.fact_words,
-            "in_context": self.in_context,
+            **plain_fields(self, SWITCHES),
             "weights": {kind: {**self.weights_for(kind)} for kind in KINDS},
         }
 
@@ -193,18 +200,31 @@ PROFILES: Final[Mapping[str, Profile]] = {
 }
 """The built-in profiles by name."""
 
+
+def _earlier(name: str, version: int, *, fact_words: bool = True) -> Profile:
+    """Return an earlier version of a built-in profile: turns by themselves, equal tokens."""
+    return replace(
+        PROFILES[name],
+        version=version,
+        fact_words=fact_words,
+        in_context=False,
+        token_weights=False,
+        token_window=False,
+        names_out=False,
+    )
+
+
 EARLIER: Final[Mapping[str, Profile]] = {
     profile.label: profile
     for profile in (
-        # Turns by themselves.
-        replace(PROFILES["balanced"], version=3, in_context=False),
-        replace(PROFILES["words"], version=1, in_context=False),
-        replace(PROFILES["chat"], version=3, in_context=False),
-        replace(PROFILES["used"], version=2, in_context=False),
+        _earlier("balanced", 3),
+        _earlier("words", 1),
+        _earlier("chat", 3),
+        _earlier("used", 2),
         # Facts of named entities alone.
-        replace(PROFILES["balanced"], version=2, in_context=False, fact_words=False),
-        replace(PROFILES["chat"], version=2, in_context=False, fact_words=False),
-        replace(PROFILES["used"], version=1, in_context=False, fact_words=False),
+        _earlier("balanced", 2, fact_words=False),
+        _earlier("chat", 2, fact_words=False),
+        _earlier("used", 1, fact_words=False),
     )
 }
 """Earlier versions of the built-in profiles by label, so that recorded recalls stay repeatable."""

@@ -158,10 +158,18 @@ def _late(view: View, every: Sequence[Frame]) -> object:
     questions: list[tuple[str, Mode]] = [("", "vector"), ("index", "hybrid")]
     try:
         hits = [
-            view.search(query, token_embedding=asked, k=4, where=where, mode=mode, rerank=rerank)
+            view.search(
+                query,
+                token_embedding=asked,
+                token_weights=weights,
+                k=4,
+                where=where,
+                mode=mode,
+                rerank=rerank,
+            )
             for query, mode in questions
             for where in (None, FILTERS[1])
-            for rerank in (False, True)
+            for rerank, weights in ((False, None), (True, None), (False, [1.0, 0.0, 2.5]))
         ]
     except NotFound as error:
         return str(error)

@@ -22,6 +22,8 @@ from ..embeddings.test_token_vectors import embed
 Tokens = npt.NDArray[np.int8]
 SPACE = "m@1/6/maxsim/i1"
 GIVEN: dict[str, Any] = {"tokens_space": SPACE}
+MAXSIM = dataclasses.replace(BALANCED, token_window=False)
+"""Without weights and the window the scores are MaxSim."""
 
 
 def drawn(source: Random, most: int = 4, dimension: int = 6) -> Tokens:
@@ -45,6 +47,7 @@ def said(hits: Sequence[Hit]) -> list[tuple[int, float]]:
 
 
 def late(view: Store | View, query: Tokens, k: int = 10, **more: Any) -> list[tuple[int, float]]:
+    more.setdefault("profile", MAXSIM)
     return said(view.search("", token_embedding=query, k=k, mode="vector", **more))
 
 
@@ -126,7 +129,7 @@ def test_at_n_it_is_that_of_a_store_that_stopped_there(monkeypatch: pytest.Monke
     query = drawn(source)
 
     def asked(view: Store | View) -> object:
-        hits = view.search("text instead", token_embedding=query, k=9, rerank=True)
+        hits = view.search("text instead", token_embedding=query, k=9, rerank=True, profile=MAXSIM)
         tagged = late(view, query, where=Filter(tags=["a"]))
         told = [view.explain(hit).to_dict() for hit in hits[::4]]
         return [hit.to_dict() for hit in hits], tagged, told
@@ -199,7 +202,11 @@ def store() -> Store:
 
 def test_words_vectors_and_tokens_are_lanes_of_one_search(store: Store) -> None:
     store.put_frame("a cup", embedding=[1, 0], space="s", token_embedding=UNITS[[2]], **GIVEN)
-    asked: dict[str, Any] = {"embedding": [1, 0], "token_embedding": UNITS[[2, 3]]}
+    asked: dict[str, Any] = {
+        "embedding": [1, 0],
+        "token_embedding": UNITS[[2, 3]],
+        "profile": MAXSIM,
+    }
     lanes = {hit.id: hit.lanes for hit in store.search("tea", **asked)}
     assert lanes[5] == ("vectors", "late")
     assert lanes[3] == ("late",)
@@ -215,7 +222,8 @@ def test_words_vectors_and_tokens_are_lanes_of_one_search(store: Store) -> None:
 
 def test_a_hit_of_the_lane_explains_itself(store: Store) -> None:
     store.delete(2)
-    [best, *_] = store.search("tea", token_embedding=UNITS[[0]], where=~Filter(tags=["plain"]))
+    asked: dict[str, Any] = {"where": ~Filter(tags=["plain"]), "profile": MAXSIM}
+    [best, *_] = store.search("tea", token_embedding=UNITS[[0]], **asked)
     told = store.explain(best)
     text, tokens = (share for share in told.lanes if share.added)
     assert (best.id, text.lane, tokens.lane) == (1, "text", "late")
@@ -232,7 +240,7 @@ def test_a_hit_of_the_lane_explains_itself(store: Store) -> None:
     assert "late   rank 1 of 2, score 1.000, weight 2" in str(told)
 
 
-WORDS = Profile("words first", 1, {"text": 1})
+WORDS = Profile("words first", 1, {"text": 1}, token_window=False)
 
 
 def test_tokens_put_the_best_of_words_in_order(store: Store) -> None:
@@ -290,7 +298,11 @@ def test_only_the_best_fifty_are_put_in_order() -> None:
 
 
 def test_what_a_transaction_gathered_is_ranked_too(store: Store) -> None:
-    asked: dict[str, Any] = {"token_embedding": UNITS[[4, 0]], "rerank": True}
+    asked: dict[str, Any] = {
+        "token_embedding": UNITS[[4, 0]],
+        "rerank": True,
+        "profile": MAXSIM,
+    }
     with store.transaction() as transaction:
         new = store.put_frame("tea again", token_embedding=UNITS[[4, 0]], **GIVEN).id
         embed(store, 2, UNITS[[4]], SPACE)

@@ -98,11 +98,19 @@ def test_token_vectors_have_128_dimensions_or_all() -> None:
 def test_a_store_finds_by_the_tokens_of_the_model() -> None:
     with cerata.open(":memory:", embedder=MiniLMEmbedder(token_dimension=128)) as store:
         store.put_frames(TEXTS[:3])
-        [best, *_] = store.search(TEXTS[1], k=3, rerank=True)
+        [best, *_] = store.search(TEXTS[1], k=3, rerank=True, profile="balanced 3")
         assert (best.id, best.lanes) == (2, ("text", "vectors", "late"))
         told = store.explain(best).reranked
         assert told is not None
         assert told.score == pytest.approx(10, abs=0.1)
+
+
+@needs_minilm
+def test_each_token_vector_has_its_characters(model: MiniLMEmbedder) -> None:
+    for text, vectors in zip(TEXTS, model.embed_tokens(TEXTS), strict=True):
+        assert len(model.token_spans(text)) == len(vectors)
+    assert model.token_spans("") == [None]
+    assert model.token_spans("a mill!") == [(0, 1), (2, 6), (6, 7)]
 
 
 def test_another_token_dimension_is_refused() -> None:

@@ -25,6 +25,9 @@ def test_a_profile_says_which_lanes_run_for_a_question_in_their_order() -> None:
         "importance": 0.0,
         "fact_words": True,
         "in_context": True,
+        "token_weights": True,
+        "token_window": True,
+        "names_out": True,
         "weights": {
             "factual": {"text": 2.0},
             "semantic": both,
