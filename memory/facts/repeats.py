@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from cerata.engine.events import AssertFact, Draft
+from cerata.engine.events import AssertFact, Draft, Scope
 from cerata.projections.facts.repeats import Repeats
 
 from ..batch.recent_triples import triple_hash, triple_of
@@ -50,7 +50,7 @@ def repeated(
     if not known and len({triple_of(body) for body in asserted}) == len(asserted):
         return answers
     snapshot = read()
-    written = _Written(snapshot.repeats)
+    written = _Written(snapshot.repeats, drafts[0].scope)
     for index, (draft, body) in enumerate(zip(drafts, asserted, strict=True)):
         twin = written.last(body)
         answer: int | Twin | None = None
@@ -58,7 +58,7 @@ def repeated(
             answer = _stored_fact(snapshot, draft, body, now) if index in known else None
         elif drafts[twin] == draft:
             answer = Twin(twin)
-        if answer is None or written.has_rival(draft, body):
+        if answer is None or written.has_rival(body, -1 if twin is None else twin):
             written.add(index, body)
         else:
             answers[index] = answer
@@ -68,25 +68,61 @@ def repeated(
 class _Written:
     """The assertions of a call that are no repeats."""
 
-    def __init__(self, repeats: Repeats) -> None:
+    def __init__(self, repeats: Repeats, scope: Scope) -> None:
         self._repeats = repeats
+        self._scope = scope
+        self._functional = dict[str, bool]()
         self._last = dict[object, int]()
-        self._values = dict[str, set[object]]()
+        self._values = dict[object, _Values]()
 
     def add(self, index: int, body: AssertFact) -> None:
         self._last[triple_of(body)] = index
-        self._values.setdefault(body.predicate, set()).add((body.object_kind, body.object))
+        if self._is_functional(body.predicate):
+            self._values.setdefault(self._group(body), _Values()).add(index, _value(body))
 
     def last(self, body: AssertFact) -> int | None:
         """Return the index of the last assertion with the triple of ``body``."""
         return self._last.get(triple_of(body))
 
-    def has_rival(self, draft: Draft, body: AssertFact) -> bool:
-        """Return whether one of the assertions may end the fact that ``draft`` repeats."""
-        values = self._values.get(body.predicate, set())
-        return bool(values.difference([(body.object_kind, body.object)])) and (
-            self._repeats.is_functional(draft.scope, body.predicate)
-        )
+    def has_rival(self, body: AssertFact, after: int) -> bool:
+        """Return whether an assertion after an index may end a fact that ``body`` repeats."""
+        if body.valid_from is not None or not self._is_functional(body.predicate):
+            return False
+        values = self._values.get(self._group(body))
+        return values is not None and values.last_beside(_value(body)) > after
+
+    def _is_functional(self, predicate: str) -> bool:
+        answer = self._functional.get(predicate)
+        if answer is None:
+            answer = self._repeats.is_functional(self._scope, predicate)
+            self._functional[predicate] = answer
+        return answer
+
+    def _group(self, body: AssertFact) -> object:
+        """Return a key that assertions share whose values may end each other."""
+        return self._repeats.related(body.subject), body.predicate
+
+
+@dataclass(slots=True)
+class _Values:
+    """The last assertion of a group, and the last one with another value."""
+
+    value: object = None
+    last: int = -1
+    other: int = -1
+
+    def add(self, index: int, value: object) -> None:
+        if value != self.value:
+            self.value, self.other = value, self.last
+        self.last = index
+
+    def last_beside(self, value: object) -> int:
+        """Return the index of the last assertion with another value than this, or -1."""
+        return self.other if value == self.value else self.last
+
+
+def _value(body: AssertFact) -> object:
+    return body.object_kind, body.object
 
 
 def _stored_fact(snapshot: Snapshot, draft: Draft, body: AssertFact, now: int) -> int | None:

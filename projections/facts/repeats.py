@@ -100,6 +100,12 @@ class Repeats:
             return True
         return self.facts.roles.is_functional(self._columns.scopes.tenants[code], predicate)
 
+    def related(self, name: str) -> object:
+        """Return a key that entities share if a merge or split that holds may join them."""
+        roles = self.facts.roles
+        code = None if roles.is_plain else self._columns.strings.find(name)
+        return name if code is None else roles.related(code)
+
     def _number(self, kind: ObjectKind, value: object) -> int | None:
         if kind in TEXT_KINDS:
             return self._columns.strings.find(text_of(value))

@@ -113,6 +113,48 @@ def test_a_repeat_after_news_in_the_same_batch_is_news(store: Store, is_one_batc
     assert store.head.seq == 7
 
 
+@pytest.mark.parametrize("is_known_first", [True, False])
+def test_values_of_other_subjects_leave_a_known_fact_known(
+    store: Store, is_known_first: bool
+) -> None:
+    """A batch with a new value of any subject appended all known values after it again."""
+    store.declare_predicate("lives in", functional=True)
+    known = store.assert_fact("alice", "lives in", "rome")
+    store.assert_fact("carl", "lives in", "bonn", valid_from="2020-01-01")
+    facts = [("bob", "lives in", "paris"), ("alice", "lives in", "rome")]
+    receipt = store.assert_facts(facts[::-1] if is_known_first else facts)
+    assert receipt.ids == ((known.id, 4) if is_known_first else (4, known.id))
+    dated = cerata.Assertion("carl", "lives in", "bonn", valid_from="2020-01-01")
+    assert store.assert_facts([("carl", "lives in", "oslo"), dated]).ids == (5, 3)
+    fresh = [("dora", "lives in", "a"), ("eva", "lives in", "b"), ("dora", "lives in", "a")]
+    assert store.assert_facts(fresh).ids == (6, 7, 6)
+    assert store.head.seq == 7
+
+
+def test_only_a_value_since_the_last_equal_fact_of_a_batch_makes_news(store: Store) -> None:
+    store.declare_predicate("is", functional=True)
+    names = "abaaacbb"
+    receipt = store.assert_facts([("k", "is", name) for name in names])
+    assert (receipt.ids, store.head.seq) == ((2, 3, 4, 4, 4, 5, 6, 6), 6)
+
+
+def test_a_value_under_a_merged_or_split_name_is_a_rival(store: Store) -> None:
+    """The fact of alice is read as anna's, so that anna's value ends it."""
+    store.declare_predicate("is", functional=True)
+    known = store.assert_fact("alice", "is", "x")
+    store.put_entity("anna")
+    merge = store.merge_entities("alice", "anna")
+    batch = [("anna", "is", "y"), ("bob", "is", "z"), ("alice", "is", "x"), ("bob", "is", "z")]
+    receipt = store.assert_facts(batch)
+    assert receipt.ids == (5, 6, 7, 6)
+    store.unmerge(merge)
+    store.put_entity("amy")
+    store.split_entity("alice", "amy", [known, receipt.ids[2]])
+    head = store.head.seq
+    split = store.assert_facts([("amy", "is", "y"), ("alice", "is", "x")])
+    assert split.ids == (head + 1, head + 2)
+
+
 def test_new_facts_fold_nothing_and_repeats_of_them_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
