@@ -265,7 +265,11 @@ def _pieced(text: str, spans: Sequence[Span], tables: Sequence[Table] = ()) -> s
                 pieced += _rows_between(text, at, before.end)
                 at = before.end
             begin = start if table is None else table.start
-            pieced += _seam(text[at:begin], is_first=not pieced, after=before, table=table)
+            seam = _seam(text[at:begin], is_first=not pieced, after=before, table=table)
+            if seam.endswith(" ") and "|" in text[start:end] and "\n" in text[at:begin]:
+                # In the line of another text it would be a row of a table above that text.
+                seam = seam.removesuffix(" ") + "\n"
+            pieced += seam
             if table is not None:
                 pieced += text[table.start : table.body].rstrip()
                 at = table.body

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import cerata
@@ -102,6 +102,9 @@ def test_neighbouring_parts_of_a_table_join_with_one_header() -> None:
         assert context.items[0].text == text.strip()
 
 
+@example(
+    text=f"{HEADER}{'Words of a text. ' * 20}\n{ROWS[0]}", max_tokens=38, number=0, tier="gist"
+)
 @given(
     text=st.lists(
         st.sampled_from([HEADER, *ROWS[:9], "Words of a text. " * 20 + "\n", "\n", "x | y\n"]),
