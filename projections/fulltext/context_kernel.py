@@ -32,6 +32,10 @@ _OFFSETS: Final = np.concatenate([[0], _STEPS + 1, -1 - _STEPS])
 _SHARES: Final = np.concatenate([[1.0], PREVIOUS * DECAY**_STEPS, NEXT * DECAY**_STEPS])
 
 
+_DENSE_PART: Final = 12
+"""With a count in more than one place in 12, sums of whole columns are faster than look-ups."""
+
+
 class Shares:
     """The sums of shares of one word after another. Not thread-safe.
 
@@ -45,13 +49,18 @@ class Shares:
         """Return the places that have a share of the counts, and the sum in each.
 
         A place may occur several times, each time with its whole sum; gaps occur, too. Cost: about
-        0.2 us a count.
+        0.2 us a count, at most 30 ns a place.
 
         Args:
             places: The places of turns with a count; (n,), distinct.
             counts: Their counts; (n,).
         """
         sums = self._sums
+        if len(places) * _DENSE_PART > len(sums):
+            sums[places] = counts
+            spread = summed(sums)
+            sums[places] = 0.0
+            return np.arange(len(sums)), spread
         targets: list[I64] = []
         for offset, share in zip(_OFFSETS.tolist(), _SHARES.tolist(), strict=True):
             at = places + offset
