@@ -20,6 +20,7 @@ from cerata.engine.events import (
     MergeEntities,
     PutEmbedding,
     PutFrame,
+    PutPredicate,
     RetractFact,
     Scope,
     SplitEntity,
@@ -51,7 +52,7 @@ version names both frames: its readers would see which private frame it replaced
 
 
 class SharedRules(Rule):
-    """The drafts of a batch that change a frame, fact, link, merge or split, or merge an entity."""
+    """The drafts of a batch that change a thing, merge an entity, or declare a predicate."""
 
     def __init__(self, reach: Reach | None) -> None:
         self._reach = reach if reach is not None and reach.has_shared else None
@@ -62,12 +63,13 @@ class SharedRules(Rule):
         new = [draft.body for draft in drafts[first - 1 :]]
         self._targets = [target for body in new for target in _changed_by(body)]
         self._merges = [body for body in new if isinstance(body, MergeEntities)]
+        self._declared = [body.predicate for body in new if isinstance(body, PutPredicate)]
         self._closings = [
             (closed_by(body), body.new if isinstance(body, SupersedeFrame) else None)
             for body in new
             if isinstance(body, DeleteFrame | SupersedeFrame) and closed_by(body) > 0
         ]
-        return bool(self._targets or self._merges)
+        return bool(self._targets or self._merges or self._declared)
 
     def check(self, state: State) -> Validate | None:
         """Refuse changes of shared things.
@@ -79,7 +81,7 @@ class SharedRules(Rule):
         assert reach is not None
         for noun, target in self._targets:
             check_own(f"The {noun} {target:,}", state.log.event(target).scope, reach)
-        if self._merges:
+        if self._merges or self._declared:
             scopes = state.facts().columns.scopes
             shared = (scopes.admitted(reach) or frozenset()) - (
                 scopes.admitted(reach.private) or frozenset()
@@ -88,6 +90,9 @@ class SharedRules(Rule):
             for merge in self._merges:
                 if state.facts().is_named_within(tenant, merge.entity, state.n, shared):
                     raise _read_only(f"The entity {merge.entity!r}", None, reach)
+            for predicate in self._declared:
+                if state.facts().has_predicate_within(tenant, predicate, state.n, shared):
+                    raise _read_only(f"The predicate {predicate!r}", None, reach)
         if not self._closings:
             return None
         frames, closed = state.frames(), set[int]()

@@ -7,6 +7,8 @@ Owns the views of the columns, the roles at each n, and the checks of an append.
 from collections.abc import Collection
 from typing import Final
 
+import numpy as np
+
 from cerata.engine.events import Scope
 
 from ..columnar.columns import I64, rows_up_to
@@ -124,6 +126,21 @@ class Facts:
         return any(
             seq <= n and scope in scopes and tenants[scope] == number for seq, scope in named
         )
+
+    def has_predicate_within(self, tenant: str, name: str, n: int, scopes: Collection[int]) -> bool:
+        """Return whether a fact by event ``n`` with a scope's code has a predicate.
+
+        Retracted facts count. Cost: a pass over the facts.
+        """
+        code = self.columns.predicates.find(name)
+        number = self.columns.scopes.tenant_number(tenant)
+        tenants = self.columns.scopes.tenants
+        wanted = [scope for scope in scopes if tenants[scope] == number]
+        if code is None or not wanted:
+            return False
+        count = rows_up_to(self.seqs, n)
+        has_name = self.columns.predicate.view()[:count] == code
+        return bool(np.isin(self.columns.scope.view()[:count][has_name], wanted).any())
 
     def is_read_as(self, tenant: str, name: str, other: str, n: int) -> bool:
         """Return whether ``name`` equals ``other``, or merges lead to ``other`` at event ``n``."""

@@ -219,6 +219,7 @@ REFUSED: Mapping[str, Write] = {
     "merge": lambda store, _: store.merge_entities("house", "Anna"),
     "merge an object": lambda store, _: store.merge_entities("town", "Anna"),
     "merge a declared entity": lambda store, _: store.merge_entities("porch", "Anna"),
+    "declare a predicate": lambda store, _: store.declare_predicate("has colour", functional=True),
     "unmerge": lambda store, its: store.unmerge(its["merge"]),
     "split": lambda store, its: store.split_entity("house", "Anna's house", [its["fact"]]),
     "unsplit": lambda store, its: store.unsplit(its["split"]),
