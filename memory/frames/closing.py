@@ -2,7 +2,8 @@
 
 Owns the choice of frames, once, and the attempts of each batch. Another writer may close frames
 since; these are passed over. Through a narrower scope a filter that admits shared frames is
-refused; a sweep leaves these frames to a store of their scope.
+refused; a sweep leaves these frames to a store of their scope. A sweep closes no frame that has not
+expired, of any scope, so it leaves a frame above one as it is.
 """
 
 from collections.abc import Sequence
@@ -44,13 +45,19 @@ def matching_frames(snapshot: Snapshot, where: Filter) -> list[int]:
 
 
 def expired_frames(snapshot: Snapshot) -> tuple[list[int], int]:
-    """Return the expired frames to close, oldest first, and the count of those to be left.
+    """Return the expired frames to close, oldest first, and the count of those left as shared.
 
-    Frames are left if they are shared, or above a shared frame.
+    Frames above a frame that has not expired are left too, and not counted.
     """
     expired = snapshot.layers.expired_open()
-    frames = [frame for frame in expired if not _obstacle(snapshot, frame)]
-    return _roots(snapshot, frames), len(expired) - len(frames)
+    own = [frame for frame in expired if not _obstacle(snapshot, frame)]
+    frames = [frame for frame in own if not snapshot.layers.is_above_unexpired(frame)]
+    return _roots(snapshot, frames), len(expired) - len(own)
+
+
+def _may_sweep(snapshot: Snapshot, frame: int) -> bool:
+    """Return whether closing an expired frame closes only expired frames, none of them shared."""
+    return not (_obstacle(snapshot, frame) or snapshot.layers.is_above_unexpired(frame))
 
 
 def _roots(snapshot: Snapshot, frames: Sequence[int]) -> list[int]:
@@ -68,12 +75,12 @@ def _obstacle(snapshot: Snapshot, frame: int) -> ReadOnly | None:
 
 
 def delete_frames(
-    session: WriteSession, frames: Sequence[int], *, leaves_shared: bool = False
+    session: WriteSession, frames: Sequence[int], *, is_sweep: bool = False
 ) -> Receipt:
     """Delete frames that are still open, in batches; return one receipt of all batches.
 
-    A transaction takes all of them at once. ``leaves_shared`` passes shared frames, and frames
-    above shared frames, over; by default they are an error.
+    A transaction takes all of them at once. A sweep passes frames over that it may no longer close;
+    otherwise shared frames, and frames above shared frames, are an error.
 
     Raises:
         Conflict: other writers were first in every attempt of a batch.
@@ -84,7 +91,7 @@ def delete_frames(
     receipts = [
         receipt
         for first in range(0, len(frames), size)
-        if (receipt := _delete(session, frames[first : first + size], leaves_shared=leaves_shared))
+        if (receipt := _delete(session, frames[first : first + size], is_sweep=is_sweep))
         is not None
     ]
     if not receipts:
@@ -97,14 +104,14 @@ def delete_frames(
     )
 
 
-def _delete(session: WriteSession, frames: Sequence[int], *, leaves_shared: bool) -> Receipt | None:
+def _delete(session: WriteSession, frames: Sequence[int], *, is_sweep: bool) -> Receipt | None:
     def attempt(snapshot: Snapshot) -> Receipt | None:
         drafts = [
             Draft(DeleteFrame(frame=frame), scope)
             for frame in frames
             if snapshot.layers.closing_of(frame) is None
             and (scope := snapshot.layers.event(frame).scope) is not None
-            and not (leaves_shared and _obstacle(snapshot, frame))
+            and (not is_sweep or _may_sweep(snapshot, frame))
         ]
         return session.write(drafts) if drafts else None
 

@@ -156,7 +156,8 @@ class VersionCommands(Writer):
         """Close the expired frames of the store's scope; they stay readable in the past.
 
         Shared frames, and frames above shared frames, are left to a store of the wider scope, and
-        counted in ``notices``.
+        counted in ``notices``. A frame above a frame that has not expired, of any scope, stays open
+        until that frame expires or closes; a document's chunks close with the document.
 
         Each is deleted by an event with the reason "expired". Batches of 1,000 frames are durable
         one by one; other writers may sweep at the same time, and a second call writes nothing.
@@ -176,7 +177,7 @@ class VersionCommands(Writer):
         self._session.record_call(scope, "sweep")
         session = self._session.by(actor, EXPIRED)
         frames, left = expired_frames(self._snapshot())
-        receipt = delete_frames(session, frames, leaves_shared=True)
+        receipt = delete_frames(session, frames, is_sweep=True)
         if not left:
             return receipt
         line = f"not closed, since shared or above shared frames: {left:,} expired frames"

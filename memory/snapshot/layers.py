@@ -170,6 +170,26 @@ class Layers:
         masks = self.whole(both(self.open, self.expired))
         return [*self.newest(masks)][::-1]
 
+    def is_above_unexpired(self, frame: int) -> bool:
+        """Return whether an open frame below, of any scope, has not expired; no chunk counts."""
+        waiting = [frame]
+        while waiting:
+            children = self.children(waiting.pop())
+            for child in children:
+                is_part = self._chunk_index(child) is not None
+                if not is_part and self.closing_of(child) is None and not self._has_expired(child):
+                    return True
+            waiting += children
+        return False
+
+    def _has_expired(self, frame: int) -> bool:
+        """Return whether a frame of any scope has expired, open or closed."""
+        if self.expired is None:
+            return False
+        layer = self.all[0 if frame > 0 else 1]
+        row = layer.frames.row_of(frame * layer.sign)
+        return row is not None and bool(self.expired[0 if frame > 0 else 1][row])
+
     def unexpired(self, frames: Sequence[int]) -> list[int]:
         """Return the frames that have not expired."""
         expired = self.expired

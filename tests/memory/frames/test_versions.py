@@ -12,6 +12,9 @@ from cerata import Conflict, Filter, InvalidInput, NotFound, Store
 from cerata.engine.environment import Environment
 from cerata.engine.events import PutEmbedding
 from cerata.engine.memory_storage import MemoryStorage
+from cerata.memory.frames import version_commands
+from cerata.memory.frames.closing import expired_frames
+from cerata.memory.snapshot.snapshot import Snapshot
 
 from ...clocks import StandingClock
 from ...embedders import Hashing
@@ -373,6 +376,62 @@ def test_a_sweep_leaves_other_scopes_alone(clock: StandingClock) -> None:
     with cerata.open("a.cera", environment=environment) as store:
         assert store.frame(2).is_expired
         assert store.frame(2).closed is None
+
+
+def test_a_sweep_closes_no_unexpired_frame(store: Store, clock: StandingClock) -> None:
+    """A frame without expiry, or with a later one, closed with the expired frame above it."""
+    above = store.put_frame("above", expires="2026-03-02")
+    parent = store.put_frame("parent", parent=above, expires="2026-03-02")
+    child = store.put_frame("child", parent=parent, expires="2026-03-03")
+    gone = store.put_frame("gone", parent=above, expires="2026-03-02")
+    store.put_frame("below", parent=gone, expires="2026-03-02")
+    document = store.remember(LONG, expires="2026-03-02")
+    note = store.put_frame("note", parent=document.ids[1])
+    clock.time_us += DAY
+    assert store.sweep().deleted == (gone.id,)
+    with store.transaction():
+        store.delete(note)
+        assert store.sweep().deleted == (document.id,)
+    assert store.frame(child).active
+    clock.time_us += DAY
+    with store.transaction():
+        pending = store.put_frame("pending", parent=child)
+        assert store.sweep().deleted == ()
+        store.delete(pending)
+        assert store.sweep().deleted == (above.id,)
+    assert store.frame(child).closed is not None
+
+
+def test_a_sweep_closes_no_unexpired_frame_of_another_user(clock: StandingClock) -> None:
+    """A private frame that the sweeping store cannot read closed with the reason "expired"."""
+    environment = Environment(MemoryStorage(), clock, Random(1).randbytes)
+    ann, bob = ({"tenant": "default", "user": user} for user in ("ann", "bob"))
+    with cerata.open("a.cera", environment=environment) as store:
+        parent = store.put_frame("ann's", scope=ann, expires="2026-03-02")
+        child = store.put_frame("bob's", scope=bob, parent=parent)
+    clock.time_us += DAY
+    with cerata.open("a.cera", environment=environment, scope=ann) as store:
+        assert store.sweep().added is False
+    with cerata.open("a.cera", environment=environment) as store:
+        assert store.frame(child).active
+        store.delete(child)
+    with cerata.open("a.cera", environment=environment, scope=ann) as store:
+        assert store.sweep().deleted == (parent.id,)
+
+
+def test_a_sweep_looks_again_if_a_frame_comes_between(
+    store: Store, clock: StandingClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = store.put_frame("parent", expires="2026-03-02")
+    clock.time_us += DAY
+
+    def late(snapshot: Snapshot) -> tuple[list[int], int]:
+        frames = expired_frames(snapshot)
+        store.put_frame("raced", parent=parent)
+        return frames
+
+    monkeypatch.setattr(version_commands, "expired_frames", late)
+    assert store.sweep().added is False
 
 
 def test_a_filter_deletes_in_batches(store: Store) -> None:
