@@ -244,10 +244,10 @@ class Store(
         writes nothing.
 
         With ``key`` a repeated block reads the state before its first run (`at`, `tag` and `head`
-        too), writes nothing, and gets the first receipt, with ``added`` False. An empty block
-        leaves no key. The key belongs to the tenant of the first event. If that is not the
-        store's tenant, reads before the first write see the newest state, so open a store with
-        that scope instead.
+        too), writes nothing, and gets the first receipt, with ``added`` False. The key
+        is stored with the first event of the block, so a block that writes nothing leaves it
+        unused. The key belongs to the tenant of the first event. If that is not the store's tenant,
+        reads before the first write see the newest state, so open a store with that scope instead.
 
         Args:
             expect: Seq at which the log must end when the block is appended; by default any.
