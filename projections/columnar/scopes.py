@@ -82,7 +82,8 @@ class MissingReach(Reach):
         raise InvalidInput(
             "The store requires a scope, and the call has none",
             remedy="Call store.scoped({'tenant': 'name'}), or read store.view().within({…}) or "
-            "store.at(basis).within({…}); a write may have scope={…}.",
+            "store.at(basis).within({…}), at a tag store.scoped({…}).at('v1'); a write may have "
+            "scope={…}.",
         )
 
 

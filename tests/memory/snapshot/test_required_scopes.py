@@ -165,6 +165,10 @@ def test_a_tag_is_read_within_a_scope(path: Path) -> None:
         alice.put_frame("x")
         alice.tag("v1")
         refused(lambda: store.at("v1"))
+        with pytest.raises(cerata.InvalidInput) as error:
+            store.at("v1")
+        # A tag has a scope of its own, so `at` needs one before `within` could give it.
+        assert "at a tag store.scoped({…}).at('v1')" in str(error.value.remedy)
         refused(lambda: store.diff(0))
         assert alice.at("v1").basis == 1
         with pytest.raises(cerata.NotFound):
