@@ -14,6 +14,7 @@ import numpy.typing as npt
 from cerata.engine.arguments import expect_type
 from cerata.engine.errors import InvalidInput, ReadOnly
 from cerata.engine.events import RecallContext
+from cerata.projections.columnar.scopes import sees_same
 from cerata.projections.frames.filter_tests import TimeRange
 from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext.query import Query
@@ -176,12 +177,19 @@ class SearchReads(Reader):
             hit: A hit that `search` of this store or view returned.
 
         Raises:
-            InvalidInput: hit is no `Hit`, comes from another log, or is a copy without its search.
+            InvalidInput: hit is no `Hit`, comes from another log or scope, or is a copy without its
+                search.
         """
         expect_type("hit", hit, Hit, "a Hit", "Pass a hit of search().")
-        if hit.made_by.log_id != self._snapshot().log_id:
+        snapshot = self._snapshot()
+        if hit.made_by.log_id != snapshot.log_id:
             raise InvalidInput(
                 "hit comes from another log", remedy="Call explain() of the store that found it."
+            )
+        if not sees_same(hit.made_by.reach, snapshot.reach):
+            raise InvalidInput(
+                "hit comes from another scope",
+                remedy="Call explain() of the store or view that found it.",
             )
         return hit.made_by.explain(hit)
 

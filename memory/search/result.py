@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cerata.engine.errors import InvalidInput
+from cerata.projections.columnar.scopes import Reach
 from cerata.projections.fulltext.bm25 import SCORE_DECIMALS, WordScore
 from cerata.retrieval.base_level_activation import Use
 from cerata.retrieval.query_classifier import Classified
@@ -136,6 +137,11 @@ class SearchResult:
     def log_id(self) -> bytes:
         """The id of the searched log."""
         return self.snapshot.log_id
+
+    @property
+    def reach(self) -> Reach | None:
+        """The filter of the search."""
+        return self.snapshot.reach
 
     def frame_at(self, number: int) -> Frame:
         """Return a frame as the search sees it."""

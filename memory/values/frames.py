@@ -15,6 +15,7 @@ from cerata.engine.errors import CerataError, InvalidInput
 from cerata.engine.events import JsonValue, ScopeValue
 from cerata.engine.head import Head
 from cerata.engine.plain_value import PlainValue, plain, plain_fields
+from cerata.projections.columnar.scopes import Reach
 from cerata.projections.frames.timeline import Position
 from cerata.retrieval.context.best_span import best_span
 from cerata.retrieval.context.packing import ContextItem, Omission
@@ -160,6 +161,9 @@ class HitSource(FrameSource, Protocol):
 
     @property
     def log_id(self) -> bytes: ...
+
+    @property
+    def reach(self) -> Reach | None: ...
 
     def highlights(self, text: str) -> list[tuple[int, int]]: ...
 

@@ -171,6 +171,18 @@ def test_frames_of_an_open_transaction_are_explained(store: Store) -> None:
         assert round(sum(lane.added for lane in said[-1].lanes), 9) == said[-1].score
 
 
+def test_only_hits_of_the_same_scope_are_explained() -> None:
+    """A store explained a hit of another user: words, counts and scores of private frames."""
+    with cerata.open(":memory:") as store:
+        ann, bob = (store.scoped({"user": user}) for user in ("ann", "bob"))
+        ann.put_frame("a secret")
+        [hit] = ann.search("secret")
+        assert ann.view().explain(hit).id == hit.id
+        for asked in (bob, store, bob.view()):
+            with pytest.raises(InvalidInput, match="another scope"):
+                asked.explain(hit)
+
+
 def test_only_hits_of_the_same_log_are_explained(store: Store) -> None:
     other = cerata.open(":memory:")
     other.put_frame("alice")
