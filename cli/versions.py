@@ -18,8 +18,6 @@ from .output import Output, clipped, counted
 from .pair_options import pairs_of
 from .store_options import changing, reading, view_of
 
-_NEVER = "never"
-
 
 class _Fields(TypedDict):
     """The fields of a new version; UNSET leaves one unchanged."""
@@ -63,9 +61,7 @@ def _fields(options: Namespace) -> _Fields:
 
 def _expires(options: Namespace) -> datetime | None | UnsetType:
     text: str | None = options.expires
-    if text is None:
-        return UNSET
-    return None if text == _NEVER else expiry_of(text)
+    return UNSET if text is None else expiry_of(text)
 
 
 def run_restore(options: Namespace, output: Output) -> int:

@@ -29,7 +29,7 @@ from .times import to_datetime, to_microseconds
 
 _EXAMPLES: Final = (
     "Write a time as 2026-03-01, 2026-03-01T12:00:00+00:00, 'yesterday', 'last Tuesday', "
-    "'2 hours ago' or 'last month'."
+    "'2 hours ago', 'tomorrow 5pm' or 'in 2 hours'."
 )
 _MONTHS: Final = (
     *("january", "february", "march", "april", "may", "june"),

@@ -60,7 +60,9 @@ class TestPut:
         assert run("delete", "2")[0] == 0
         assert run("restore", "2", "--expires", "tomorrow")[0] == 0
         assert run("put", "tea", "--expires", "yesterday")[0] == 2
-        assert run("put", "tea", "--expires", "soon")[0] == 2
+        code, _, error = run("put", "tea", "--expires", "soon")
+        assert code == 2
+        assert "'tomorrow 5pm' or 'in 2 hours'" in " ".join(error.split())
         with cerata.open("memory.cera", mode="r") as store:
             frames = {frame.id: frame for frame in store.history(1)} | {
                 frame.id: frame for frame in store.frames()
@@ -75,6 +77,12 @@ class TestPut:
         ):
             assert time is not None
             assert abs(time - expected) < slack
+
+    def test_a_new_frame_may_never_expire(self, run: Run) -> None:
+        """Only update and restore took the word."""
+        assert run("put", "tea", "--expires", "never")[0] == 0
+        with cerata.open("memory.cera", mode="r") as store:
+            assert store.frame(1).expires is None
 
     @pytest.mark.parametrize(
         ("data", "text"),
