@@ -111,6 +111,7 @@ def run_search(options: Namespace, output: Output) -> int:
                     else hit.to_dict()
                     for hit in hits
                 ],
+                "notices": [*page.notices],
             },
             items="hits",
         )

@@ -132,6 +132,8 @@ def test_a_file_of_another_embedder_is_searched_with_a_note(
         assert err.count("note: searched by words only: the vectors are of 'm@1/2/cosine'") == 1
     assert "note: stored without vectors" in " ".join(run("put", "more wax")[2].split())
     assert json.loads(run("put", "more", "--json")[1])["notices"][0].startswith("stored without")
+    [notice] = json.loads(run("search", "more", "--json")[1])["notices"]
+    assert notice.startswith("searched by words only")
     assert run("supersede", "1", "beeswax")[2].count("note: stored without vectors") == 1
     for name in ("a.md", "b.md"):
         Path(name).write_text(name)
