@@ -36,11 +36,15 @@ def put_embedded(session: WriteSession, drafts: Sequence[Draft], key: str | None
     """
     arguments = None if key is None else arguments_hash(contents_of(drafts))
     drafts = with_vectors(session, drafts, text_vectors(session), key)
-    return noted(session, session.write(drafts, key=key, arguments=arguments), drafts)
+    notices = notices_of(session, drafts)
+    return noted(session, session.write(drafts, key=key, arguments=arguments), notices)
 
 
-def noted(session: WriteSession, receipt: Receipt, drafts: Sequence[Draft]) -> Receipt:
-    """Return the receipt of drafts with the reasons for which texts of them have no vector."""
+def notices_of(session: WriteSession, drafts: Sequence[Draft]) -> tuple[str, ...]:
+    """Return the reasons for which texts of drafts have no vector.
+
+    Called before the write: an error of this read after it would refuse what is written.
+    """
     lacking = {
         tenant_in(draft.scope): draft.scope[:1]
         for draft in drafts
@@ -49,10 +53,18 @@ def noted(session: WriteSession, receipt: Receipt, drafts: Sequence[Draft]) -> R
         and embedded_text(draft.body) is not None
     }
     obstacles = [session.embedder_obstacle(scope) for scope in lacking.values()]
-    if not receipt.added or not any(obstacles):
-        return receipt
     lines = (f"stored without vectors: {obstacle}" for obstacle in obstacles if obstacle)
-    return session.with_notices(receipt, tuple(dict.fromkeys(lines)))
+    return tuple(dict.fromkeys(lines))
+
+
+def noted(session: WriteSession, receipt: Receipt, notices: tuple[str, ...]) -> Receipt:
+    """Return a receipt with the notices of its drafts, which the transaction keeps, too."""
+    if not receipt.added or not notices:
+        return receipt
+    block = session.open_block
+    if block is not None:
+        block.notices.update(dict.fromkeys(notices))
+    return replace(receipt, notices=notices)
 
 
 def text_vectors(session: WriteSession) -> Sequence[TextVectors]:

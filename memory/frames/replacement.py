@@ -11,7 +11,7 @@ from cerata.engine.events import Draft, Scope, SupersedeFrame
 from ..batch.attempts import attempted
 from ..batch.conditional_draft import conditional
 from ..batch.session import WriteSession, contents_of
-from ..embeddings.drafts import noted, text_vectors, with_vectors
+from ..embeddings.drafts import noted, notices_of, text_vectors, with_vectors
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import arguments_hash
 from ..values.frames import Receipt
@@ -42,7 +42,8 @@ def put_replacing(session: WriteSession, draft: Draft, uri: str, key: str | None
             Draft(SupersedeFrame(old=old, new=-place), draft.scope)
             for old in frames_of_uri(snapshot, uri, draft.scope)
         ]
+        notices = notices_of(session, [replacing])
         receipt = session.write([replacing, *closing], key=key, arguments=arguments)
-        return noted(session, receipt, [replacing])
+        return noted(session, receipt, notices)
 
     return attempted(session, attempt, where=uri, in_line=True)

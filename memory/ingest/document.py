@@ -26,7 +26,7 @@ from cerata.retrieval.chunking import Passage, split_passages
 
 from ..batch.attempts import attempted
 from ..batch.session import WriteSession
-from ..embeddings.drafts import noted, text_vectors, with_vectors
+from ..embeddings.drafts import noted, notices_of, text_vectors, with_vectors
 from ..frames.drafts import frame_draft
 from ..frames.replacement import frames_of_uri
 from ..snapshot.layer import DOCUMENT_KIND
@@ -403,4 +403,5 @@ class Ingest:
 
     def _write(self, drafts: Sequence[Draft], expect: int | None) -> Receipt:
         drafts = self._embedded(drafts)
-        return noted(self._session, self._session.write(drafts, expect=expect), drafts)
+        notices = notices_of(self._session, drafts)
+        return noted(self._session, self._session.write(drafts, expect=expect), notices)
