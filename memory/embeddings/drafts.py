@@ -5,6 +5,7 @@ and the look-up of vectors (`cache`).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 from cerata.engine.codec import tenant_of

@@ -1,6 +1,7 @@
 """Runs over stored files: what is written, which parts are left out, the cache, the command."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from benchmarks.retrieval.measurement import Settings, measure
 from benchmarks.retrieval.switches import switches, without
 from benchmarks.retrieval.synthetic import synthetic_set
 from cerata import Filter, InvalidInput, Profile
-from cerata.retrieval.ranking.profiles import PROFILES
+from cerata.retrieval.ranking.profiles import PROFILES, SWITCHES
 
 from ..embedders import Hashing, HashingTokens
 
@@ -120,7 +121,7 @@ def test_an_ablation_leaves_out_each_part_in_turn() -> None:
     """Without its only lane a profile cannot run, and a part without effect changes no score."""
     settings = Settings(profile="words", ablate=True, contexts=())
     measurement = measure(TALK, settings)
-    assert measurement.ablations.keys() == {"text", "fact_words", "in_context"}
+    assert measurement.ablations.keys() == {"text", *SWITCHES}
     assert measurement.ablations["text"] is None
     assert measurement.ablations["fact_words"] == measurement.scores
 
@@ -139,22 +140,21 @@ def test_the_default_profile_is_that_of_the_store() -> None:
 def test_every_part_of_a_profile_that_is_on_is_a_switch() -> None:
     """A new lane or signal needs no change of the benchmark."""
     assert switches(PROFILES["used"]) == [
-        *("text", "facts", "vectors", "late", "importance", "fact_words", "in_context")
+        *("text", "facts", "vectors", "late", "importance"),
+        *SWITCHES,
     ]
-    bare = Profile("p", 1, {"text": 1, "facts": 0}, fact_words=False, in_context=False)
+    bare = replace(Profile("p", 1, {"text": 1, "facts": 0}), **dict.fromkeys(SWITCHES, False))
     assert switches(bare) == ["text"]
 
 
 def test_a_profile_without_parts_says_so() -> None:
     """A result names the profile that it is of."""
-    reduced = without(PROFILES["used"], "late", "importance", "fact_words", "in_context")
-    assert reduced.name == (
-        "used without late without importance without fact_words without in_context"
-    )
+    reduced = without(PROFILES["used"], "late", "importance", *SWITCHES)
+    assert reduced.name == " without ".join(("used", "late", "importance", *SWITCHES))
     assert switches(reduced) == ["text", "facts", "vectors"]
     assert reduced.importance == 0.0
     assert switches(without(Profile("p", 1, {"text": 1}, rerank=True), "rerank")) == [
-        *("text", "fact_words", "in_context")
+        *("text", *SWITCHES)
     ]
 
 
@@ -282,8 +282,7 @@ def test_the_report_is_one_json_object(capsys: pytest.CaptureFixture[str]) -> No
         "facts",
         "vectors",
         "late",
-        "fact_words",
-        "in_context",
+        *SWITCHES,
     }
     assert report["against"] is None
     assert "Python" in report["machine"][1]

@@ -28,9 +28,9 @@ WRITES = _names("""
 """Public names that append: the other sweep strikes the engine below them."""
 
 HANDLE = _names("""
-    actor basis close commit embedder log_id now path report scope shared
+    actor basis close commit embedder log_id now path report scope scoped shared
 """)
-"""Properties of the handle or view itself."""
+"""Properties of the handle or view itself, and the store of a narrower scope."""
 
 DRAWS = frozenset(("draw_facts", "draw_graph"))
 """They draw the results of `facts` and `walk`, take a second each, and keep nothing."""

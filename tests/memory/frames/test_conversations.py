@@ -44,7 +44,8 @@ def test_messages_come_back_as_they_were(store: Store) -> None:
     assert store.messages(2) == TOOLS[-2:]
     frame = store.frame(receipt.ids[3])
     assert (frame.text, frame.kind, frame.tags) == ("And this sky?", "message", ("weather",))
-    assert [hit.id for hit in store.search("sky")] == [receipt.ids[3]]
+    assert [hit.id for hit in store.search("sky", profile="words 1")] == [receipt.ids[3]]
+    assert next(iter(store.search("sky"))).id == receipt.ids[3]
 
 
 def test_a_key_stores_messages_once(store: Store) -> None:
@@ -176,8 +177,10 @@ def test_a_context_may_have_the_neighbours_of_its_hits(store: Store) -> None:
     """The answer to a question is often the next turn, which shares no word with the question."""
     chat(store, "Where is the spare key?", "Under the blue pot.", "Thanks!")
     chat(store, "Something else entirely.", track="elsewhere")
-    assert "blue pot" not in store.recall("the spare key").text
-    context = store.recall("the spare key", neighbours=1, record=True)
+    alone = "balanced 3"  # each turn by itself
+    assert "blue pot" not in store.recall("the spare key", profile=alone).text
+    assert "blue pot" in store.recall("the spare key").text
+    context = store.recall("the spare key", neighbours=1, record=True, profile=alone)
     assert "blue pot" in context.text
     assert "Thanks" not in context.text
     assert context.recorded is not None

@@ -143,7 +143,11 @@ def test_a_recall_counts_its_tokens_and_joins_what_stands_together() -> None:
     """The count is that of the text as it is given, by a tokenizer that is named."""
     with cerata.open(":memory:") as store:
         store.remember("".join(SENTENCES))
-        for budget in (1, 7, 60):
+        # No source is cut, so the smallest budget has no room for an entry.
+        smallest = store.recall("room on floor 150", max_tokens=1)
+        assert (smallest.text, smallest.items, smallest.tokens) == ("", (), 0)
+        assert "no entry fits max_tokens=1" in smallest.notices[0]
+        for budget in (7, 60):
             small = store.recall("room on floor 150", max_tokens=budget)
             assert small.items
             assert small.tokens == tokenizer().count(small.text) <= budget
