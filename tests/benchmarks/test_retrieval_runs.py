@@ -143,7 +143,8 @@ def test_every_part_of_a_profile_that_is_on_is_a_switch() -> None:
         *("text", "facts", "vectors", "late", "importance"),
         *SWITCHES,
     ]
-    bare = replace(Profile("p", 1, {"text": 1, "facts": 0}), **dict.fromkeys(SWITCHES, False))
+    off: dict[str, Any] = dict.fromkeys(SWITCHES, False)
+    bare = replace(Profile("p", 1, {"text": 1, "facts": 0}), **off)
     assert switches(bare) == ["text"]
 
 
