@@ -1,8 +1,8 @@
 """Names of speakers in a question: where they are, and the question without them.
 
-A vector of "Does Mina paint?" is near every turn that mentions Mina, and the turns that Mina
-said rarely do. So an embedder gets the question without the names of speakers; the words of the
-question keep them, since the role is a searched field. Leaves out which roles a memory has.
+A vector of "Does Mina paint?" is near every turn that mentions Mina; turns by Mina rarely have her
+name. So an embedder gets the question without the names of speakers; the words of the question keep
+them, since the role is a searched field. Leaves out the roles of a memory.
 
 A name is a whole role, or its first or last word. A part, and a role of a single word, counts if it
 has a capital, or is as the role has it, so "will" is not Will.
@@ -18,7 +18,7 @@ from cerata.projections.fulltext.analyzer import term_of, terms, word_places
 PROTOCOL_ROLES: Final = frozenset(
     ("user", "assistant", "system", "developer", "tool", "function", "model", "human", "ai", "bot")
 )
-"""Roles that say what a turn is in a protocol of chat, and are no names."""
+"""Roles of the protocols of chat, which are no names."""
 
 _ROLE_SETS_KEPT: Final = 8
 

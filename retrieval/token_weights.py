@@ -1,6 +1,6 @@
 """Weights of the tokens of a question: the idf of the word that each token is of.
 
-A question has many tokens that any text matches: "what", "does", the question mark. The sum of
+A question has many tokens that every text matches: "does", "the", the question mark. The sum of
 their best matches would decide the order. Leaves out the idf itself
 (`cerata.projections.fulltext.bm25`) and the comparison of tokens.
 """

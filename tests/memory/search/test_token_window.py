@@ -92,9 +92,10 @@ def expected(
     return scores
 
 
-def check(
+def is_right(
     view: View | Store, model: Model, query: Tokens, weights: list[float], tag: str | None = None
-) -> None:
+) -> bool:
+    """Compare a search with the reference; a failed assertion shows the difference."""
     hits = view.search(
         "",
         token_embedding=query,
@@ -110,6 +111,7 @@ def check(
     )
     order = [(-hit.score, hit.id < 0, abs(hit.id)) for hit in hits]
     assert order == sorted(order)
+    return True
 
 
 def copied(model: Model) -> Model:
@@ -136,12 +138,12 @@ def test_scores_equal_the_reference_as_of_every_event(seed: int) -> None:
             inside = copied(model)
             for _ in range(4):
                 act(store, source, inside)
-            check(store, inside, query, weights)
-            check(store, inside, query, weights, "x")
-        check(store.at(max(states)), before, query, weights)
+            assert is_right(store, inside, query, weights)
+            assert is_right(store, inside, query, weights, "x")
+        assert is_right(store.at(max(states)), before, query, weights)
         for seq, state in states.items():
-            check(store.at(seq), state, query, weights)
-            check(store.at(seq), state, query, weights, "x")
+            assert is_right(store.at(seq), state, query, weights)
+            assert is_right(store.at(seq), state, query, weights, "x")
 
 
 def test_of_many_frames_every_returned_score_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
