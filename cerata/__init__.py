@@ -25,7 +25,8 @@ _HOMES = """
 engine.environment Environment
 engine.errors CerataError Closed Conflict Corrupt Diverged EmbedderFailed ExtractorFailed
 engine.errors HistoryPruned IdempotencyConflict InvalidInput Locked NotFound OutcomeUnknown
-engine.errors ProjectionFailed QuerySyntaxError ReadOnly StorageFailed Unsupported
+engine.errors ProjectionFailed QuerySyntaxError ReadOnly RerankerFailed StorageFailed
+engine.errors Unsupported
 engine.events Draft Event EventBody event upcaster
 engine.head Head
 memory.batch.transaction Transaction
@@ -42,6 +43,8 @@ memory.frames.value_counts ValueCount
 memory.ingest.folder Remembered RememberedFile
 memory.links.why Reason Why
 memory.store Store open
+memory.tuning.judgements Judgement
+memory.tuning.tuning ProfileGain Tuning tune
 memory.values.acts Act
 memory.values.arguments content_hash
 memory.values.embedder RememberedEmbedder
@@ -56,9 +59,10 @@ projections.facts.objects Standing
 projections.frames.filters Filter
 projections.frames.timeline Position
 projections.rows.row_projection RowProjection
-retrieval.context.packing ContextItem Omission
+retrieval.context.blocks ContextItem
+retrieval.context.packing Omission
 retrieval.context.policies ContextPolicy
-retrieval.embedders.embedder CallableEmbedder Embedder TokenEmbedder
+retrieval.embedders.embedder CallableEmbedder ContextEmbedder Embedder TokenEmbedder TurnWindow
 retrieval.embedders.endpoint EndpointEmbedder
 retrieval.embedders.identity EmbedderIdentity
 retrieval.embedders.minilm MiniLMEmbedder
@@ -66,6 +70,7 @@ retrieval.embedders.sentence_transformers SentenceTransformersEmbedder
 retrieval.query_language.parser query
 retrieval.ranking.profiles Profile
 retrieval.ranking.relevance Floor
+retrieval.reranker Reranker
 """
 """A module and its public names in each line; `__init__.pyi` gives type checkers the same names."""
 _HOME_OF = {

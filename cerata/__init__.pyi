@@ -17,6 +17,7 @@ from cerata.engine.errors import OutcomeUnknown as OutcomeUnknown
 from cerata.engine.errors import ProjectionFailed as ProjectionFailed
 from cerata.engine.errors import QuerySyntaxError as QuerySyntaxError
 from cerata.engine.errors import ReadOnly as ReadOnly
+from cerata.engine.errors import RerankerFailed as RerankerFailed
 from cerata.engine.errors import StorageFailed as StorageFailed
 from cerata.engine.errors import Unsupported as Unsupported
 from cerata.engine.events import Draft as Draft
@@ -46,6 +47,10 @@ from cerata.memory.links.why import Reason as Reason
 from cerata.memory.links.why import Why as Why
 from cerata.memory.store import Store as Store
 from cerata.memory.store import open_store
+from cerata.memory.tuning.judgements import Judgement as Judgement
+from cerata.memory.tuning.tuning import ProfileGain as ProfileGain
+from cerata.memory.tuning.tuning import Tuning as Tuning
+from cerata.memory.tuning.tuning import tune as tune
 from cerata.memory.values.acts import Act as Act
 from cerata.memory.values.arguments import content_hash as content_hash
 from cerata.memory.values.embedder import RememberedEmbedder as RememberedEmbedder
@@ -75,12 +80,14 @@ from cerata.projections.facts.objects import Standing as Standing
 from cerata.projections.frames.filters import Filter as Filter
 from cerata.projections.frames.timeline import Position as Position
 from cerata.projections.rows.row_projection import RowProjection as RowProjection
-from cerata.retrieval.context.packing import ContextItem as ContextItem
+from cerata.retrieval.context.blocks import ContextItem as ContextItem
 from cerata.retrieval.context.packing import Omission as Omission
 from cerata.retrieval.context.policies import ContextPolicy as ContextPolicy
 from cerata.retrieval.embedders.embedder import CallableEmbedder as CallableEmbedder
+from cerata.retrieval.embedders.embedder import ContextEmbedder as ContextEmbedder
 from cerata.retrieval.embedders.embedder import Embedder as Embedder
 from cerata.retrieval.embedders.embedder import TokenEmbedder as TokenEmbedder
+from cerata.retrieval.embedders.embedder import TurnWindow as TurnWindow
 from cerata.retrieval.embedders.endpoint import EndpointEmbedder as EndpointEmbedder
 from cerata.retrieval.embedders.identity import EmbedderIdentity as EmbedderIdentity
 from cerata.retrieval.embedders.minilm import MiniLMEmbedder as MiniLMEmbedder
@@ -90,6 +97,7 @@ from cerata.retrieval.embedders.sentence_transformers import (
 from cerata.retrieval.query_language.parser import query as query
 from cerata.retrieval.ranking.profiles import Profile as Profile
 from cerata.retrieval.ranking.relevance import Floor as Floor
+from cerata.retrieval.reranker import Reranker as Reranker
 
 __all__: list[str]  # noqa: PYI035 - the imports above are the list
 __version__: str

@@ -21,7 +21,7 @@ LINK_KINDS: Final = (
 OBJECT_KINDS: Final = ("string", "entity", "number", "boolean", "time")
 ORDERS: Final = ("score", "time")
 POLICIES: Final = ("whole", "tiered")
-PROFILES: Final = ("balanced", "words", "chat", "used")
+PROFILES: Final = ("balanced", "words", "chat", "notes", "documents", "auto", "used")
 PROJECTIONS: Final = (
     "frames",
     "fulltext",

@@ -1,34 +1,26 @@
 """The verbs that copy facts between memories: export and import."""
 
-import os
-import sys
 from argparse import Namespace
-from collections.abc import Generator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import IO
 
-from cerata.engine.errors import InvalidInput, NotFound
+from cerata.engine.errors import InvalidInput
 from cerata.memory.facts.importing import ImportedFacts, Progress
-from cerata.memory.ingest.document import open_regular
 
+from .input_files import STREAM, opened_input
 from .output import Output, Steps, counted
 from .output_files import new_file
 from .store_options import reading, view_of, writing
 
-_STREAM = "-"
-
 
 def run_export(options: Namespace, output: Output) -> int:
     """Write facts and entities of a state, one JSON object a line."""
-    if options.to == _STREAM and output.as_json:
+    if options.to == STREAM and output.as_json:
         raise InvalidInput(
             "--json does not go with lines on standard output", remedy="Pass a FILE for the lines."
         )
     with reading(options) as store:
         view = view_of(store, options)
         lines = view.export_facts(history=options.history)
-        if options.to == _STREAM:
+        if options.to == STREAM:
             for line in lines:
                 output.json_text(line)
             return 0
@@ -53,7 +45,7 @@ def run_export(options: Namespace, output: Output) -> int:
 
 def run_import(options: Namespace, output: Output) -> int:
     """Import lines, and print how many were new."""
-    with _source(options.source) as (file, size):
+    with opened_input(options.source, "Pass a file from 'cerata export'.") as (file, size):
         try:
             with writing(options, output) as store, output.progress("importing", size) as steps:
                 imported = store.import_facts(file, progress=_progress_of(steps))
@@ -74,28 +66,6 @@ def _progress_of(steps: Steps) -> Progress:
         before = size
 
     return advance
-
-
-@contextmanager
-def _source(name: str) -> Generator[tuple[IO[bytes], int]]:
-    """Open the imported file; yield it and its size in bytes, 0 if unknown.
-
-    Raises:
-        NotFound: the file does not exist.
-        InvalidInput: the file is not regular, or standard input is closed.
-    """
-    if name == _STREAM:
-        if sys.stdin is None:
-            raise InvalidInput("Standard input is closed", remedy="Pass a file.")
-        yield sys.stdin.buffer, 0
-        return
-    try:
-        file = open_regular(Path(name))
-    except FileNotFoundError as error:
-        remedy = "Pass a file from 'cerata export'."
-        raise NotFound("The file does not exist", where=name, remedy=remedy) from error
-    with file:
-        yield file, os.fstat(file.fileno()).st_size
 
 
 def _print_summary(imported: ImportedFacts, file: str, output: Output) -> None:

@@ -17,11 +17,9 @@ def new_file(name: str) -> Generator[IO[bytes]]:
     Raises:
         Conflict: the name exists.
     """
+    check_new(name)
     path = Path(name)
     beside = _beside(path)
-    taken = Conflict(f"{name} exists already", remedy="Pass the name of a new file.")
-    if path.exists():
-        raise taken
     try:
         with beside.open("xb") as file:
             yield file
@@ -30,9 +28,19 @@ def new_file(name: str) -> Generator[IO[bytes]]:
         try:
             os.link(beside, path)
         except FileExistsError as error:
-            raise taken from error
+            raise _taken(name) from error
     finally:
         beside.unlink(missing_ok=True)
+
+
+def check_new(name: str) -> None:
+    """Raise `Conflict` if a name exists."""
+    if Path(name).exists():
+        raise _taken(name)
+
+
+def _taken(name: str) -> Conflict:
+    return Conflict(f"{name} exists already", remedy="Pass the name of a new file.")
 
 
 def write_picture(name: str, picture: bytes) -> None:

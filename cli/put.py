@@ -187,7 +187,7 @@ def run_put(options: Namespace, output: Output) -> int:
             track=options.track,
             uri=options.uri,
             replace=options.replace,
-            content_dates=options.date,
+            content_dates=options.date or None,
             expires=expiry_of(options.expires),
         )
         for notice in receipt.notices:

@@ -91,7 +91,7 @@ def _add_put(adding: Adding) -> None:
         action="append",
         default=[],
         metavar="TIME",
-        help="a date that the text is about; repeat for several",
+        help="a date that the text is about; repeat for several; default those it names",
     )
 
 

@@ -14,6 +14,7 @@ from cerata.projections.fulltext.query import Query
 from .excerpts import excerpt
 from .filter_options import hint, where_of
 from .output import Output
+from .profile_files import profile_from
 from .store_options import changing, reading, view_of
 
 _LINES: Final = 3
@@ -37,7 +38,7 @@ def run_recall(options: Namespace, output: Output) -> int:
             entry_tokens=options.entry_tokens,
             where=where_of(options),
             when=options.when,
-            profile=options.profile,
+            profile=profile_from(options.profile),
             form="markdown" if options.format == "markdown" else "text",
             policy=options.policy,
             order=options.order,
@@ -79,7 +80,7 @@ def run_search(options: Namespace, output: Output) -> int:
             group_by="document" if options.group else None,
             where=where_of(options),
             when=options.when,
-            profile=options.profile,
+            profile=profile_from(options.profile),
             include_superseded=options.superseded,
             include_deleted=options.deleted,
             min_cosine=options.min_cosine,

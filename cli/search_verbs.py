@@ -119,6 +119,8 @@ def _add_how(verb: ArgumentParser) -> None:
         help="only frames about a time: 2026-03, 'last week'; question: as the question names it",
     )
     verb.add_argument(
-        "--profile", metavar="NAME", help=f"weights of the lanes: {', '.join(PROFILES)}"
+        "--profile",
+        metavar="NAME",
+        help=f"weights of the lanes: {', '.join(PROFILES)}, or a file from tune",
     )
     add_embedder(verb)

@@ -25,6 +25,7 @@ from . import (
     search_verbs,
     show_verbs,
     tour_verbs,
+    tune_verbs,
     versions_verbs,
 )
 from .verb_parser import Adding, Parser, add_common
@@ -42,6 +43,7 @@ _SUBJECTS: Final = (
     search_verbs,
     show_verbs,
     access_verbs,
+    tune_verbs,
     facts_verbs,
     assertions_verbs,
     graph_verbs,

@@ -106,6 +106,8 @@ def check_body(body: EventBody) -> None:
     if isinstance(body, UseEmbedder):
         _check_use(body)
         return
+    if isinstance(body, PutEmbedding):
+        _check_context(body)
     if isinstance(body, UnknownBody) or _is_flat(type(body)):
         return
     for name in body.__struct_fields__:
@@ -114,6 +116,15 @@ def check_body(body: EventBody) -> None:
             _check_embedding(value)
         else:
             _check_nested(value, name, 1, None)
+
+
+def _check_context(body: PutEmbedding) -> None:
+    frames = body.context
+    if isinstance(frames, tuple) and (body.frame in frames or len({*frames}) < len(frames)):
+        raise InvalidInput(
+            f"context of frame {body.frame!r:.20} names it, or another frame twice: {frames!r:.60}",
+            remedy="Pass each further frame that the embedder read once.",
+        )
 
 
 @cache

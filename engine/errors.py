@@ -18,6 +18,7 @@ Classes are kinds that a caller acts on; each is also the built-in that it speci
     ├── ProjectionFailed(RuntimeError)   the code of a user's projection raised
     ├── ExtractorFailed(RuntimeError)    an extractor raised, or returned an invalid fact
     ├── EmbedderFailed(RuntimeError)     an embedder raised, or returned invalid vectors
+    ├── RerankerFailed(RuntimeError)     a reranker raised, or returned invalid scores
     ├── StorageFailed(OSError)           the disk refused; nothing of this call was acknowledged
     └── OutcomeUnknown(OSError)          the disk failed late: the batch may or may not survive
 
@@ -241,6 +242,26 @@ class EmbedderFailed(CerataError, RuntimeError):
         embedder: str | None = None,
     ) -> None:
         self.embedder = embedder
+        super().__init__(what, where=where, remedy=remedy)
+
+
+class RerankerFailed(CerataError, RuntimeError):
+    """A reranker raised, or returned invalid scores; the call wrote nothing.
+
+    ``reranker`` is its identity.
+    """
+
+    exit_code = 16
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        remedy: str | None = None,
+        reranker: str | None = None,
+    ) -> None:
+        self.reranker = reranker
         super().__init__(what, where=where, remedy=remedy)
 
 

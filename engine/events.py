@@ -255,12 +255,17 @@ class SupersedeFrame(EventBody, frozen=True, kw_only=True):
     new: int
 
 
-@event("putEmbedding", references={"frame": "putFrame"})
+@event("putEmbedding", references={"frame": "putFrame", "context": "putFrame"})
 class PutEmbedding(EventBody, frozen=True, kw_only=True):
-    """A vector, or token vectors, for an existing frame, for example after re-embedding."""
+    """A vector, or token vectors, for an existing frame, for example after re-embedding.
+
+    ``context`` are the frames that the embedder read beside the frame, in order: the vector depends
+    on their texts, too, and is erased with any of them.
+    """
 
     frame: int
     embedding: Embedding
+    context: tuple[int, ...] = ()
 
     @property
     def embeddings(self) -> tuple[Embedding, ...]:
@@ -432,6 +437,7 @@ class TimeInterval(msgspec.Struct, frozen=True, gc=False, array_like=True):
         "facts": "assertFact",
         "omitted": "putFrame",
         "omitted_facts": "assertFact",
+        "reranked": "putFrame",
     },
 )
 class RecallContext(EventBody, frozen=True, kw_only=True):
@@ -446,11 +452,13 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     older than policies. ``mode`` and ``space`` are those of a search by vectors, and ``vector`` is
     the question's: float32, little-endian. ``tokens`` are the question's token vectors in
     ``tokens_space``, int8; with ``rerank`` they ordered the best results. ``token_weights`` are the
-    weights of these: float64, little-endian. ``now`` is the meaning of
-    "now", by which frames expire; ``times`` are the intervals that the question's filters name.
+    weights of these: float64, little-endian. ``now`` is the meaning of "now", by which frames
+    expire; ``times`` are the intervals that the question's filters name.
     ``neighbours`` of each result on either side were candidates too.
     With ``floor`` an unrelated question is shown nothing; ``floor_cosine`` and ``floor_words`` are
-    its numbers. With ``shared`` the reader's scope admitted shared events, too.
+    its numbers. With ``shared`` the reader's scope admitted shared events, too. The frames
+    ``reranked`` were sorted by ``reranked_scores``, a float64 of each, little-endian, which the
+    model ``reranker`` returned; it is None if the caller passed the scores.
     """
 
     query: str
@@ -487,6 +495,9 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     now: int | None = None
     times: tuple[TimeInterval, ...] = ()
     shared: bool = False
+    reranker: str | None = None
+    reranked: tuple[int, ...] = ()
+    reranked_scores: bytes | None = None
 
 
 @event("access", references={"frames": "putFrame"})

@@ -18,10 +18,11 @@ INSTRUCTIONS = "Answer from the notes. If the notes have no answer, admit that y
 
 
 def answer(messages: list[dict[str, str]]) -> str:
-    """Repeat the first line of the notes that is no question, in place of a model."""
+    """Repeat the first message of the notes that is no question, in place of a model."""
     notes = [message["content"] for message in messages if message["role"] == "user"][:-1]
-    lines = [line for note in notes for line in note.splitlines() if line and line[0] != "["]
-    statements = [line for line in lines if not line.endswith("?")]
+    # Notes have a line with the date of each session, then lines such as "user: I like tea."
+    lines = [line.partition(": ") for note in notes for line in note.splitlines()]
+    statements = [text for _, _, text in lines if text and not text.endswith("?")]
     return f"You told me: {statements[0]}" if statements else "I do not know."
 
 

@@ -18,15 +18,17 @@ from cerata.projections.frames.filters import Filter
 _SIZE_MAX: Final = 1_000
 """Characters that are read."""
 
-_MONTH: Final = (
-    r"(?:january|february|march|april|may|june|july|august|september|october|november|december)"
+_MONTHS: Final = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
 )
+_MONTH: Final = rf"(?:{'|'.join(_MONTHS)})"
 _WEEKDAY: Final = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _COUNT: Final = r"(?:\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
 _UNIT: Final = r"(?:second|minute|hour|day|week|month|year)s?"
 _PHRASE: Final = (
-    rf"\d{{4}}-\d\d-\d\d|\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH}\s+\d{{4}}"
-    rf"|{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}}|{_MONTH}\s+\d{{4}}"
+    rf"\d{{4}}-\d\d-\d\d|\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH},?\s+\d{{4}}"
+    rf"|{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?(?:,?\s+|,)\d{{4}}|{_MONTH},?\s+\d{{4}}"
     rf"|{_COUNT}\s+{_UNIT}\s+ago"
     rf"|(?:last|past)\s+{_COUNT}\s+{_UNIT}|past\s+(?:week|month|year)"
     rf"|(?:last|this)\s+(?:week|month|year)|last\s+(?:{_WEEKDAY}|{_MONTH})"

@@ -9,7 +9,7 @@ has a capital, or is as the role has it, so "will" is not Will.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -21,6 +21,7 @@ PROTOCOL_ROLES: Final = frozenset(
 """Roles of the protocols of chat, which are no names."""
 
 _ROLE_SETS_KEPT: Final = 8
+_ROLES_KEPT: Final = 1_024
 
 _POSSESSIVE: Final = re.compile(r"\s?['’]s(?![^\W_])")
 
@@ -61,6 +62,27 @@ def name_places(text: str, roles: Sequence[str]) -> list[tuple[int, int]]:
     return places
 
 
+def named_roles(text: str, roles: Iterable[str]) -> set[str]:
+    """Return the roles whose names a text has.
+
+    >>> named_roles("Is it Ross's?", ["Ross Geller", "Olaf"])
+    {'Ross Geller'}
+    """
+    words = [*word_places(text)]
+    spelled = {word for word, _, _ in words}
+    named: set[str] = set()
+    for role in roles:
+        for name in _names_of(role):
+            if name.words[0] in spelled and _is_in(text, words, name):
+                named.add(role)
+    return named
+
+
+def _is_in(text: str, words: Sequence[tuple[str, int, int]], name: _Name) -> bool:
+    size = len(name.words)
+    return any(_is_name(text, words[at : at + size], name) for at in range(len(words)))
+
+
 def without_names(text: str, roles: Sequence[str]) -> str:
     """Return a text without the names of speakers, or the text if no word of content remains.
 
@@ -88,6 +110,11 @@ def _is_name(text: str, words: Sequence[tuple[str, int, int]], name: _Name) -> b
     first = written[0]
     has_capital = first.isupper() or first.upper() == first.lower()
     return has_capital or written in name.as_written or not name.as_written
+
+
+@lru_cache(_ROLES_KEPT)
+def _names_of(role: str) -> tuple[_Name, ...]:
+    return tuple(name for names in _by_first_word.__wrapped__((role,)).values() for name in names)
 
 
 @lru_cache(_ROLE_SETS_KEPT)

@@ -189,6 +189,15 @@ def test_a_second_model_takes_over_though_it_is_killed(tmp_path: Path) -> None:
     assert said[2].startswith("200 notes embedded again, each once")
 
 
+def test_a_second_stage_sorts_the_hits_and_is_repeated_without_its_model(tmp_path: Path) -> None:
+    """The example looks itself whether the repeated context is equal."""
+    said = run(tmp_path, "second_stage.py").splitlines()
+    assert said[0].removeprefix("by words") != said[1].removeprefix("reranked")
+    assert said[1].startswith("reranked: We take the slow train from Bergen to Oslo")
+    assert said[2] == "rank 2 before, 1 by pairs@1: 3.000"
+    assert said[3] == "repeated without pairs@1, byte for byte"
+
+
 def test_the_pictures_of_the_docs_are_those_that_are_drawn(tmp_path: Path) -> None:
     """As large, and each of one size whoever draws it; bytes differ with matplotlib's version."""
     run(tmp_path, "two_clocks.py")

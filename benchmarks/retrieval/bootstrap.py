@@ -1,39 +1,17 @@
-"""The paired bootstrap: how sure the difference of two runs is.
+"""The difference of two runs, metric by metric, by a paired bootstrap.
 
-Questions are drawn with replacement, the same for both runs, and the mean difference of each draw
-is kept; the interval is its middle 95 % (Efron and Tibshirani, 1993). The seed is fixed, so equal
-runs have equal intervals.
+Leaves out the bootstrap (`cerata.retrieval.ranking.bootstrap`).
 """
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
-
-import numpy as np
 
 from cerata import InvalidInput
+from cerata.retrieval.ranking.bootstrap import RESAMPLES, Difference, difference
 
-RESAMPLES: Final = 10_000
-SEED: Final = 20_241_101
-INTERVAL: Final = (2.5, 97.5)
-"""Percentiles of the mean differences."""
-
-_CHUNK: Final = 500
-"""Resamples at a time, to bound memory."""
+__all__ = ["Difference", "Scores", "differences"]
 
 Scores = Mapping[str, Mapping[str, float]]
 """The metrics of each question."""
-
-
-class Difference(NamedTuple):
-    """A run less another, in the metric's unit: the mean, and its interval of 95 %."""
-
-    first: float
-    second: float
-    mean: float
-    low: float
-    high: float
-    better: int
-    worse: int
 
 
 def differences(
@@ -53,7 +31,7 @@ def differences(
         )
     names = dict.fromkeys(name for scores in first.values() for name in scores)
     return {
-        name: _difference(pairs, resamples)
+        name: difference(pairs, resamples=resamples)
         for name in names
         if len(pairs := _pairs(first, second, name))
     }
@@ -65,23 +43,3 @@ def _pairs(first: Scores, second: Scores, name: str) -> list[tuple[float, float]
         for question, scores in first.items()
         if name in scores and name in second[question]
     ]
-
-
-def _difference(pairs: list[tuple[float, float]], resamples: int) -> Difference:
-    columns = np.array(pairs, np.float64)
-    change = columns[:, 0] - columns[:, 1]
-    source = np.random.default_rng(SEED)
-    means: list[float] = []
-    for start in range(0, resamples, _CHUNK):
-        shape = min(_CHUNK, resamples - start), len(change)
-        means += change[source.integers(0, len(change), shape)].mean(axis=1).tolist()
-    low, high = np.percentile(means, INTERVAL)
-    return Difference(
-        float(columns[:, 0].mean()),
-        float(columns[:, 1].mean()),
-        float(change.mean()),
-        float(low),
-        float(high),
-        int((change > 0).sum()),
-        int((change < 0).sum()),
-    )

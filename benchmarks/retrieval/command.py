@@ -6,11 +6,17 @@
     python -m benchmarks.retrieval cranfield FOLDER   # abstracts, with queries and judgements
     python -m benchmarks.retrieval judged FILE        # any judged file, as JSON lines (`jsonl`)
     python -m benchmarks.retrieval synthetic          # a small generated set
+    python -m benchmarks.retrieval all FOLDER         # all of these, with and without embedders
 
 ``--embedder minilm`` adds a vector for each text, ``minilm-tokens`` also a vector for each token;
-both need the extra ``minilm`` and are cached in the folder of ``--cache``. ``--ablate`` leaves out
+both need the extra ``minilm`` and are cached in the folder of ``--cache``. ``minilm-context`` and
+``minilm-context-tokens`` embed turns within their conversations, uncached. ``--ablate`` leaves out
 each lane and signal in turn. ``--save`` keeps the scores of each question, and ``--against``
-compares them with this run by a paired bootstrap.
+compares them with this run by a paired bootstrap. ``--tune`` learns weights instead, and measures
+them on the corpora that are left out.
+
+``all`` runs every set of a folder (`FILES`) without and with the embedders, prints a row for each,
+and exits with 1 if an embedder lowers recall or nDCG by more than 0.3 points.
 """
 
 import argparse
@@ -18,23 +24,28 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from cerata import CerataError, InvalidInput
+from cerata import CerataError, InvalidInput, NotFound
 from cerata.retrieval.embedders.built_in import built_in
 
-from . import conversations, cranfield, jsonl, run_file
+from . import conversations, cranfield, guard, jsonl, run_file
 from .embedding_cache import CachedEmbedder
 from .ingest import SESSION_STYLES, SPEAKER_STYLES, Style
 from .judged_set import JudgedSet
 from .measurement import CONTEXTS, Settings, measure
 from .report import Report
-from .synthetic import synthetic_set
+from .synthetic import synthetic_documents, synthetic_set
+from .tuning import TuningReport, tuned
 
-EMBEDDERS: Final = ("none", "minilm", "minilm-tokens")
+EMBEDDERS: Final = (guard.PLAIN, "minilm", "minilm-tokens")
+
+CONTEXT_EMBEDDERS: Final = ("minilm-context", "minilm-context-tokens")
+"""Those of one set alone: a turn takes the time of eight."""
 
 LOADERS: Final[dict[str, Callable[[Path], JudgedSet]]] = {
     "locomo": partial(
@@ -50,12 +61,22 @@ LOADERS: Final[dict[str, Callable[[Path], JudgedSet]]] = {
 }
 """The loader of each set with a path."""
 
+FILES: Final = {
+    "locomo": "locomo*.json",
+    "friendsqa": "friendsqa*.json",
+    "qmsum": "qmsum*.json",
+    "cranfield": "cranfield",
+}
+"""The file or folder of each set inside the folder of all sets."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
     options = _parser().parse_args(arguments)
     try:
-        report = run(options)
+        if options.set == "all":
+            return _run_all(options)
+        report: Report | TuningReport = tune(options) if options.tune else run(options)
     except CerataError as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         return error.exit_code
@@ -67,13 +88,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def tune(options: argparse.Namespace) -> TuningReport:
+    """Learn weights from the set of the options.
+
+    Raises:
+        CerataError: a file cannot be read, or an option has no such value.
+    """
+    judged = _set_of(options)
+    style = Style(options.speaker, options.session)
+    with _embedding(options.embedder, options.cache, judged, style) as embedder:
+        tuning = tuned(judged, options.profile, style, embedder, _progress)
+    return TuningReport(judged, options.embedder, tuning)
+
+
 def run(options: argparse.Namespace) -> Report:
     """Measure the set of the options, and save the run if they name a file.
 
     Raises:
         CerataError: a file cannot be read, or an option has no such value.
     """
-    judged = synthetic_set() if options.set == "synthetic" else LOADERS[options.set](options.path)
+    judged = _set_of(options)
     against = None if options.against is None else _earlier(options.against, judged)
     settings = Settings(
         profile=options.profile,
@@ -81,19 +115,61 @@ def run(options: argparse.Namespace) -> Report:
         ablate=options.ablate,
         contexts=tuple(options.contexts),
         style=Style(options.speaker, options.session),
+        policy=options.policy,
     )
-    embedder = None if options.embedder == "none" else _embedder(options)
-    try:
-        if embedder is not None:
-            _warm(embedder, judged, settings.style)
-        measurement = measure(judged, settings, embedder, _progress)
-    finally:
-        if embedder is not None:
-            embedder.close()
-    report = Report(judged, settings, options.embedder, measurement, against)
+    report = _report(judged, settings, options.embedder, options.cache, against)
     if options.save is not None:
         run_file.save(report.saved, options.save)
     return report
+
+
+def _run_all(options: argparse.Namespace) -> int:
+    """Run all sets of a folder with each embedder; return 1 if an embedder lowers a profile."""
+    reports: list[Report] = []
+    for judged in _sets_in(options.path):
+        for profile in options.profile or [None]:
+            for name in options.embedder or EMBEDDERS:
+                settings = Settings(profile=profile, contexts=tuple(options.contexts))
+                reports.append(_report(judged, settings, name, options.cache))
+    lowered = guard.losses(reports)
+    if options.json:
+        runs = [report.to_dict() for report in reports]
+        print(json.dumps({"runs": runs, "lowered": [loss._asdict() for loss in lowered]}, indent=1))
+    else:
+        for line in guard.lines(reports):
+            print(line)
+    return 1 if lowered else 0
+
+
+def _sets_in(folder: Path) -> list[JudgedSet]:
+    """Return the sets of a folder, then the synthetic sets.
+
+    Raises:
+        NotFound: the folder has no set.
+    """
+    found = [
+        LOADERS[name](path) for name, form in FILES.items() for path in sorted(folder.glob(form))
+    ]
+    if not found:
+        raise NotFound(
+            "The folder has no judged set",
+            where=str(folder),
+            remedy=f"Pass a folder with any of {', '.join(FILES.values())}.",
+        )
+    return [*found, synthetic_set(), synthetic_documents()]
+
+
+def _report(
+    judged: JudgedSet,
+    settings: Settings,
+    embedder_name: str,
+    cache: Path,
+    against: run_file.SavedRun | None = None,
+) -> Report:
+    """Measure a set with an embedder, after its cache has all texts."""
+    with _embedding(embedder_name, cache, judged, settings.style) as embedder:
+        measurement = measure(judged, settings, embedder, _progress)
+    return Report(judged, settings, embedder_name, measurement, against)
 
 
 def _earlier(path: Path, judged: JudgedSet) -> run_file.SavedRun:
@@ -113,8 +189,24 @@ def _earlier(path: Path, judged: JudgedSet) -> run_file.SavedRun:
     return against
 
 
-def _embedder(options: argparse.Namespace) -> CachedEmbedder:
-    return CachedEmbedder(built_in(options.embedder), options.cache)
+def _set_of(options: argparse.Namespace) -> JudgedSet:
+    return synthetic_set() if options.set == "synthetic" else LOADERS[options.set](options.path)
+
+
+@contextmanager
+def _embedding(
+    name: str, cache: Path, judged: JudgedSet, style: Style
+) -> Generator[CachedEmbedder | None]:
+    """Yield an embedder whose cache has all texts and questions of a set; None for no embedder."""
+    if name == guard.PLAIN:
+        yield None
+        return
+    embedder = CachedEmbedder(built_in(name), cache)
+    try:
+        _warm(embedder, judged, style)
+        yield embedder
+    finally:
+        embedder.close()
 
 
 def _warm(embedder: CachedEmbedder, judged: JudgedSet, style: Style) -> None:
@@ -151,17 +243,19 @@ def _parser() -> argparse.ArgumentParser:
         if name != "synthetic":
             adding.add_argument("path", type=Path, help="the file or folder of the set")
         _add_options(adding)
+    adding = sets.add_parser("all", help="ask the questions of all sets, with each embedder")
+    adding.add_argument("path", type=Path, help="the folder of the sets")
+    adding.add_argument(
+        "--embedder", action="append", choices=EMBEDDERS, help="default all; repeat it"
+    )
+    adding.add_argument("--profile", action="append", help="repeat it; default that of the store")
+    _add_shared_options(adding)
     return parser
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--embedder", choices=EMBEDDERS, default="none", help="default none")
-    parser.add_argument(
-        "--cache",
-        type=Path,
-        default=_default_cache(),
-        help="the folder of cached embeddings; default a temporary folder",
-    )
+    choices = (*EMBEDDERS, *CONTEXT_EMBEDDERS)
+    parser.add_argument("--embedder", choices=choices, default=guard.PLAIN, help="default none")
     parser.add_argument("--profile", help="a profile by name; default that of the store")
     parser.add_argument(
         "--without",
@@ -182,6 +276,22 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         default="track",
         help="form of a session; default track",
     )
+    parser.add_argument("--policy", help="a policy of contexts by name; default whole")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="keep the scores of the run")
+    parser.add_argument("--against", type=Path, metavar="FILE", help="compare with a kept run")
+    parser.add_argument(
+        "--tune", action="store_true", help="learn weights, and measure them on left-out corpora"
+    )
+    _add_shared_options(parser)
+
+
+def _add_shared_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        default=_default_cache(),
+        help="the folder of cached embeddings; default a temporary folder",
+    )
     parser.add_argument(
         "--contexts",
         type=_budgets,
@@ -189,8 +299,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         metavar="TOKENS",
         help="budgets of contexts, separated by commas; default 500,1000,2000; 0 for none",
     )
-    parser.add_argument("--save", type=Path, metavar="FILE", help="keep the scores of the run")
-    parser.add_argument("--against", type=Path, metavar="FILE", help="compare with a kept run")
     parser.add_argument("--json", action="store_true", help="print a JSON object")
 
 

@@ -66,6 +66,9 @@ def ingest(corpus: Corpus, path: Path, style: Style, embedder: Any = None) -> St
     with cerata.open(path, embedder=embedder) as store:
         for session, batch in _batches(corpus):
             documents.update(_put(store, session, batch, style))
+        if getattr(embedder, "reads_context", False):
+            # A turn is put with the vector of its text alone, and gets that of its window here.
+            store.embed_missing()
     seconds = time.process_time() - started
     return StoredCorpus(path, documents, path.stat().st_size, seconds)
 

@@ -5,14 +5,26 @@ formats of files (`jsonl`, `conversations`, `cranfield`).
 """
 
 import hashlib
-import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from cerata import InvalidInput, NotFound
+from cerata.memory.tuning.judged_lines import grade_of, json_of
+
+__all__ = [
+    "Corpus",
+    "CorpusBuilder",
+    "Document",
+    "JudgedSet",
+    "Question",
+    "grade_of",
+    "json_of",
+    "set_of",
+    "text_of",
+    "time_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,22 +237,6 @@ def text_of(path: Path) -> str:
     return text
 
 
-def json_of(text: str, where: str) -> object:
-    """Return a parsed JSON text.
-
-    Raises:
-        InvalidInput: the text is no JSON.
-    """
-    try:
-        value: object = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        place = f", character {error.pos:,}" if isinstance(error, json.JSONDecodeError) else ""
-        raise InvalidInput(
-            f"The text is not JSON: {error}", where=where + place, remedy="Correct the text."
-        ) from error
-    return value
-
-
 def time_of(text: str, where: str) -> datetime:
     """Return an ISO time; a time without a zone is in UTC.
 
@@ -256,20 +252,3 @@ def time_of(text: str, where: str) -> datetime:
             remedy="Write an ISO time, such as 2024-05-01T10:00:00Z.",
         ) from error
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
-
-
-def grade_of(value: object, where: str) -> float:
-    """Return a grade: a finite number from 0.
-
-    Raises:
-        InvalidInput: the value is another.
-    """
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        grade = float(value)
-        if math.isfinite(grade) and grade >= 0:
-            return grade
-    raise InvalidInput(
-        f"A grade must be a number from 0, not {value!r:.60}",
-        where=where,
-        remedy="Write 1 for a relevant document, more for a better document.",
-    )

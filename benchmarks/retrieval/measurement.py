@@ -3,7 +3,8 @@
 Owns the scores of each question, the ablation of a profile, and the time. All reads use the public
 API: `Store.search` with ``k=128``, whose first 20 give the turns and the rest the sessions, and
 `Store.recall` for the evidence inside a context. "Now" is the time of the newest turn, so that a
-question's "last week" has a meaning. Time is processor time of `Store.search` with ``k=10``, the
+question's "last week" has a meaning. The source tokens of a context are those that are neither of
+the texts nor of the speakers in it. Time is processor time of `Store.search` with ``k=10``, the
 least of three passes, after a pass that has loaded indexes and embeddings.
 """
 
@@ -18,6 +19,7 @@ from typing import Any, Final
 import cerata
 from cerata import Context, InvalidInput, Profile, Unsupported, View
 from cerata.retrieval.ranking.profiles import profile_of
+from cerata.retrieval.tokenizer import tokenizer
 
 from .embedding_cache import CachedEmbedder
 from .ingest import StoredCorpus, Style, ingest
@@ -42,13 +44,40 @@ Scores = dict[str, dict[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The choices of a run; ``profile`` None is the default of a store."""
+    """The choices of a run; None is the default profile of a store, the default policy."""
 
     profile: str | None = None
     without: tuple[str, ...] = ()
     ablate: bool = False
     contexts: tuple[int, ...] = CONTEXTS
     style: Style = field(default_factory=Style)
+    policy: str | None = None
+
+
+@dataclass(slots=True)
+class ContextCost:
+    """The entries of all contexts of a budget, and their tokens by use."""
+
+    contexts: int = 0
+    entries: int = 0
+    tokens: int = 0
+    texts: int = 0
+    speakers: int = 0
+
+    def add(self, context: Context) -> None:
+        """Count a context: a speaker is counted with its colon."""
+        count = tokenizer().count
+        self.contexts += 1
+        self.entries += len(context.items)
+        self.tokens += context.tokens
+        for item in context.items:
+            self.texts += count(context.text[slice(*item.span)])
+            self.speakers += 0 if item.speaker is None else count(f" {item.speaker}:")
+
+    @property
+    def source(self) -> float:
+        """The tokens of source lines, ids and line ends for each entry."""
+        return (self.tokens - self.texts - self.speakers) / max(self.entries, 1)
 
 
 @dataclass(slots=True)
@@ -65,6 +94,7 @@ class Measurement:
     seconds: list[float] = field(default_factory=list[float])
     profiles: dict[str, None] = field(default_factory=dict[str, None])
     lanes: dict[str, None] = field(default_factory=dict[str, None])
+    costs: dict[int, ContextCost] = field(default_factory=dict[int, ContextCost])
     documents: int = 0
     size_bytes: int = 0
     ingest_seconds: float = 0.0
@@ -169,7 +199,9 @@ class _Run:
     def _recall(
         self, question: Question, profile: str | Profile | None, max_tokens: int
     ) -> Context:
-        return self._view.recall(question.text, max_tokens=max_tokens, profile=profile)
+        return self._view.recall(
+            question.text, max_tokens=max_tokens, profile=profile, policy=self._settings.policy
+        )
 
     def _evidence(self, question: Question, profile: str | Profile | None) -> dict[str, float]:
         """Return the share of relevant documents that a context shows whole, for each budget."""
@@ -178,6 +210,7 @@ class _Run:
             context = self._recall(question, profile, tokens)
             self._measurement.profiles[context.profile] = None
             self._measurement.lanes.update(dict.fromkeys(context.lanes))
+            self._measurement.costs.setdefault(tokens, ContextCost()).add(context)
             frames = [
                 frame
                 for item in context.items

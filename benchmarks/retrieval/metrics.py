@@ -1,13 +1,15 @@
-"""Metrics of a ranked list against graded documents.
+"""Metrics of a ranked list against graded documents, of turns and of sessions.
 
-Recall and nDCG as in LoCoMo's evaluation: the share of relevant documents among the first k, and
-the discounted gain of the first ten over that of the best order (Järvelin and Kekäläinen, 2002).
-The gain of a document is its grade.
+Recall and nDCG as in LoCoMo's evaluation; see `cerata.retrieval.ranking.metrics`.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
+
+from cerata.retrieval.ranking.metrics import gain, recall
+
+__all__ = ["evidence_name", "gain", "mean", "recall", "session_scores", "turn_scores"]
 
 RECALL_DEPTHS: Final = (5, 10, 20)
 GAIN_DEPTH: Final = 10
@@ -15,23 +17,6 @@ ANY_DEPTH: Final = 5
 
 TURN_METRICS: Final = (*(f"R@{depth}" for depth in RECALL_DEPTHS), f"nDCG@{GAIN_DEPTH}")
 SESSION_METRICS: Final = (f"session R@{GAIN_DEPTH}", f"session any@{ANY_DEPTH}")
-
-
-def recall(ranked: Sequence[str], relevant: Mapping[str, float], depth: int) -> float:
-    """Return the share of the relevant documents among the first ``depth``."""
-    return sum(name in relevant for name in ranked[:depth]) / len(relevant)
-
-
-def gain(ranked: Sequence[str], relevant: Mapping[str, float], depth: int) -> float:
-    """Return nDCG: the discounted gain of the first ``depth``, over the largest possible."""
-    best = sorted(relevant.values(), reverse=True)
-    return _discounted(relevant.get(name, 0.0) for name in ranked[:depth]) / _discounted(
-        best[:depth]
-    )
-
-
-def _discounted(gains: Iterable[float]) -> float:
-    return sum(value / math.log2(place + 2) for place, value in enumerate(gains))
 
 
 def turn_scores(ranked: Sequence[str], relevant: Mapping[str, float]) -> dict[str, float]:

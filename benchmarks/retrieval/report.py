@@ -40,11 +40,23 @@ class Report:
         style = self.settings.style
         parts = [
             f"embedder {self.embedder}",
-            f"profile {', '.join(self.measurement.profiles) or self.settings.profile}",
+            f"profile {self.profile}",
             f"speaker as {style.speaker}",
             f"session as {style.session}",
         ]
+        if self.settings.policy is not None:
+            parts.append(f"policy {self.settings.policy}")
         return ", ".join(parts)
+
+    @property
+    def profile(self) -> str:
+        """The profiles that ran, or that of the settings if no context tells."""
+        return ", ".join(self.measurement.profiles) or str(self.settings.profile)
+
+    @property
+    def milliseconds(self) -> dict[str, float]:
+        """Processor time of a question without the model: mean, median and p99."""
+        return _times(self.measurement.seconds)
 
     @property
     def saved(self) -> SavedRun:
@@ -88,7 +100,8 @@ class Report:
             "corpora": len(self.judged.corpora),
             "documents": measurement.documents,
             "scores": self.groups,
-            "milliseconds": _times(measurement.seconds),
+            "contexts": self._contexts(),
+            "milliseconds": self.milliseconds,
             "ingest": {
                 "milliseconds per document": _per_document(measurement),
                 "bytes per document": measurement.size_bytes / measurement.documents,
@@ -97,6 +110,17 @@ class Report:
             "ablation": self._ablation(),
             "against": None if self.against is None else self.against.label,
             "differences": {name: change._asdict() for name, change in self.compared.items()},
+        }
+
+    def _contexts(self) -> Json:
+        """Return the mean entries of a context by budget, and the tokens of each by their use."""
+        return {
+            str(budget): {
+                "entries": cost.entries / cost.contexts,
+                "source tokens per entry": cost.source,
+                "speaker tokens per entry": cost.speakers / max(cost.entries, 1),
+            }
+            for budget, cost in self.measurement.costs.items()
         }
 
     def _ablation(self) -> Json:
@@ -138,7 +162,13 @@ class Report:
 
     def _costs(self) -> Iterable[str]:
         measurement = self.measurement
-        times = _times(measurement.seconds)
+        for budget, cost in measurement.costs.items():
+            yield (
+                f"contexts of {budget:,} tokens: {cost.entries / cost.contexts:.1f} entries; an "
+                f"entry takes {cost.source:.2f} tokens of sources and ids, and "
+                f"{cost.speakers / max(cost.entries, 1):.2f} of its speaker"
+            )
+        times = self.milliseconds
         yield (
             f"time of a question: mean {times['mean']:.2f} ms, median {times['median']:.2f} ms, "
             f"p99 {times['p99']:.2f} ms of processor time, without the model"

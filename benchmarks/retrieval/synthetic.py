@@ -1,12 +1,14 @@
-"""A small judged set made by a seeded generator: no licence, no download, the same everywhere.
+"""Small judged sets made by a seeded generator: no licence, no download, the same everywhere.
 
-People ask each other about their things; the reply has the fact and rarely the subject, as in real
-chats. Small talk lies between. The set guards that a change lowers nothing by far; absolute figures
-mean little.
+In conversations, people ask each other about their things, often in other words than the question
+of the set; the reply has the fact and a word for the kind of thing. Small talk lies between.
+Documents are reports about the care of a thing at a place, and many share a thing or a place. The
+sets guard that a change lowers nothing by far; absolute figures mean little.
 """
 
 import random
 from datetime import UTC, datetime, timedelta
+from itertools import combinations
 from typing import Final
 
 from .judged_set import Corpus, CorpusBuilder, Document, JudgedSet, Question
@@ -18,12 +20,47 @@ EXCHANGES: Final = 5
 """Questions and replies in a session."""
 
 _PAIRS: Final = (("Ana", "Tomas"), ("Ingrid", "Kofi"))
-_THINGS: Final = (
-    *("violin", "kayak", "greenhouse", "telescope", "bicycle", "sourdough", "garden", "novel"),
-    *("marathon", "puppy", "kitchen", "guitar", "camera", "allotment", "sailboat", "quilt"),
-    *("piano", "tent", "aquarium", "motorbike", "bakery", "podcast", "orchard", "canoe"),
-    *("mural", "choir", "beehive", "workshop", "caravan", "sculpture"),
-)
+_KINDS: Final = {
+    "music": ("violin", "guitar", "piano", "choir", "podcast"),
+    "boat": ("kayak", "sailboat", "canoe"),
+    "plants": ("greenhouse", "garden", "allotment", "orchard"),
+    "animals": ("puppy", "aquarium", "beehive"),
+    "lens": ("telescope", "camera"),
+    "wheels": ("bicycle", "motorbike", "caravan"),
+    "oven": ("sourdough", "kitchen", "bakery"),
+    "artwork": ("mural", "sculpture", "quilt", "novel"),
+    "training": ("marathon", "tent", "workshop"),
+}
+"""Things by a word that a reply uses for them."""
+
+_THINGS: Final = tuple(thing for things in _KINDS.values() for thing in things)
+KIND_OF: Final = {thing: kind for kind, things in _KINDS.items() for thing in things}
+"""The kind of each thing: an embedder knows that a kayak is a boat."""
+
+SYNONYMS: Final = {
+    "lacquer": "varnish",
+    "depot": "storage",
+    "soldering": "repair",
+    "washing": "cleaning",
+    "haulage": "transport",
+    "premium": "insurance",
+    "fiddle": "violin",
+    "broadcast": "podcast",
+    "paddleboat": "kayak",
+    "glasshouse": "greenhouse",
+    "bike": "bicycle",
+    "whelp": "puppy",
+    "fishtank": "aquarium",
+    "loaf": "sourdough",
+    "manuscript": "novel",
+    "bivouac": "tent",
+    "patchwork": "quilt",
+    "moped": "motorbike",
+}
+"""Words of texts, with the word of the questions that means the same: an embedder knows them."""
+
+_SAID: Final = {asked: said for said, asked in SYNONYMS.items()}
+
 _PLACES: Final = ("Porto", "Lagos", "Bergen", "Oaxaca", "Turin", "Accra", "Leipzig", "Kyoto")
 _DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _TALK: Final = (
@@ -33,31 +70,60 @@ _TALK: Final = (
 )
 _FORMS: Final = (
     (
-        "How is your {thing} going?",
-        "Great, I finally got it sorted last {day}!",
+        "How is your {said} going?",
+        "Great, I finally got the {kind} sorted last {day}!",
         "When did {name} get the {thing} sorted?",
         "when",
     ),
     (
-        "Where did you find that {thing}?",
-        "A friend of mine brought it from {place}.",
+        "Where did you find that {said}?",
+        "A friend brought it from {place}, with other {kind} things.",
         "Where does the {thing} of {name} come from?",
         "where",
     ),
     (
-        "How much time does the {thing} take you?",
-        "About {count} hours a week, more in summer.",
+        "How much time does the {said} take you?",
+        "The {kind}? About {count} hours a week, more in summer.",
         "How many hours does {name} spend on the {thing}?",
         "how many",
     ),
     (
-        "I heard about your {thing}. Why now?",
-        "Because my doctor wants me to slow down.",
+        "I heard about your {said}. Why now?",
+        "Because my doctor says {kind} would slow me down.",
         "Why did {name} take up the {thing}?",
         "why",
     ),
 )
 """A turn, the reply with the fact, a question that the reply answers, and its category."""
+
+
+REPORTS: Final = 60
+_CARE: Final = (
+    ("varnish", "The lacquer came off in the sun and was renewed in two thin coats."),
+    ("storage", "Over the winter it stood dry in a depot, away from the stove."),
+    ("repair", "A cracked joint got its soldering with glue and was sanded by hand."),
+    ("cleaning", "Warm water and a soft brush did the washing after the season."),
+    ("transport", "The haulage took two people, with blankets at the edges."),
+    ("insurance", "The yearly premium rose because its value had grown."),
+)
+"""A subject as a question names it, and the sentence of a report about it."""
+
+
+def synthetic_documents(seed: int = SEED) -> JudgedSet:
+    """Return reports with four sentences each, and a question for each report."""
+    source = random.Random(seed)
+    builder = CorpusBuilder("reports")
+    pairs = [*combinations(_CARE, 2)]
+    subjects = [(thing, pair) for thing in _THINGS[:8] for pair in pairs]
+    for number, (thing, pair) in enumerate(source.sample(subjects, REPORTS), start=1):
+        (first, one), (second, two) = pair
+        place = source.choice(_PLACES)
+        report = f"A report about the {thing} in {place}. {one} {two} {source.choice(_TALK)}"
+        name = f"report {number}"
+        builder.add_document(Document(name, report), name)
+        text = f"{first} and {second} of a {thing}"
+        builder.add_question(Question(name, text, {name: 1.0}), name)
+    return JudgedSet("synthetic documents", (builder.built(),))
 
 
 def synthetic_set(seed: int = SEED) -> JudgedSet:
@@ -100,6 +166,8 @@ def _session(
         opening, reply, question, category = source.choice(_FORMS)
         words = {
             "thing": subject,
+            "kind": KIND_OF[subject],
+            "said": _SAID.get(subject, subject),
             "name": second,
             "day": source.choice(_DAYS),
             "place": source.choice(_PLACES),

@@ -328,14 +328,25 @@ class WriteSession:
     @property
     def embedder(self) -> Embedder | None:
         """The embedder passed to `open`, else the remembered embedder if it can run here."""
-        return self.embedders.passed or self.embedders.of(self.used_embedder(self.scope))
+        return self.embedders.passed or self.embedder_at(self.newest_seq())
 
-    def embedder_obstacle(self, scope: Scope) -> str | None:
-        """Return why a text of a tenant gets no vector although the tenant has vectors, or None."""
-        used = self.used_embedder(scope)
+    def embedder_at(self, through: int) -> Embedder | None:
+        """Return the embedder as of an event, so that several reads look at the log once."""
+        return self.embedders.passed or self.embedders.of(self.uses.used(self.scope, through))
+
+    def embedder_obstacle(self, scope: Scope, through: int) -> str | None:
+        """Return why a text of a tenant gets no vector although the tenant has vectors, or None.
+
+        Args:
+            scope: The scope of the text.
+            through: The last event that counts.
+        """
+        used = self.uses.used(scope, through)
+        if used is None:
+            return None
         obstacle = self.embedders.obstacle(used)
-        embedder = self.embedder
-        if used is None or obstacle is not None or embedder is None:
+        embedder = self.embedder_at(through)
+        if obstacle is not None or embedder is None:
             return obstacle
         if used.spaces == spaces_of(embedder):
             return None

@@ -210,6 +210,9 @@ class Stored:
             return None
         for seq in self._events_of(frame):
             body = self._log.event(seq).body
+            if isinstance(body, PutEmbedding) and body.context:
+                # A vector of the text in its conversation is no vector of the text alone.
+                continue
             for embedding in body.embeddings if isinstance(body, PutFrame | PutEmbedding) else ():
                 if self._is_alike(embedding):
                     return embedding, self._log.attachment(seq, embedding.data)

@@ -19,16 +19,20 @@ from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.engine.plain_value import PlainValue, plain_fields
 from cerata.projections.frames.filters import Filter
 from cerata.retrieval.embedders.built_in import spaces_of
-from cerata.retrieval.embedders.embedder import Embedder, Progress, check_batch
+from cerata.retrieval.embedders.embedder import (
+    Embedder,
+    Progress,
+    check_batch,
+    context_embedder,
+)
 
+from ..batch.attempts import ATTEMPTS, attempted
 from ..batch.embedder_use import use_of
 from ..batch.session import WriteSession
 from ..batch.writer import Writer
 from ..snapshot.snapshot import Snapshot
 from .cache import TextVectors, embedded_text, makers_of
-
-_TRIES: Final = 1_000
-"""Attempts to append a batch while other writers append; its vectors are computed once."""
+from .windows import WindowVectors, outdated_turns
 
 BATCH_FRAMES: Final = 256
 """Frames of a batch: an interrupted call loses at most this many vectors."""
@@ -79,7 +83,9 @@ class EmbeddingCommands(Writer):
         memory uses this embedder: later openers, questions and writes. A call with ``where``, or
         of a store with a scope inside the tenant, leaves frames without, so the memory then keeps
         its embedder. Vectors of other spaces stay, and earlier views do not change
-        (docs/embedders.md). Shared frames are left to a store of their scope.
+        (docs/embedders.md). Shared frames are left to a store of their scope. An embedder that
+        reads turns in their conversation also replaces each vector that is not that of the turn's
+        present neighbours.
 
         Args:
             where: The frames to embed; by default all.
@@ -110,7 +116,12 @@ class EmbeddingCommands(Writer):
         makers = makers_of(embedder)
         spaces = [maker.identity.space for maker in makers]
         written, asked_for, passed = ([0] * len(makers) for _ in range(3))
-        for _ in range(_TRIES):
+        in_context = context_embedder(embedder)
+        if in_context is not None:
+            windows = WindowVectors(in_context)
+            written[0], passed[0] = self._embed_turns(session, windows, where, size)
+            asked_for[0] = windows.asked
+        for _ in range(ATTEMPTS):
             snapshot = self._snapshot().within(shared=False)
             lacking = [
                 {frame for frame, _ in _unembedded(snapshot, where, space)} for space in spaces
@@ -131,7 +142,11 @@ class EmbeddingCommands(Writer):
             if notices is not None:
                 break
         else:
-            raise _busy("change the embedder")
+            raise Conflict(
+                f"Other writers appended first in each of {ATTEMPTS:,} attempts",
+                where="the change of the embedder",
+                remedy="Call embed_missing() again when fewer processes write.",
+            )
         counts = zip(spaces, written, asked_for, passed, strict=True)
         embedded, *tokens = (EmbeddedFrames(*count) for count in counts)
         return replace(embedded, tokens=tokens[0] if tokens else None, notices=notices)
@@ -171,6 +186,36 @@ class EmbeddingCommands(Writer):
             return None
         return ()
 
+    def _embed_turns(
+        self, session: WriteSession, vectors: WindowVectors, where: Filter | None, size: int
+    ) -> tuple[int, int]:
+        """Write the vectors of turns that are missing or out of date; the count, and that passed.
+
+        A batch is of consecutive turns, so that another writer makes few of them out of date.
+        """
+        snapshot = self._snapshot().within(shared=False)
+        turns = [turn.frame for turn in outdated_turns(snapshot, where, vectors.space)]
+        written = 0
+        for first in range(0, len(turns), size):
+            written += self._embed_windows(session, turns[first : first + size], vectors, where)
+        return written, len(turns) - written
+
+    def _embed_windows(
+        self,
+        session: WriteSession,
+        frames: Sequence[int],
+        vectors: WindowVectors,
+        where: Filter | None,
+    ) -> int:
+        def attempt(newest: Snapshot) -> int:
+            snapshot = newest.within(shared=False)
+            drafts = vectors.drafts([*outdated_turns(snapshot, where, vectors.space, frames)])
+            if drafts:
+                session.write(drafts, expect=snapshot.basis)
+            return len(drafts)
+
+        return attempted(session, attempt)
+
     def _embed(
         self,
         session: WriteSession,
@@ -178,8 +223,8 @@ class EmbeddingCommands(Writer):
         vectors: TextVectors,
         where: Filter | None,
     ) -> int:
-        for _ in range(_TRIES):
-            snapshot = self._snapshot().within(shared=False)
+        def attempt(newest: Snapshot) -> int:
+            snapshot = newest.within(shared=False)
             lacking = dict(_unembedded(snapshot, where, vectors.space, frames)) if frames else {}
             vectors.prepare(lacking.values(), snapshot)
             drafts = [
@@ -187,23 +232,11 @@ class EmbeddingCommands(Writer):
                 for frame, body in lacking.items()
                 if (scope := snapshot.layers.event(frame).scope) is not None
             ]
-            if not drafts:
-                return 0
-            try:
+            if drafts:
                 session.write(drafts, expect=snapshot.basis)
-            except Conflict:
-                if session.log.refresh().seq == snapshot.basis:
-                    raise
-            else:
-                return len(drafts)
-        raise _busy("write vectors")
+            return len(drafts)
 
-
-def _busy(attempt: str) -> Conflict:
-    return Conflict(
-        f"Other writers appended before each of {_TRIES:,} attempts to {attempt}",
-        remedy="Call embed_missing() again when fewer processes write.",
-    )
+        return attempted(session, attempt)
 
 
 def _unembedded(

@@ -21,6 +21,7 @@ from ..batch.block import Block
 from ..batch.conditional_draft import conditional
 from ..batch.embedder_use import check_room
 from ..batch.session import WriteSession, contents_of
+from ..batch.text_dates import with_text_dates
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import arguments_hash
 from ..values.frames import Receipt
@@ -30,21 +31,38 @@ _OF_BLOCKS = WeakKeyDictionary[Block, Sequence[TextVectors]]()
 """The vectors of the texts of each open transaction, for its later calls."""
 
 
-def put_embedded(session: WriteSession, drafts: Sequence[Draft], key: str | None = None) -> Receipt:
-    """Append drafts with the vectors of their texts.
+def put_embedded(
+    session: WriteSession,
+    drafts: Sequence[Draft],
+    key: str | None = None,
+    *,
+    finds_dates: bool = True,
+) -> Receipt:
+    """Append drafts with the vectors of their texts and, by default, the dates that these name.
 
-    The hash stored with a key leaves out the vectors, which are no argument of the caller.
+    The hash stored with a key leaves out both, which are no arguments of the caller.
     """
     arguments = None if key is None else arguments_hash(contents_of(drafts))
-    drafts = with_vectors(session, drafts, text_vectors(session), key)
-    notices = notices_of(session, drafts)
+    if finds_dates:
+        drafts = with_text_dates(session, drafts)
+    # One look at the log serves all reads of the call.
+    through = session.newest_seq()
+    drafts = with_vectors(session, drafts, text_vectors(session, through), key)
+    notices = notices_of(session, drafts, through)
     return noted(session, session.write(drafts, key=key, arguments=arguments), notices)
 
 
-def notices_of(session: WriteSession, drafts: Sequence[Draft]) -> tuple[str, ...]:
+def notices_of(
+    session: WriteSession, drafts: Sequence[Draft], through: int | None = None
+) -> tuple[str, ...]:
     """Return the reasons for which texts of drafts have no vector.
 
     Called before the write: an error of this read after it would refuse what is written.
+
+    Args:
+        session: The session that writes the drafts.
+        drafts: The drafts, with their vectors.
+        through: The last event that counts; default the newest.
     """
     lacking = {
         tenant_in(draft.scope): draft.scope[:1]
@@ -53,7 +71,10 @@ def notices_of(session: WriteSession, drafts: Sequence[Draft]) -> tuple[str, ...
         and draft.body.embedding is None
         and embedded_text(draft.body) is not None
     }
-    obstacles = [session.embedder_obstacle(scope) for scope in lacking.values()]
+    if not lacking:
+        return ()
+    seq = session.newest_seq() if through is None else through
+    obstacles = [session.embedder_obstacle(scope, seq) for scope in lacking.values()]
     lines = (f"stored without vectors: {obstacle}" for obstacle in obstacles if obstacle)
     return tuple(dict.fromkeys(lines))
 
@@ -68,9 +89,14 @@ def noted(session: WriteSession, receipt: Receipt, notices: tuple[str, ...]) -> 
     return replace(receipt, notices=notices)
 
 
-def text_vectors(session: WriteSession) -> Sequence[TextVectors]:
-    """Return the vector caches of a call or of the open transaction; empty without embedder."""
-    embedder = session.embedder
+def text_vectors(session: WriteSession, through: int | None = None) -> Sequence[TextVectors]:
+    """Return the vector caches of a call or of the open transaction; empty without embedder.
+
+    Args:
+        session: The session that writes.
+        through: The last event that counts for the embedder; default the newest.
+    """
+    embedder = session.embedder if through is None else session.embedder_at(through)
     if embedder is None:
         return ()
     block = session.open_block
@@ -101,8 +127,8 @@ def with_vectors(
         ReadOnly: the store was opened for reading; the embedder did not run.
     """
     lacking = [any(cache.lacks(draft.body) for cache in vectors) for draft in drafts]
-    embedder = session.embedder
-    if embedder is None or not any(lacking):
+    embedder = session.embedder if any(lacking) else None
+    if embedder is None:
         return drafts
     count = session.next_place() - 1 + len(drafts)
     if count > BATCH_EVENTS_MAX:

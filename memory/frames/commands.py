@@ -52,7 +52,7 @@ class FrameCommands(Writer):
         metadata: Mapping[str, JsonValue] | None = None,
         track: str | None = None,
         parent: FrameId | None = None,
-        content_dates: Sequence[datetime | str] = (),
+        content_dates: Sequence[datetime | str] | None = None,
         created: datetime | str | None = None,
         search_text: str | None = None,
         scope: Mapping[str, ScopeValue] | None = None,
@@ -82,7 +82,8 @@ class FrameCommands(Writer):
             metadata: Further names and JSON values, which are filtered by; default none.
             track: A named line of frames that the frame belongs to; default none.
             parent: The frame above this frame; default none.
-            content_dates: Dates that the content names, as datetimes or ISO strings; default none.
+            content_dates: Dates that the content names, as datetimes or ISO strings; default those
+                that the text names ("yesterday", "8 May 2023"), relative to ``created``.
             created: When the content was created; default the time of recording.
             search_text: Text to search in place of the content, as for bytes; default none.
             scope: Names and values to add to the store's scope; default the store's scope.
@@ -116,7 +117,7 @@ class FrameCommands(Writer):
             metadata=metadata,
             track=track,
             parent=None if parent is None else frame_id(parent),
-            content_dates=content_dates,
+            content_dates=content_dates or (),
             created=created,
             expires=expires,
             search_text=search_text,
@@ -127,12 +128,13 @@ class FrameCommands(Writer):
         [tokens] = stored_matrices(matrices, 1, tokens_space)
         session = self._session.by(actor)
         draft = frame_draft(content, fields, stamped, embedding=vector, tokens=tokens)
+        finds_dates = content_dates is None
         if replace:
             replaced = replaced_uri(fields)
             session.record_call(stamped, "put_frame", "replace", drafts=[draft])
-            return put_replacing(session, draft, replaced, key)
+            return put_replacing(session, draft, replaced, key, finds_dates=finds_dates)
         session.record_call(stamped, "put_frame", drafts=[draft])
-        return put_embedded(session, [draft], key)
+        return put_embedded(session, [draft], key, finds_dates=finds_dates)
 
     @takes_scope
     def put_frames(

@@ -19,6 +19,7 @@ from ..snapshot.reader import Reader
 from ..values.arguments import check_content_hash
 from ..values.frames import Frame, FrameId, Stored
 from .access import Access, access_of, all_access
+from .stored import find_stored
 from .value_counts import ValueCount, value_counts
 
 OwnType = TypeVar("OwnType", bound=RowProjection[Any, Any])
@@ -222,7 +223,7 @@ class FrameReads(Reader):
             space: An embedder's space; with a space, `Stored.unembedded` is filled. Default None.
         """
         check_content_hash(content_hash)
-        return self._snapshot().layers.find_stored(content_hash, chunk_count, space)
+        return find_stored(self._snapshot().layers, content_hash, chunk_count, space)
 
     def find_uri(self, uri: str) -> list[int]:
         """Return the ids of the current frames with a URI, chunks included.

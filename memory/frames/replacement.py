@@ -11,6 +11,7 @@ from cerata.engine.events import Draft, Scope, SupersedeFrame
 from ..batch.attempts import attempted
 from ..batch.conditional_draft import conditional
 from ..batch.session import WriteSession, contents_of
+from ..batch.text_dates import with_text_dates
 from ..embeddings.drafts import noted, notices_of, text_vectors, with_vectors
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import arguments_hash
@@ -24,14 +25,20 @@ def frames_of_uri(snapshot: Snapshot, uri: str, scope: Scope) -> list[int]:
     return [frame for frame in frames if not snapshot.layers.is_below(frame, frames)]
 
 
-def put_replacing(session: WriteSession, draft: Draft, uri: str, key: str | None) -> Receipt:
+def put_replacing(
+    session: WriteSession, draft: Draft, uri: str, key: str | None, *, finds_dates: bool = True
+) -> Receipt:
     """Append a frame, and close the current frames with its URI in its scope.
+
+    Unless ``finds_dates`` is False, the frame gets the dates that its text names.
 
     Raises:
         Conflict: other writers were first in every attempt; or, in a transaction, before the end
             of the block.
     """
     arguments = None if key is None else arguments_hash(contents_of([draft]), "replace")
+    if finds_dates:
+        [draft] = with_text_dates(session, [draft])
     [draft] = with_vectors(session, [draft], text_vectors(session), key)
     replacing = conditional(draft, only_of_uri=True)
 

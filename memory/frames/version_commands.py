@@ -180,7 +180,8 @@ class VersionCommands(Writer):
         receipt = delete_frames(session, frames, is_sweep=True)
         if not left:
             return receipt
-        line = f"not closed, since shared or above shared frames: {left:,} expired frames"
+        noun = "frame" if left == 1 else "frames"
+        line = f"not closed, since shared or above shared frames: {left:,} expired {noun}"
         return session.with_notices(receipt, (line,))
 
     def _write_version(

@@ -41,7 +41,7 @@ class IngestCommands(Writer):
         metadata: Mapping[str, JsonValue] | None = None,
         track: str | None = None,
         parent: FrameId | None = None,
-        content_dates: Sequence[datetime | str] = (),
+        content_dates: Sequence[datetime | str] | None = None,
         created: datetime | str | None = None,
         scope: Mapping[str, ScopeValue] | None = None,
         actor: str | None = None,
@@ -64,7 +64,9 @@ class IngestCommands(Writer):
             metadata: Further names and JSON values, which are filtered by; default none.
             track: A named line of frames that the frames belong to; default none.
             parent: The frame above this document; default none.
-            content_dates: Dates that the content names, as datetimes or ISO strings; default none.
+            content_dates: Dates that the content names, as datetimes or ISO strings; default those
+                that each passage names, relative to ``created``; in a file without ``created``,
+                only those with a year.
             created: When the content was created; default the time of recording.
             scope: Names and values to add to the store's scope; default the store's scope.
             actor: Name of the writer; default that of the transaction, else of the store.
@@ -90,14 +92,15 @@ class IngestCommands(Writer):
             metadata=metadata,
             track=track,
             parent=None if parent is None else frame_id(parent),
-            content_dates=content_dates,
+            content_dates=content_dates or (),
             created=created,
             expires=expires,
         )
         stamped = full_scope(scope, self._session.scope)
         source = str(text) if isinstance(text, Path) else text
         self._session.record_call(stamped, "remember", source, fields, stamped)
-        return remember(self._session.by(actor), text, fields, stamped)
+        finds_dates = content_dates is None
+        return remember(self._session.by(actor), text, fields, stamped, finds_dates=finds_dates)
 
     @takes_scope
     def remember_files(

@@ -14,7 +14,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal, TypeAlias
 
 import msgspec
 
@@ -26,9 +26,11 @@ from cerata.retrieval.chunking import Passage, split_passages
 
 from ..batch.attempts import attempted
 from ..batch.session import WriteSession
+from ..batch.text_dates import with_text_dates
 from ..embeddings.drafts import noted, notices_of, text_vectors, with_vectors
 from ..frames.drafts import frame_draft
 from ..frames.replacement import frames_of_uri
+from ..frames.stored import find_stored
 from ..snapshot.layer import DOCUMENT_KIND
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import SOURCE_HASH, SPAN, TABLE_HEADER, content_hash
@@ -39,12 +41,21 @@ from .formats.registry import SIZE_MAX, extract
 from .names import short_names
 from .unchanged import file_uri, find_unchanged, is_read_as_text, source_hash
 
+DateSearch: TypeAlias = Literal["none", "of write", "of created"]
+"""The dates to find in passages: none; also relative dates, which count from the write or from
+``created``; or relative dates only with ``created``."""
+
 _BATCH_EVENTS = 256
 """Chunks of a batch: earlier batches can be searched already, and a crash loses at most one."""
 
 
 def remember(
-    session: WriteSession, source: str | Path | Document, fields: PutFrame, scope: Scope
+    session: WriteSession,
+    source: str | Path | Document,
+    fields: PutFrame,
+    scope: Scope,
+    *,
+    finds_dates: bool = True,
 ) -> Receipt:
     """Remember a text, the file at a path, or a document; see `Store.remember`."""
     hashed: str | None = None
@@ -67,7 +78,10 @@ def remember(
     else:
         remedy = "Pass bytes to put_frame(), and each text of a list to its own call."
         raise wrong_type("text", "a str, Path or Document", source, remedy)
-    return Ingest(session, document, fields, scope, hashed).run()
+    dates: DateSearch = "none"
+    if finds_dates:
+        dates = "of write" if isinstance(source, str) else "of created"
+    return Ingest(session, document, fields, scope, hashed, dates=dates).run()
 
 
 def read_file(path: Path) -> bytes:
@@ -184,6 +198,7 @@ class Ingest:
         scope: Scope,
         hashed: str | None = None,
         passages: list[Passage] | None = None,
+        dates: DateSearch = "of created",
     ) -> None:
         self._session = session
         self._text = document.text
@@ -194,6 +209,7 @@ class Ingest:
         self._passages = passages_of(document, fields.uri) if passages is None else passages
         self._source = hashed if document.is_extracted else None
         self._vectors = text_vectors(session)
+        self._dates: DateSearch = dates
 
     def run(self) -> Receipt:
         """Put the missing frames; start again from a new view if another writer was first."""
@@ -278,7 +294,7 @@ class Ingest:
             body = layers.event(number).body
             counts[body.chunk_count if isinstance(body, PutFrame) else None] = None
         for stored in (
-            one for count in counts for one in layers.find_stored(self._hash, count, None)
+            one for count in counts for one in find_stored(layers, self._hash, count, None)
         ):
             frame = snapshot.frame_at(stored.id)
             is_ours = frame.uri == self._fields.uri and frame.scope == dict(self._scope)
@@ -401,7 +417,12 @@ class Ingest:
     def _embedded(self, drafts: Sequence[Draft]) -> Sequence[Draft]:
         return with_vectors(self._session, drafts, self._vectors)
 
+    def _dated(self, drafts: Sequence[Draft]) -> Sequence[Draft]:
+        if self._dates == "none":
+            return drafts
+        return with_text_dates(self._session, drafts, are_of_now=self._dates == "of write")
+
     def _write(self, drafts: Sequence[Draft], expect: int | None) -> Receipt:
-        drafts = self._embedded(drafts)
+        drafts = self._embedded(self._dated(drafts))
         notices = notices_of(self._session, drafts)
         return noted(self._session, self._session.write(drafts, expect=expect), notices)

@@ -2,27 +2,42 @@
 
 Owns the cosines of hits, the hits within the bounds, and whether deeper rankings can have any.
 Leaves out the order of the hits (`search`) and its blocks (`pages`).
+
+A frame below a ranking has at most the last score of the ranking, and by rank at most the share of
+the next rank. Shares by `minmax` and `zscore` have no such bound, because a deeper ranking has
+another least score and another deviation: so with these a least score ranks to a limited depth.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from cerata.retrieval.ranking.fusion import RANK_CONSTANT, Fused, LaneRanking
+from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
+from cerata.retrieval.ranking.fusion import RANK_CONSTANT, Fused, LaneRanking, shared_weights
 
 from .request import SearchRequest
+from .signals import Signals
 from .vector_lane import VectorLane
+
+SCORED_DEPTH: Final = 2_048
+"""With a least score of shares by score, the depth after which no ranking is made: as many vectors
+are compared in any case. A page that ends deeper is filled as far as it ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """The bounds of a request, for the lanes that ran with their weights.
 
-    ``vectors`` is the lane that has the cosines; None if it did not run, so that no hit has one.
+    - ``vectors`` is the lane that has the cosines; None if it did not run, so that no hit has one.
+    - ``has_cosines`` is True if the scores of the ranking by vectors are cosines of the question:
+      its vector was not moved, and no turn beside a frame counts.
     """
 
     request: SearchRequest
     weights: Mapping[str, float]
     vectors: VectorLane | None
+    signals: Signals | None
+    has_cosines: bool
 
     def cosines_of(
         self, hits: Sequence[Fused], rankings: Sequence[LaneRanking]
@@ -30,7 +45,9 @@ class Bounds:
         """Return the cosines of the hits that have one; see `VectorLane.cosines_of`."""
         if self.vectors is None:
             return {}
-        return self.vectors.cosines_of([hit.id for hit in hits], rankings)
+        return self.vectors.cosines_of(
+            [hit.id for hit in hits], rankings if self.has_cosines else ()
+        )
 
     def within(self, hits: Sequence[Fused], rankings: Sequence[LaneRanking]) -> Sequence[Fused]:
         """Return the hits that reach the least score and the least cosine."""
@@ -42,34 +59,56 @@ class Bounds:
             hits = [hit for hit in hits if hit.id in cosines and cosines[hit.id] >= least_cosine]
         return hits
 
-    def may_follow(self, rankings: Sequence[LaneRanking], depth: int) -> bool:
-        """Return False if certainly no hit below rankings of a depth reaches the bounds.
+    def may_follow(
+        self, rankings: Sequence[LaneRanking], depth: int, *, is_near_left: bool | None
+    ) -> bool:
+        """Return False if no hit below rankings of a depth reaches the bounds, or counts.
 
         That saves ranking the whole memory for a page that stays short.
+
+        Args:
+            rankings: The rankings.
+            depth: Their depth.
+            is_near_left: True if a frame with the least cosine is in no block yet; None if the
+                ranking by vectors decides.
         """
         deeper = [ranking for ranking in rankings if len(ranking.ids) >= depth]
-        least_score, least_cosine = self.request.min_score, self.request.min_cosine
-        if least_cosine is not None:
-            if self.vectors is None:
-                return False
-            if self.vectors.is_cosine and not any(
-                ranking.name == self.vectors.name and ranking.scores[-1] >= least_cosine
-                for ranking in deeper
-            ):
-                return False
-        if least_score is None or not deeper:
-            return bool(deeper)
-        return self._best_below(rankings, deeper) >= least_score
+        if not deeper or not self._may_be_near(deeper, is_near_left=is_near_left):
+            return False
+        least = self.request.min_score
+        if least is None:
+            return True
+        most = self._best_below(rankings, deeper)
+        if most is None:
+            return depth < max(SCORED_DEPTH, self.request.offset + self.request.k)
+        return most >= least
 
-    def _best_below(self, rankings: Sequence[LaneRanking], deeper: Sequence[LaneRanking]) -> float:
-        """Return a score that no hit below the rankings exceeds."""
+    def _may_be_near(self, deeper: Sequence[LaneRanking], *, is_near_left: bool | None) -> bool:
+        least = self.request.min_cosine
+        if least is None:
+            return True
+        if self.vectors is None or is_near_left is not None:
+            return bool(is_near_left)
+        return not self.vectors.is_cosine or any(
+            ranking.name == self.vectors.name and ranking.scores[-1] >= least for ranking in deeper
+        )
+
+    def _best_below(
+        self, rankings: Sequence[LaneRanking], deeper: Sequence[LaneRanking]
+    ) -> float | None:
+        """Return a score that no hit below the rankings exceeds; None if none is known."""
         profile = self.request.profile
-        most = float("inf")
-        if len(rankings) == 1:
-            most = float(deeper[0].scores[-1])
-        elif profile.method == "rrf":
-            most = sum(
-                self.weights[ranking.name] / (RANK_CONSTANT + 1 + len(ranking.ids))
-                for ranking in deeper
-            )
+        most = float(deeper[0].scores[-1]) if len(rankings) == 1 else 0.0
+        if len(rankings) > 1 or self.signals is not None:
+            if profile.method != "rrf":
+                return None
+            weights, added = self.weights, 0.0
+            if self.signals is not None:
+                # A lone lane keeps its scores if no hit has a signal, so the larger bound holds.
+                weights, added = shared_weights(rankings, weights), self.signals.most
+            shares = [
+                weights[ranking.name] / (RANK_CONSTANT + 1 + len(ranking.ids)) for ranking in deeper
+            ]
+            most = max(most, sum(shares) + added)
+        most = round(most, SCORE_DECIMALS)
         return most * (1 + profile.importance) if most > 0 else most

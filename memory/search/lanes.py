@@ -7,7 +7,7 @@ question has vectors or the embedder computes them. Leaves out the lanes of vect
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 from cerata.engine.errors import InvalidInput, Unsupported
@@ -109,6 +109,7 @@ class RunningLanes:
 
     - ``weights`` are by lane, in the order of their sum; ``lanes`` are these lanes.
     - ``vectors`` and ``late`` have the question's vectors, whether or not their lanes run.
+    - ``vectors`` stays the lane of the question itself after `moved`.
     """
 
     kind: Classified
@@ -122,6 +123,24 @@ class RunningLanes:
     def compared(self) -> VectorLane | None:
         """The lane of vectors if it runs, so that hits have cosines."""
         return self.vectors if "vectors" in self.weights else None
+
+    @property
+    def feedback(self) -> tuple[int, ...]:
+        """The frames toward which the question's vector was moved."""
+        lanes = [lane for lane in self.lanes if isinstance(lane, VectorLane)]
+        return lanes[0].feedback if lanes else ()
+
+    @property
+    def has_cosines(self) -> bool:
+        """True if the lane of vectors runs with cosines of the question as scores."""
+        return any(isinstance(lane, VectorLane) and lane.has_cosines for lane in self.lanes)
+
+    def moved(self, frames: Sequence[int]) -> "RunningLanes":
+        """Return the lanes, that of the vectors moved toward frames (`VectorLane.toward`)."""
+        lanes = [
+            lane.toward(frames) if isinstance(lane, VectorLane) else lane for lane in self.lanes
+        ]
+        return replace(self, lanes=lanes)
 
 
 def running_lanes(snapshot: Snapshot, request: SearchRequest) -> RunningLanes:
@@ -184,10 +203,18 @@ def vector_lane_of(snapshot: Snapshot, request: SearchRequest) -> VectorLane | N
     """
     space = request.space
     is_text_only = request.mode == "text"
+    # The scores of a search by vectors alone are cosines.
+    in_window = request.profile.vector_window and request.mode != "vector"
     if request.embedding is not None:
         if is_text_only:
             return None
-        return VectorLane(snapshot, request.embedding, space, approximate=request.approximate)
+        return VectorLane(
+            snapshot,
+            request.embedding,
+            space,
+            approximate=request.approximate,
+            in_window=in_window,
+        )
     is_needed = request.mode == "vector" and request.token_embedding is None
     embedder = snapshot.embedder
     if embedder is not None and request.text and space in (None, embedder.identity.space):
@@ -196,7 +223,9 @@ def vector_lane_of(snapshot: Snapshot, request: SearchRequest) -> VectorLane | N
         if is_text_only or not (is_needed or is_there):
             return None
         vector = embed_texts(embedder, [embedded_text(snapshot, request)])[0]
-        return VectorLane(snapshot, vector, name, approximate=request.approximate)
+        return VectorLane(
+            snapshot, vector, name, approximate=request.approximate, in_window=in_window
+        )
     if is_needed or space is not None:
         raise InvalidInput(
             "There is no vector to search by",
@@ -220,7 +249,7 @@ def late_lane_of(snapshot: Snapshot, request: SearchRequest) -> LateLane | None:
     space = request.tokens_space
     is_text_only = request.mode == "text"
     if request.token_embedding is not None:
-        if is_text_only and not request.rerank:
+        if is_text_only and request.rerank is not True:
             return None
         return LateLane(
             snapshot,
@@ -229,7 +258,7 @@ def late_lane_of(snapshot: Snapshot, request: SearchRequest) -> LateLane | None:
             weights=request.token_weights,
             in_window=request.profile.token_window,
         )
-    is_needed = bool(request.rerank) or space is not None
+    is_needed = request.rerank is True or space is not None
     embedder = None if snapshot.embedder is None else token_embedder(snapshot.embedder)
     if not is_needed and (embedder is None or is_text_only or not request.profile.is_late):
         return None
@@ -240,7 +269,7 @@ def late_lane_of(snapshot: Snapshot, request: SearchRequest) -> LateLane | None:
             return _embedded_late_lane(snapshot, request, embedder)
     if is_needed:
         raise InvalidInput(
-            f"There are no token vectors to {'rerank' if request.rerank else 'search'} by",
+            f"There are no token vectors to {'rerank' if request.rerank is True else 'search'} by",
             remedy="Pass token_embedding=, or open the store with the embedder of the frames.",
         )
     return None

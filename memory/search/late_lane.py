@@ -50,9 +50,6 @@ QuestionTokens: TypeAlias = Sequence[str]
 BEST_BY_SIGNS: Final = 128
 """Of many frames so many, or more results, are scored again with the turns beside them."""
 
-RERANKED: Final = "late (rerank)"
-"""The name among a result's lanes if token vectors ordered the best hits."""
-
 
 class LateLane(SpaceLane):
     """A question's token vectors and their space in a snapshot.

@@ -34,7 +34,7 @@ from ..values.source_line import source_line
 from ..values.vectors import Vector, Vectors
 from .late_lane import tokens_of
 from .recall import RecallOptions, call_of, context_of, recall_of
-from .request import Grouping, Mode, SearchRequest, check_query, narrowed_in_time
+from .request import Grouping, Mode, Rerank, SearchRequest, check_query, narrowed_in_time
 from .search import continued, run_search
 from .vector_lane import vector_of
 
@@ -59,7 +59,7 @@ class SearchReads(Reader):
         token_embedding: Vectors | None = None,
         tokens_space: str | None = None,
         token_weights: Vector | None = None,
-        rerank: bool | None = None,
+        rerank: Rerank = None,
         offset: int = 0,
         after: Hit | None = None,
         group_by: Grouping | None = None,
@@ -91,7 +91,8 @@ class SearchReads(Reader):
             token_embedding: The question's token vectors, (tokens, dimension), for the lane "late".
             tokens_space: The space of the token vectors; as ``space``.
             token_weights: A weight from 0 for each token vector of the question; default 1.
-            rerank: Reorder the best 50 hits by token vectors, scores unchanged; None: the profile.
+            rerank: Reorder the best 50 hits, scores unchanged: True by token vectors, or by a
+                `Reranker`, or by passed scores of frame ids; None: as the profile does.
             offset: Hits to skip, of the best; the pages of a view neither repeat nor skip a hit.
             after: The last hit of the page before, of the same question; the page has the state
                 that this hit was found in, also if frames were written since.
@@ -107,6 +108,7 @@ class SearchReads(Reader):
                 is a hit of another question.
             NotFound: no such space exists.
             EmbedderFailed: the embedder could not embed the question.
+            RerankerFailed: the reranker raised, or returned no finite score for each text.
             Unsupported: none of the profile's lanes can run here.
         """
         if isinstance(query, np.ndarray):
@@ -230,7 +232,7 @@ class SearchReads(Reader):
         token_embedding: Vectors | None = None,
         tokens_space: str | None = None,
         token_weights: Vector | None = None,
-        rerank: bool | None = None,
+        rerank: Rerank = None,
         actor: str | None = None,
         floor: Floor | bool = True,
     ) -> Context:
@@ -270,7 +272,7 @@ class SearchReads(Reader):
             token_embedding: The question's token vectors; as in `search`.
             tokens_space: The space of the token vectors; as in `search`.
             token_weights: The weights of the token vectors; as in `search`.
-            rerank: Put the best hits in order of their token vectors; as in `search`.
+            rerank: Reorder the best hits; as in `search`. A recorded recall has the scores.
             floor: A `Floor`; True for the measured floor of the model, False for none.
             actor: Name of the writer, for ``record``; default as for other calls.
 
@@ -278,6 +280,8 @@ class SearchReads(Reader):
             InvalidInput: as `search`; or a budget is not positive, ``neighbours`` is negative or
                 above 100, or no such policy, form or order exists.
             ReadOnly: ``record`` is set, and this is a view.
+            EmbedderFailed: as `search`.
+            RerankerFailed: as `search`; nothing is recorded.
         """
         options = ContextOptions(max_tokens, entry_tokens, form, order, policy_of(policy))
         recall = RecallOptions(options, floor=floor, is_framed=framing, neighbours=neighbours)

@@ -6,7 +6,7 @@ event that records a context, too. Leaves out the search (`search`) and filling 
 (`cerata.retrieval.context.packing`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Final
 
 import msgspec
+import numpy as np
 
 from cerata.engine.arguments import is_integer
 from cerata.engine.errors import InvalidInput
@@ -21,6 +22,7 @@ from cerata.engine.events import RecallContext, TimeInterval
 from cerata.engine.salted_hashes import context_hash
 from cerata.projections.columnar.columns import Mask
 from cerata.projections.columnar.times import to_microseconds
+from cerata.projections.frames.conversations import name_of
 from cerata.projections.frames.filters import times_of
 from cerata.projections.fulltext.query import Query, filters_of, resolved
 from cerata.retrieval.context import framing
@@ -36,10 +38,11 @@ from ..snapshot.layers import both, end_to_end
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import SPAN, header_size
 from ..values.frames import CONTEXT_HITS, Context, Frame
-from ..values.source_line import source_line
+from ..values.source_line import heading_of, source_line, speaker_of
 from ..values.vectors import Vector, Vectors, numbers_of
 from .relevance import floor_for, is_relevant
 from .request import SearchRequest
+from .reranking import ByModel, ByTokens
 from .result import SearchResult
 
 _TOKENS_A_FACT: Final = 150
@@ -88,7 +91,10 @@ def context_of(result: SearchResult, recall: RecallOptions) -> Context:
     tier_of = _tiers(result, options.policy)
     candidates: list[Candidate] = [
         *((hit.fact.id, partial(_entry_of_fact, hit)) for hit in fact_hits),
-        *((frame, partial(_entry_of, snapshot, frame, tier_of)) for frame in frames),
+        *(
+            (frame, partial(_entry_of, snapshot, frame, tier_of, options.policy))
+            for frame in frames
+        ),
     ]
     lead = ""
     if recall.is_framed:
@@ -168,13 +174,17 @@ def _entry_of_fact(hit: FactHit) -> Entry:
     return Entry(fact.id, source_of_fact(fact), fact_text(fact), time=time)
 
 
-def _entry_of(snapshot: Snapshot, number: int, tier_of: Callable[[int], Tier]) -> Entry:
+def _entry_of(
+    snapshot: Snapshot, number: int, tier_of: Callable[[int], Tier], policy: ContextPolicy
+) -> Entry:
     frame = snapshot.frame_at(number)
     document, start, header = _place_of(frame)
     text = frame.text if frame.text.strip() else frame.search_text or ""
+    speaker = speaker_of(frame) if policy.by_session else ""
+    version = _version_of(frame)
     return Entry(
         number,
-        _source_of(frame),
+        source_line(frame) + version,
         # Every result is shown or omitted; an entry without text shows the size of its bytes.
         text if text.strip() else _size_of(frame),
         document,
@@ -183,13 +193,16 @@ def _entry_of(snapshot: Snapshot, number: int, tier_of: Callable[[int], Tier]) -
         tier=tier_of(number),
         stands_for=not text.strip(),
         header=header,
+        speaker=speaker,
+        session=name_of(frame, (*frame.scope.items(),)) if speaker else None,
+        heading=heading_of(frame) + version if speaker else "",
     )
 
 
-def _source_of(frame: Frame) -> str:
-    """Return the source line of a frame, with its replacement if it is not current."""
+def _version_of(frame: Frame) -> str:
+    """Return the end of a source that names the replacement of a frame that is not current."""
     by = frame.superseded_by
-    return source_line(frame) + ("" if by is None else f" · superseded by #{by}")
+    return "" if by is None else f" · superseded by #{by}"
 
 
 def _place_of(frame: Frame) -> tuple[int | None, int, int]:
@@ -225,6 +238,11 @@ def recall_of(result: SearchResult, recall: RecallOptions, context: Context) -> 
     query, where = _stated(request, snapshot_now=result.snapshot.now)
     vectors = result.vectors
     late = result.late
+    reranking = result.reranking
+    # Scores by token vectors follow from the tokens; those of a model are an input.
+    scores: Mapping[int, float] = result.rerank_scores
+    if isinstance(reranking, ByTokens):
+        scores = {}
     reach = result.snapshot.reach
     numbers_of_floor = floor_for(result, floor=recall.floor)
     return RecallContext(
@@ -250,7 +268,7 @@ def recall_of(result: SearchResult, recall: RecallOptions, context: Context) -> 
         token_weights=(
             None if late is None or late.weights is None else late.weights.astype("<f8").tobytes()
         ),
-        rerank=result.is_reranked,
+        rerank=isinstance(reranking, ByTokens),
         approximate=vectors is not None and vectors.approximate,
         include_superseded=request.include_superseded,
         neighbours=recall.neighbours,
@@ -264,6 +282,9 @@ def recall_of(result: SearchResult, recall: RecallOptions, context: Context) -> 
         now=to_microseconds(context.now),
         times=_times_of(request, result.snapshot.now),
         shared=reach is not None and reach.has_shared,
+        reranker=reranking.name if isinstance(reranking, ByModel) else None,
+        reranked=tuple(scores),
+        reranked_scores=np.array([*scores.values()], "<f8").tobytes() if scores else None,
     )
 
 
@@ -288,7 +309,7 @@ def call_of(request: SearchRequest, recall: RecallOptions) -> tuple[object, ...]
         *_stated(request),
         *(_numbers(vectors) for vectors in (request.embedding, request.token_embedding)),
         *(request.space, request.tokens_space, request.mode, request.profile.label),
-        *(request.rerank, request.approximate, request.include_superseded),
+        *(request.rerank_key, request.approximate, request.include_superseded),
         *(options.max_tokens, options.entry_tokens, options.form, options.order),
         *(options.policy.label, recall.is_framed, recall.neighbours),
         floor if isinstance(floor, bool) else (float(floor.cosine), float(floor.words)),

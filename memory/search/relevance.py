@@ -44,6 +44,8 @@ def is_relevant(result: SearchResult, floor: Floor | None) -> bool:
     - Facts pass, and so do the hits of a query or of quoted words, which state what must occur.
     - Without a floor every hit passes.
     - A hit without a vector passes if words found it.
+    - A turn passes if the question names its speaker, and the profile counts that: the name is not
+      in the question's vector, and one name is a small share of its words.
     """
     request = result.request
     if not has_words(request.tree) or result.facts:
@@ -53,6 +55,8 @@ def is_relevant(result: SearchResult, floor: Floor | None) -> bool:
     by_words = [hit.id for hit in result.best if "text" in hit.lanes][:_EXAMINED]
     cosines = result.cosines
     if any(cosine >= floor.cosine for cosine in cosines.values()):
+        return True
+    if result.signals is not None and result.signals.name_speaker_of(by_words):
         return True
     return any(
         frame not in cosines or floor.admits(cosines[frame], result.share_of_words(frame))

@@ -5,6 +5,8 @@ that need a snapshot: of vectors (`vector_lane`, `late_lane`) and of the filter 
 """
 
 import math
+from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -16,8 +18,10 @@ from cerata.projections.frames.filter_tests import TimeRange
 from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext.query import AnyWord, Query, check_size, plain
 from cerata.retrieval.question_times import time_filter
-from cerata.retrieval.ranking.profiles import Profile
+from cerata.retrieval.ranking.profiles import AUTO, Profile, profile_for
+from cerata.retrieval.reranker import Reranker, check_rerank
 
+from ..snapshot.layers import Layers
 from ..values.vectors import Vector, Vectors, numbers_of
 
 Mode: TypeAlias = Literal["hybrid", "text", "vector"]
@@ -26,6 +30,9 @@ Mode: TypeAlias = Literal["hybrid", "text", "vector"]
 
 OF_QUESTION: Final = "question"
 """As a time: the times that the question names."""
+
+Rerank: TypeAlias = bool | Reranker | Mapping[int, float] | None
+"""How the best hits get another order: by token vectors, by a model, or by scores of frames."""
 
 Grouping: TypeAlias = Literal["document"]
 """How hits are grouped: those of a document together."""
@@ -56,11 +63,15 @@ class SearchRequest:
     token_embedding: Vectors | None
     tokens_space: str | None
     token_weights: Vector | None = None
-    rerank: bool | None
+    rerank: Rerank
+    scores_before: Mapping[int, float] | None = None
+    """The scores that the model of ``rerank`` returned for an earlier page."""
     offset: int = 0
     group_by: Grouping | None = None
     min_cosine: float | None = None
     min_score: float | None = None
+    is_auto: bool = False
+    """True if the profile is that of the memory's shape."""
     text: str = field(init=False)
     tree: Query = field(init=False)
     is_plain: bool = field(init=False)
@@ -86,11 +97,7 @@ class SearchRequest:
                 f"mode must be a search mode, not {self.mode!r:.60}",
                 remedy=f"Pass one of {', '.join(get_args(Mode))}.",
             )
-        if not (self.rerank is None or isinstance(self.rerank, bool)):
-            raise InvalidInput(
-                f"rerank must be True, False or None, not {self.rerank!r:.60}",
-                remedy="Pass True, False or None.",
-            )
+        check_rerank(self.rerank)
         if self.token_weights is not None and self.token_embedding is None:
             raise InvalidInput(
                 "token_weights came without token_embedding",
@@ -119,9 +126,31 @@ class SearchRequest:
         """True if hits need a least score or cosine."""
         return self.min_score is not None or self.min_cosine is not None
 
+    @property
+    def rerank_key(self) -> object:
+        """The argument ``rerank`` as plain values: the identity of a model."""
+        if isinstance(self.rerank, Mapping):
+            return sorted((int(frame), float(score)) for frame, score in self.rerank.items())
+        if self.rerank is None or isinstance(self.rerank, bool):
+            return self.rerank
+        return self.rerank.identity
+
+    def resolved(self, layers: Layers) -> "SearchRequest":
+        """Return the request with the profile that "auto" stands for."""
+        if self.profile is not AUTO:
+            return self
+        # A copy: the other fields are checked already.
+        resolved = copy(self)
+        object.__setattr__(resolved, "profile", profile_for(*layers.shape))
+        object.__setattr__(resolved, "is_auto", True)
+        return resolved
+
     def is_same_question(self, request: "SearchRequest") -> bool:
         """Return whether two requests have one order of results, of which they may want parts."""
         if any(getattr(self, name) != getattr(request, name) for name in _OF_ORDER):
+            return False
+        profile = AUTO if self.is_auto else self.profile
+        if profile != request.profile:
             return False
         pairs = (
             (self.embedding, request.embedding),
@@ -140,8 +169,8 @@ class SearchRequest:
 
 
 _OF_ORDER: Final = (
-    *("query", "mode", "profile", "where", "include_superseded", "include_deleted"),
-    *("space", "approximate", "tokens_space", "rerank", "group_by", "min_cosine", "min_score"),
+    *("query", "mode", "where", "include_superseded", "include_deleted"),
+    *("space", "approximate", "tokens_space", "rerank_key", "group_by", "min_cosine", "min_score"),
 )
 """The arguments that determine the order of the results, besides vectors."""
 

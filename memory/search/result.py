@@ -15,7 +15,13 @@ from cerata.projections.columnar.scopes import Reach
 from cerata.projections.fulltext.bm25 import SCORE_DECIMALS, WordScore
 from cerata.retrieval.base_level_activation import Use
 from cerata.retrieval.query_classifier import Classified
-from cerata.retrieval.ranking.fusion import Fused, LaneRanking, worth
+from cerata.retrieval.ranking.fusion import (
+    Fused,
+    LaneRanking,
+    is_fused,
+    shared_weights,
+    worth,
+)
 
 from ..facts.search import FactHit, scored_frames
 from ..frames.access import access_of
@@ -23,9 +29,12 @@ from ..snapshot.snapshot import Snapshot
 from ..values.explanation import Boost, Explanation, LaneShare, Reranked
 from ..values.frames import Frame, Hit
 from .lanes import Lane, embedded_text
-from .late_lane import RERANKED, LateLane
+from .late_lane import LateLane
+from .left_out import left_out
 from .pages import Block
 from .request import SearchRequest
+from .reranking import ByTokens, Reranking
+from .signals import Signals
 from .vector_lane import APPROXIMATE, VectorLane
 
 
@@ -35,6 +44,7 @@ class SearchResult:
 
     - ``weights`` are the lanes that ran, in the order of their sum; ``lanes`` are these lanes.
     - ``vectors`` and ``late`` have the question's vectors, whether or not their lanes ran.
+    - ``feedback`` are the frames toward which the lane "vectors" moved the question's vector.
     - ``fused`` has boosted scores, before reranking; ``order`` follows it, best first.
     - ``best`` is the requested page of ``order``, or of the best hits of each document; ``grouped``
       has the further hits of these documents, by the id of the best.
@@ -50,9 +60,11 @@ class SearchResult:
     lanes: Sequence[Lane]
     blocks: Sequence[Block]
     uses: Mapping[int, Use]
+    signals: Signals | None
+    feedback: Sequence[int]
     fused: Sequence[Fused]
-    is_reranked: bool
-    late_scores: Mapping[int, float]
+    reranking: Reranking | None
+    rerank_scores: Mapping[int, float]
     order: Sequence[Fused]
     best: Sequence[Fused]
     grouped: Mapping[int, Sequence[Fused]]
@@ -123,7 +135,7 @@ class SearchResult:
     def ran(self) -> tuple[str, ...]:
         """Return the names of the lanes that ran, with the reranking if any."""
         lanes = self._labels(self.weights)
-        return (*lanes, RERANKED) if self.is_reranked else lanes
+        return lanes if self.reranking is None else (*lanes, f"{self.reranking.name} (rerank)")
 
     def _labels(self, lanes: Iterable[str]) -> tuple[str, ...]:
         """Return the names of lanes in a result, with the name of an approximate vectors lane."""
@@ -156,20 +168,27 @@ class SearchResult:
 
         Cost: a pass over the postings of the question's words.
         """
-        is_late = "late" in hit.lanes or hit.id in self.late_scores
+        by_tokens = isinstance(self.reranking, ByTokens) and hit.id in self.rerank_scores
+        is_late = "late" in hit.lanes or by_tokens
+        is_fused = self._is_fused(hit.id)
+        signals = self.signals if is_fused else None
         return Explanation(
             id=hit.id,
             score=hit.score,
             question=self.kind,
             profile=self.request.profile,
-            method=self.request.profile.method if len(self._rankings_of(hit.id)) > 1 else None,
-            lanes=tuple(self._share(lane, hit.id) for lane in self.lanes),
+            method=self.request.profile.method if is_fused else None,
+            lanes=tuple(self._share(lane, hit.id, is_fused=is_fused) for lane in self.lanes),
             words=tuple(self._words_of(hit.id)) if "text" in hit.lanes else (),
             facts=tuple(named.fact.id for named in self.facts if hit.id in scored_frames([named])),
             reranked=self._reranked(hit.id),
             boost=self._boost(hit.id),
             tokens=tuple(self.late.shares(hit.id)) if self.late is not None and is_late else (),
             embedded=self._embedded(),
+            signals=() if signals is None else signals.shares(hit.id),
+            feedback=tuple(self.feedback),
+            beside=self.vectors.beside(hit.id) if self.vectors is not None else (),
+            ignored=() if self.signals is None else self.signals.question.ignored,
         )
 
     def _embedded(self) -> str | None:
@@ -180,10 +199,18 @@ class SearchResult:
         text = embedded_text(self.snapshot, request) if by_vector or by_tokens else request.text
         return None if text == request.text else text
 
-    def _share(self, lane: Lane, frame: int) -> LaneShare:
+    def _is_fused(self, frame: int) -> bool:
+        """Return whether the score of a frame is a sum of several parts."""
+        adding = None if self.signals is None else self.signals.sums
+        return is_fused(self._rankings_of(frame), adding)
+
+    def _share(self, lane: Lane, frame: int, *, is_fused: bool) -> LaneShare:
         """Return the share of a lane in a frame's score; a single lane adds its whole score."""
         request = self.request
-        weight = self.weights[lane.name]
+        weights = self.weights
+        if self.signals is not None:
+            weights = shared_weights(self._rankings_of(frame), weights)
+        weight = weights[lane.name]
         rankings = {ranking.name: ranking for ranking in self._rankings_of(frame)}
         ranking = rankings.get(lane.name, LaneRanking(lane.name, (), ()))
         places = np.flatnonzero(np.asarray(ranking.ids, np.int64) == frame)
@@ -195,7 +222,7 @@ class SearchResult:
             rank = at + 1
             added = float(ranking.scores[at])
             score = round(added, SCORE_DECIMALS)
-            if len(rankings) > 1:
+            if is_fused:
                 added = float(weight * worth(ranking, request.profile.method)[at])
         return LaneShare(
             lane=lane.name,
@@ -204,21 +231,16 @@ class SearchResult:
             score=score,
             added=added,
             found=len(ranking.ids),
-            left_out=self.snapshot.layers.left_out(
-                lane.candidates(),
-                request.where,
-                include_superseded=request.include_superseded,
-                include_deleted=request.include_deleted,
-            ),
+            left_out=left_out(self.snapshot.layers, lane.candidates(), request),
         )
 
     def _reranked(self, frame: int) -> Reranked | None:
         """Return how reranking moved a frame; None if the frame was not reranked."""
-        if frame not in self.late_scores:
+        if self.reranking is None or frame not in self.rerank_scores:
             return None
         before = [hit.id for hit in self.fused].index(frame) + 1
         after = [hit.id for hit in self.order].index(frame) + 1
-        return Reranked(before, after, self.late_scores[frame])
+        return Reranked(before, after, self.rerank_scores[frame], self.reranking.name)
 
     def _boost(self, frame: int) -> Boost | None:
         """Return the factor of a frame's score; None if the frame was never used."""

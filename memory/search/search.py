@@ -1,38 +1,42 @@
 """Searching: the steps from a request to its hits.
 
-Owns the order of the steps, and the rows that may be returned. Leaves out the lanes (`lanes`,
-`vector_lane`, `late_lane`), the fusion of their rankings (`cerata.retrieval.ranking.fusion`), and
-the blocks (`pages`) and bounds (`bounds`) of the order.
+Owns the order of the steps, and the choice of the hits that move the question's vector. Leaves out
+the lanes (`lanes`, `vector_lane`, `late_lane`) and the rows that they rank (`rankings`), the fusion
+of their rankings (`cerata.retrieval.ranking.fusion`), and the blocks (`pages`) and bounds
+(`bounds`) of the order.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
+
+import numpy as np
 
 from cerata.engine.arguments import expect_type
 from cerata.engine.errors import InvalidInput
-from cerata.projections.columnar.columns import Mask
 from cerata.projections.columnar.scopes import sees_same
-from cerata.projections.fulltext.query import Query, loosened
 from cerata.retrieval.base_level_activation import Use
 from cerata.retrieval.ranking.fusion import (
-    RERANK_HITS,
     Fused,
     LaneRanking,
     boosted,
     fuse,
     reranked,
+    shared_weights,
 )
 
 from ..frames.access import uses_among
-from ..snapshot.layers import both, end_to_end
 from ..snapshot.snapshot import Snapshot
 from ..values.frames import Hit
 from .bounds import Bounds
-from .lanes import Lane, RunningLanes, running_lanes
+from .lanes import RunningLanes, running_lanes
 from .pages import LANE_HITS, Block, blocks_of, documents_of
+from .rankings import RankedLanes
 from .request import SearchRequest
+from .reranking import reranking_of
 from .result import SearchResult
+from .signals import Signals, signals_of
 
 
 def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
@@ -44,21 +48,27 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
         EmbedderFailed: the embedder could not embed the question.
         Unsupported: none of the profile's lanes can run.
     """
-    running = running_lanes(snapshot, request)
-    late = running.late
-    by_profile = request.profile.rerank and request.mode != "text"
-    is_reranked = late is not None and (by_profile if request.rerank is None else request.rerank)
+    request = request.resolved(snapshot.layers)
+    fusion = _Fusion(
+        request,
+        running_lanes(snapshot, request),
+        signals_of(snapshot, request),
+        RankedLanes(snapshot, request),
+    ).with_feedback()
+    running = fusion.running
+    reranking = reranking_of(snapshot, request, running.late)
+    rerank_hits = 0 if reranking is None else reranking.hits
 
-    # One order: that of the fused ranks, then of the uses, then of the tokens.
-    bounds = Bounds(request, running.weights, running.compared)
-    builder = _BlockBuilder(snapshot, request, running, bounds, is_reranked=is_reranked)
+    # One order: that of the fused ranks, then of the uses, then of the reranking.
+    bounds = Bounds(request, running.weights, running.compared, fusion.signals, running.has_cosines)
+    builder = _BlockBuilder(snapshot, fusion, bounds, rerank_hits)
     blocks = builder.blocks()
     fused = [hit for block in blocks for hit in block.hits]
-    late_scores: dict[int, float] = {}
-    if late is not None and is_reranked:
-        late_scores = late.scores_of([hit.id for hit in fused[:RERANK_HITS]])
+    rerank_scores: Mapping[int, float] = {}
+    if reranking is not None:
+        rerank_scores = reranking.scores_of([hit.id for hit in fused[:rerank_hits]])
     rankings = blocks[-1].rankings
-    order = bounds.within(reranked(fused, late_scores), rankings)
+    order = bounds.within(reranked(fused, rerank_scores), rankings)
 
     best, grouped = _page(snapshot, request, order)
     return SearchResult(
@@ -68,18 +78,53 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
         weights=running.weights,
         facts=running.facts,
         vectors=running.vectors,
-        late=late,
+        late=running.late,
         lanes=running.lanes,
         blocks=blocks,
         uses=builder.uses,
+        signals=fusion.signals,
+        feedback=running.feedback,
         fused=fused,
-        is_reranked=is_reranked,
-        late_scores=late_scores,
+        reranking=reranking,
+        rerank_scores=rerank_scores,
         order=order,
         best=best,
         grouped=grouped,
         cosines=bounds.cosines_of([*best, *chain(*grouped.values())], rankings),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Fusion:
+    """The lanes of a question, and the sum of their rankings and the signals."""
+
+    request: SearchRequest
+    running: RunningLanes
+    signals: Signals | None
+    ranked: RankedLanes
+
+    def rankings(self, depth: int) -> list[LaneRanking]:
+        return self.ranked.rankings(self.running.lanes, depth)
+
+    def fused(self, rankings: Sequence[LaneRanking], count: int) -> list[Fused]:
+        weights = self.running.weights
+        adding = None
+        if self.signals is not None:
+            weights = shared_weights(rankings, weights)
+            adding = self.signals.sums
+        method = self.request.profile.method
+        return fuse(rankings, count, method=method, weights=weights, adding=adding)
+
+    def with_feedback(self) -> "_Fusion":
+        """Return the fusion with the question's vector moved toward its best hits, if they count.
+
+        The scores of a search by vectors alone are cosines of the question, so it has no feedback.
+        """
+        count = self.request.profile.feedback
+        if not count or self.running.compared is None or self.request.mode == "vector":
+            return self
+        first = self.fused(self.rankings(LANE_HITS), count)
+        return replace(self, running=self.running.moved([hit.id for hit in first]))
 
 
 class _BlockBuilder:
@@ -89,54 +134,73 @@ class _BlockBuilder:
     """
 
     def __init__(
-        self,
-        snapshot: Snapshot,
-        request: SearchRequest,
-        running: RunningLanes,
-        bounds: Bounds,
-        *,
-        is_reranked: bool,
+        self, snapshot: Snapshot, fusion: _Fusion, bounds: Bounds, rerank_hits: int
     ) -> None:
         self.uses: dict[int, Use] = {}
+        self._seen: set[int] = set()
         self._snapshot = snapshot
-        self._request = request
-        self._running = running
+        self._request = request = fusion.request
+        self._fusion = fusion
         self._bounds = bounds
-        self._admitted = _admitted(snapshot, request)
         self._need = request.offset + request.k
+        lanes = fusion.running.lanes
         # A single lane has one order at any depth, unless a later step chooses among its hits.
-        self._is_stable = not (request.profile.importance or request.group_by or request.is_bounded)
-        self._first_count: int | None = None
-        if self._is_stable and (self._need < LANE_HITS or len(running.lanes) == 1):
-            self._first_count = max(self._need, RERANK_HITS if is_reranked else 0)
+        selects = request.profile.importance or request.group_by or request.is_bounded
+        self._is_stable = not (selects or fusion.signals is not None)
+        shown = max(self._need, rerank_hits)
+        # No later step selects among further hits of the first block.
+        self._first_shown = None if selects else shown
+        self._first_depth = LANE_HITS
+        if self._is_stable and (self._need < LANE_HITS or len(lanes) == 1):
+            self._first_depth = shown
 
     def blocks(self) -> list[Block]:
         """Return the blocks, in order."""
         return blocks_of(
             self._block,
             self._is_enough,
-            self._bounds.may_follow,
-            first_depth=self._first_count or LANE_HITS,
+            self._may_follow,
+            first_depth=self._first_depth,
             single_depth=self._need if self._is_stable else None,
         )
 
     def _block(self, depth: int) -> Block:
         profile = self._request.profile
-        weights = self._running.weights
-        rankings = _rankings(
-            self._snapshot, self._request, self._running.lanes, self._admitted, depth
-        )
+        rankings = self._fusion.rankings(depth)
         count = sum(len(ranking.ids) for ranking in rankings)
-        if depth == self._first_count:
-            # No later step selects among further hits of the first block.
-            count = min(count, depth)
-        fused = fuse(rankings, count, method=profile.method, weights=weights)
+        if depth == self._first_depth and self._first_shown is not None:
+            count = min(count, self._first_shown)
+        fused = self._fusion.fused(rankings, count)
         if profile.importance:
             uses = uses_among(self._snapshot, [hit.id for hit in fused])
             self.uses.update(uses)
             factors = {frame: use.boost(profile.importance) for frame, use in uses.items()}
             fused = boosted(fused, factors)
+        self._seen.update(hit.id for hit in fused)
         return Block(rankings, fused)
+
+    def _may_follow(self, rankings: Sequence[LaneRanking], depth: int) -> bool:
+        is_near_left = None if self._near is None else not self._near <= self._seen
+        return self._bounds.may_follow(rankings, depth, is_near_left=is_near_left)
+
+    @cached_property
+    def _near(self) -> set[int] | None:
+        """The frames with the least cosine, if the ranking by vectors has no cosines.
+
+        None without a least cosine, and if the ranking has the cosines, or no lane has them.
+        """
+        least = self._request.min_cosine
+        lane = self._fusion.running.compared
+        if least is None or lane is None or not lane.is_cosine or self._bounds.has_cosines:
+            return None
+        alone = lane.alone()
+        depth = LANE_HITS
+        while True:
+            [*_, ranking] = self._fusion.ranked.rankings([alone], depth)
+            if len(ranking.ids) < depth or ranking.scores[-1] < least:
+                near = np.asarray(ranking.scores) >= least
+                return {*np.asarray(ranking.ids)[near].tolist()}
+            depth *= 4
 
     def _is_enough(self, order: Sequence[Fused], rankings: Sequence[LaneRanking]) -> bool:
         hits = self._bounds.within(order, rankings)
@@ -159,7 +223,7 @@ def _page(
 def continued(
     snapshot: Snapshot, request: SearchRequest, after: Hit
 ) -> tuple[Snapshot, SearchRequest]:
-    """Return the snapshot and the request of the page after a hit.
+    """Return the snapshot and the request of the page after a hit, with its scores.
 
     Raises:
         InvalidInput: the hit is of another memory, scope or question, or is a copy.
@@ -177,7 +241,9 @@ def continued(
             "after is a hit of another question, scope, state or memory, or came with an offset",
             remedy="Repeat the search that found the hit, on the same store or view, except k.",
         )
-    return result.snapshot, replace(request, offset=result.place_after(after))
+    return result.snapshot, replace(
+        request, offset=result.place_after(after), scores_before=result.rerank_scores
+    )
 
 
 def _may_continue(earlier: Snapshot, reader: Snapshot) -> bool:
@@ -191,55 +257,3 @@ def _may_continue(earlier: Snapshot, reader: Snapshot) -> bool:
         and earlier.valid_at_us == reader.valid_at_us
         and (earlier.ids is None or earlier.ids == reader.ids)
     )
-
-
-def _admitted(snapshot: Snapshot, request: SearchRequest) -> Mask | None:
-    """Return the rows that may be returned; None if all that the ranking counts may be."""
-    layers = snapshot.layers
-    closed = request.include_superseded or request.include_deleted
-    if request.where is None and not closed and layers.expired is None:
-        return None
-    admitted = layers.admitted(
-        request.where,
-        include_superseded=request.include_superseded,
-        include_deleted=request.include_deleted,
-    )
-    return end_to_end(both(admitted, layers.searched))
-
-
-def _rankings(
-    snapshot: Snapshot,
-    request: SearchRequest,
-    lanes: Sequence[Lane],
-    admitted: Mask | None,
-    depth: int,
-) -> list[LaneRanking]:
-    """Return the rankings of the lanes that found frames, and that of the text in any case."""
-    by_text = [lane for lane in lanes if lane.name == "text"]
-    others = lanes[len(by_text) :]
-    rankings: list[LaneRanking] = []
-    if others:
-        # Hits of a single lane are not fused, so more hits than the result's are not needed.
-        fused_depth = depth if len(lanes) == 1 else max(depth, LANE_HITS)
-        passing = _passing(snapshot, request, admitted)
-        rankings = [lane.rank(fused_depth, passing) for lane in others]
-        rankings = [ranking for ranking in rankings if len(ranking.ids)]
-    if rankings:
-        depth = max(depth, LANE_HITS)
-    return [*(lane.rank(depth, admitted) for lane in by_text), *rankings]
-
-
-def _passing(snapshot: Snapshot, request: SearchRequest, admitted: Mask | None) -> Mask | None:
-    """Return the admitted rows that the query admits in lanes that do not search words.
-
-    A query of the full language admits rows by its filters and NOTs; a plain question with quotes,
-    the rows that have the quoted words.
-    """
-    if request.is_plain:
-        return admitted
-    layers = snapshot.layers
-    tree = loosened(request.query) if isinstance(request.query, Query) else request.tree
-    passing = layers.ranking.passing(tree, layers.mask_of)
-    if passing is None:
-        return admitted
-    return passing & (layers.sought if admitted is None else admitted)

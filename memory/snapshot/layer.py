@@ -13,7 +13,7 @@ import numpy as np
 
 from cerata.projections.columnar.columns import I64, Mask
 from cerata.projections.columnar.scopes import Reach
-from cerata.projections.columnar.turn_order import TurnOrder, turn_order
+from cerata.projections.columnar.turn_order import NO_ROW, TurnOrder, turn_order
 from cerata.projections.frames.filters import Filter
 from cerata.projections.frames.reader import Frames
 from cerata.projections.fulltext.bm25 import FulltextView
@@ -122,6 +122,11 @@ class LogLayer(Layer):
         return self.speakers(self.sought)
 
     @cached_property
+    def shape(self) -> tuple[int, int, int]:
+        """As `Layers.shape`."""
+        return shape_of(self.sought, self.is_chunk, self.turns)
+
+    @cached_property
     def ranking(self) -> FulltextView:
         """The ranking, with the statistics of the rows that a search returns by default."""
         return self.folds.fulltext(self.n).view(self.sought, self.turns)
@@ -132,6 +137,21 @@ class LogLayer(Layer):
         if self.turns is None:
             return self.ranking
         return self.folds.fulltext(self.n).view(self.sought)
+
+
+def shape_of(ranked: Mask, is_chunk: Mask, turns: TurnOrder | None) -> tuple[int, int, int]:
+    """Return the counts of ranked rows: turns of conversations, other chunks, and all.
+
+    Args:
+        ranked: The rows that the ranking counts; (rows,).
+        is_chunk: The rows that are parts of documents; (rows,).
+        turns: The order of the turns.
+    """
+    chunks = ranked & is_chunk
+    if turns is not None:
+        chunks &= turns.places == NO_ROW
+    turn_count = 0 if turns is None else turns.turn_count
+    return turn_count, int(np.count_nonzero(chunks)), int(np.count_nonzero(ranked))
 
 
 def _shared(mask: Mask) -> Mask:

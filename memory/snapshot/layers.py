@@ -26,9 +26,7 @@ from cerata.projections.frames.reader import Closing, FrameRow
 from cerata.projections.fulltext.bm25 import FulltextView
 from cerata.projections.fulltext.query import Query, loosened
 
-from ..values.explanation import LeftOut
-from ..values.frames import Stored
-from .layer import Layer, LogLayer
+from .layer import Layer, LogLayer, shape_of
 from .pending import PendingEvent, PendingEvents
 from .pending_turns import conversations_with
 
@@ -261,42 +259,6 @@ class Layers:
             total += int(counted.sum())
         return current, total - current
 
-    def find_stored(
-        self, content_hash: bytes, chunk_count: int | None, space: str | None
-    ) -> list[Stored]:
-        """Return the current frames with a content and count of chunks, and their gaps."""
-        embedded: dict[int, Mask] = {}
-        if space is not None:
-            embedded = {layer.sign: layer.frames.embedded(layer.n, space) for layer in self.all}
-        stored: list[Stored] = []
-        for frame in self.find_content(content_hash):
-            row = self.row(frame)
-            if row is None or row.chunk_count != chunk_count:
-                continue
-            count = chunk_count or 0
-            chunks = {index: part for index, part in self.chunks(frame).items() if index < count}
-            parts = [frame] if chunk_count is None else [*chunks.values()]
-            stored.append(
-                Stored(
-                    id=frame,
-                    chunks=chunks,
-                    missing=tuple(index for index in range(count) if index not in chunks),
-                    unembedded=tuple(
-                        part
-                        for part in parts
-                        if space is not None and not self._is_embedded(part, space, embedded)
-                    ),
-                )
-            )
-        return stored
-
-    def _is_embedded(self, frame: int, space: str, masks: Mapping[int, Mask]) -> bool:
-        if self.pending is not None and space in self.pending.spaces.get(frame, ()):
-            return True
-        layer = self.layer_of(frame)
-        row = None if layer is None else layer.row_of(frame)
-        return layer is not None and row is not None and bool(masks[layer.sign][row])
-
     def created(self, frame: int) -> int:
         """Return a frame's ``created``, else its recorded time, in microseconds since 1970 UTC."""
         row = self.row(frame)
@@ -346,7 +308,7 @@ class Layers:
         """Rows within the scope that no event closed, by layer."""
         if self.pending is None:
             return (self.base.current,)
-        return self._open(include_superseded=False, include_deleted=False)
+        return self.opened(include_superseded=False, include_deleted=False)
 
     @cached_property
     def active(self) -> tuple[Mask, ...]:
@@ -381,7 +343,7 @@ class Layers:
         """
         if include_superseded or include_deleted:
             masks = self._unexpired(
-                self._open(include_superseded=include_superseded, include_deleted=include_deleted)
+                self.opened(include_superseded=include_superseded, include_deleted=include_deleted)
             )
         else:
             masks = self.active
@@ -395,7 +357,8 @@ class Layers:
             where = where.resolved(self.present())
         return tuple(layer.frames.mask(where, layer.n) for layer in self.all)
 
-    def _open(self, *, include_superseded: bool, include_deleted: bool) -> tuple[Mask, ...]:
+    def opened(self, *, include_superseded: bool, include_deleted: bool) -> tuple[Mask, ...]:
+        """Return the rows within the scope that are open, or closed in a way that counts too."""
         masks = tuple(
             layer.open(include_superseded=include_superseded, include_deleted=include_deleted)
             for layer in self.all
@@ -425,35 +388,6 @@ class Layers:
     def searched(self) -> tuple[Mask, ...]:
         """Rows that a search ranks, also of closed frames, by layer."""
         return tuple(layer.searched for layer in self.all)
-
-    def left_out(
-        self,
-        candidates: Mask,
-        where: Filter | None,
-        *,
-        include_superseded: bool,
-        include_deleted: bool,
-    ) -> LeftOut:
-        """Count the rows of a lane's candidates that a search leaves out, by reason.
-
-        No count has rows outside the scope: even their number would reveal content.
-        """
-        visible = both([layer.visible for layer in self.all], self.searched)
-        rows = candidates & end_to_end(visible)
-        alive = self._open(include_superseded=include_superseded, include_deleted=include_deleted)
-        opened = rows & end_to_end(alive)
-        undeleted = end_to_end(self._open(include_superseded=True, include_deleted=include_deleted))
-        current = opened if self.expired is None else opened & ~end_to_end(self.expired)
-        passing = current if where is None else current & end_to_end(self.passing(where))
-        masks = (rows, rows & undeleted, opened, current, passing)
-        count = [int(np.count_nonzero(mask)) for mask in masks]
-        return LeftOut(
-            candidates=count[0],
-            deleted=count[0] - count[1],
-            superseded=count[1] - count[2],
-            where=count[3] - count[4],
-            expired=count[2] - count[3],
-        )
 
     def newest(self, masks: Sequence[Mask]) -> Iterator[int]:
         """Yield the frames in rows, newest first."""
@@ -498,6 +432,13 @@ class Layers:
         roles = (layer.speakers(mask) for layer, mask in zip(self.all, masks, strict=True))
         return tuple(sorted(set[str]().union(*roles)))
 
+    @cached_property
+    def shape(self) -> tuple[int, int, int]:
+        """The counts of ranked rows: turns of conversations, other parts of documents, and all."""
+        if self.pending is None:
+            return self.base.shape
+        return shape_of(self.ranked, end_to_end([layer.is_chunk for layer in self.all]), self.turns)
+
     def highlights(self, text: str, query: str | Query) -> list[tuple[int, int]]:
         """Return the characters [start, end) of a text that match a query, ascending."""
         return [(mark.start, mark.end) for mark in self.ranking.highlights(text, query)]
@@ -507,6 +448,25 @@ class Layers:
         layer = self.layer_of(frame)
         row = None if layer is None else layer.row_of(frame)
         return row if row is None or layer is self.base else row + self.base.rows
+
+    def rows_at(self, ids: I64) -> I64:
+        """Return the rows of the ranking of existing frames; the inverse of `ids_at`."""
+        stored = ids > 0
+        if stored.all():
+            return self.base.rows_of(ids)
+        rows = np.empty(len(ids), np.int64)
+        rows[stored] = self.base.rows_of(ids[stored])
+        rows[~stored] = self.all[1].rows_of(ids[~stored]) + self.base.rows
+        return rows
+
+    def by_layer(self, rows: I64) -> Iterator[tuple[Layer, I64, I64]]:
+        """Yield each layer with the places of its rows among the given ones, and its rows."""
+        first = 0
+        for layer in self.all:
+            places = np.flatnonzero((rows >= first) & (rows < first + layer.rows))
+            if len(places):
+                yield layer, places, rows[places] - first
+            first += layer.rows
 
     def among(self, frames: Sequence[int], mask: Mask) -> list[int]:
         """Return the frames that a mask over the ranking's rows admits, in the given order."""

@@ -3,6 +3,7 @@
 Owns the values and their printed forms. Leaves out their computation (`search.result`).
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -85,15 +86,34 @@ class TokenShare(PlainValue):
 
 
 @dataclass(frozen=True, slots=True)
+class SignalShare(PlainValue):
+    """The part of a signal in a hit's score: its weight, its value from 0 to 1, their product."""
+
+    signal: str
+    weight: float
+    value: float
+    added: float
+
+    def __str__(self) -> str:
+        return f"{self.signal} {self.added:+.3f} = weight {self.weight:g} x {self.value:.3f}"
+
+
+@dataclass(frozen=True, slots=True)
 class Reranked(PlainValue):
-    """The reranking of a hit by its tokens: ranks before and after, and the MaxSim score."""
+    """The reranking of a hit: ranks before and after, and the score that ordered it.
+
+    ``by`` is "late" for the token vectors of the hit, "scores" for passed scores, else the identity
+    of the reranker.
+    """
 
     before: int
     after: int
     score: float
+    by: str = "late"
 
     def __str__(self) -> str:
-        return f"rank {self.before:,} before, {self.after:,} by its tokens: {self.score:.3f}"
+        source = {"late": "its tokens", "scores": "the passed scores"}.get(self.by, self.by)
+        return f"rank {self.before:,} before, {self.after:,} by {source}: {self.score:.3f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +143,14 @@ class Explanation(PlainValue):
       evidence of neighbouring turns counts; a token of weight 0 is left out.
     - ``embedded`` is the text that the embedder read, if names of speakers were left out.
     - ``reranked`` has the ranks before and after reranking, which changes no score; None if no
-      reranking ran, or the frame has no token vectors.
+      reranking ran, or it had no score for the frame.
+    - ``feedback`` are the frames toward which the question's vector was moved: the best of a first
+      fusion. The scores of the lane "vectors" are then those of the moved vector.
+    - ``beside`` are the turns beside the frame: the score of the lane "vectors" is the mean of the
+      frame's score and theirs, weighted by distance.
+    - ``signals`` are the signals that the frame has; their ``added`` follow those of the lanes in
+      the sum, rounded to 9 digits together. ``ignored`` are the dates of the question that have two
+      readings.
     """
 
     id: int
@@ -138,6 +165,10 @@ class Explanation(PlainValue):
     boost: Boost | None = None
     tokens: tuple[TokenShare, ...] = ()
     embedded: str | None = None
+    signals: tuple[SignalShare, ...] = ()
+    ignored: tuple[str, ...] = ()
+    feedback: tuple[int, ...] = ()
+    beside: tuple[int, ...] = ()
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
@@ -146,6 +177,7 @@ class Explanation(PlainValue):
             "profile": plain_fields(self.profile, ("name", "version")),
             **plain_fields(self, ("method", "lanes", "words", "facts", "reranked", "boost")),
             **plain_fields(self, ("tokens", "embedded")),
+            **plain_fields(self, ("signals", "ignored", "feedback", "beside")),
         }
 
     def __str__(self) -> str:
@@ -162,6 +194,9 @@ class Explanation(PlainValue):
             yield f"  {self.boost}"
         if self.reranked is not None:
             yield f"  {self.reranked}"
+        yield from (f"  signal {share}" for share in self.signals)
+        for date in self.ignored:
+            yield f"  ignored {date}: the order of day and month differs between countries"
         width = max(len(share.lane) for share in self.lanes)
         for share in self.lanes:
             yield f"  {share.lane:{width}}  {self._place(share)}"
@@ -175,6 +210,8 @@ class Explanation(PlainValue):
             if share.rank is not None
         ]
         formula = " + ".join(parts)
+        if self.signals:
+            formula += f" {math.fsum(share.added for share in self.signals):+.{digits}f} of signals"
         if self.boost is not None:
             formula = f"({formula}) x {self.boost.factor:.3f}"
         elif self.method is None:
@@ -189,6 +226,12 @@ class Explanation(PlainValue):
 
     def _sources(self, share: LaneShare) -> Iterator[str]:
         """Yield lines for the words or facts that matched, and for the frames left out."""
+        if share.rank is not None and share.lane == "vectors" and self.feedback:
+            frames = ", ".join(f"#{frame}" for frame in self.feedback)
+            yield f"question moved toward {frames}"
+        if share.rank is not None and share.lane == "vectors" and self.beside:
+            turns = ", ".join(f"#{frame}" for frame in self.beside)
+            yield f"mean of it and, by distance, the turns beside it: {turns}"
         if share.rank is not None and share.lane == "text":
             yield from _word_lines(self.words)
         if share.rank is not None and share.lane == "late":

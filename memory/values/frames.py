@@ -18,7 +18,8 @@ from cerata.engine.plain_value import PlainValue, plain, plain_fields
 from cerata.projections.columnar.scopes import Reach
 from cerata.projections.frames.timeline import Position
 from cerata.retrieval.context.best_span import best_span
-from cerata.retrieval.context.packing import ContextItem, Omission
+from cerata.retrieval.context.blocks import ContextItem
+from cerata.retrieval.context.packing import Omission
 from cerata.retrieval.tables import find_tables
 
 from .acts import Act

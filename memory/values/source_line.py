@@ -13,7 +13,30 @@ _PARTS_SHOWN = 2
 
 def source_line(frame: Frame) -> str:
     """Return a frame's id, title, place and day; see `Store.source_of`."""
-    parts = [f"#{frame.id}"]
+    return " · ".join([f"#{frame.id}", *_names(frame), _day(frame)])
+
+
+def heading_of(frame: Frame) -> str:
+    """Return the line that turns of a day share: the day, then title and place if a turn has one.
+
+    The day comes first, so that no title passes for a heading.
+    """
+    return " · ".join([_day(frame), *_names(frame)])
+
+
+def speaker_of(frame: Frame) -> str:
+    """Return a frame's role on one line; empty without one."""
+    role = on_one_line(frame.role or "")
+    return _clipped(role, role[: _NAME_SIZE - 1].rstrip() + "…")
+
+
+def _day(frame: Frame) -> str:
+    return frame.created.date().isoformat()
+
+
+def _names(frame: Frame) -> list[str]:
+    """Return the title and the place."""
+    parts: list[str] = []
     title = on_one_line(frame.title or "")
     place = on_one_line(frame.uri or "")
     if place.startswith("/") and place.count("/") > _PARTS_SHOWN:
@@ -22,8 +45,7 @@ def source_line(frame: Frame) -> str:
         parts.append(_clipped(title, title[: _NAME_SIZE - 1].rstrip() + "…"))
     if place and place != title:
         parts.append(_clipped(place, "…" + place[1 - _NAME_SIZE :].lstrip()))
-    parts.append(frame.created.date().isoformat())
-    return " · ".join(parts)
+    return parts
 
 
 def _clipped(name: str, short: str) -> str:

@@ -80,6 +80,10 @@ _ROLLING: Final = re.compile(
 _LAST_MONTH: Final = re.compile(rf"(?:the )?last (?P<month>{'|'.join(sorted(_MONTH_NAMES))})\Z")
 _CLOCK: Final = re.compile(r"(?:at )?(?P<clock>(?:1[0-2]|0?[1-9])(?::[0-5]\d)? ?[ap]m)\Z", re.ASCII)
 _DISTANCE: Final = re.compile(rf"ago\Z|\Ain (?:\d+|{'|'.join(_NUMBERS)}) [a-z]+\Z")
+_MONTH_OF_YEAR: Final = re.compile(
+    rf"(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?(?P<month>{'|'.join(_MONTHS)})"
+    r"(?:\s+(?P<after>\d{1,2})(?:st|nd|rd|th)?)?(?:,?\s+|,)(?P<year>\d{4})\Z"
+)
 _VALIDATION_NOW: Final = datetime(2024, 5, 15, 12, tzinfo=UTC)
 """The now against which a text is checked before there is a view."""
 
@@ -196,6 +200,8 @@ def _in_words(text: str, now: datetime) -> Interval:
         if moment > now:
             moment, _ = _parsed(f"yesterday {clock['clock']}", now)
         return _instant(to_microseconds(moment))
+    if match := _MONTH_OF_YEAR.match(text):
+        return _month_or_day(match)
     _check_words(text)
     last_month = _LAST_MONTH.match(text)
     if last_month:
@@ -221,6 +227,17 @@ def _last_month(name: str, now: datetime) -> Interval:
         return _period(moment.replace(year=moment.year - 1), "month")
     except ValueError as error:
         raise _no_time(f"last {name}") from error
+
+
+def _month_or_day(match: re.Match[str]) -> Interval:
+    """Return the times of "may 2023" or "8 may 2023"; dateparser would take milliseconds."""
+    days = [day for day in (match["day"], match["after"]) if day]
+    if len(days) > 1:
+        raise _no_time(match[0])
+    month = _MONTHS.index(match["month"]) + 1
+    return _iso_period(
+        "-".join((match["year"], f"{month:02}", *(f"{int(day):02}" for day in days)))
+    )
 
 
 def _check_words(text: str) -> None:

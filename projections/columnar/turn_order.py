@@ -30,24 +30,25 @@ class TurnOrder:
     - ``places`` (rows,) has the place of each row, or `NO_ROW`.
     - ``rows`` (places,) has the row in each place, or `NO_ROW` in a gap. There is a gap before the
       first turn and after the last.
-    - ``gaps`` are the places in gaps, ascending.
+    - ``is_turn`` (places,) marks the places that are no gap; ``turn_count`` is their number.
     """
 
     places: I64
     rows: I64
-    gaps: I64
+    is_turn: Mask
+    turn_count: int
 
-    @property
-    def is_turn(self) -> Mask:
-        """The places with a turn."""
-        mask: Mask = self.rows != NO_ROW
-        return mask
+    def conversation_at(self, place: int) -> slice:
+        """Return the places of the conversation that has a turn in a place."""
+        gaps = np.flatnonzero(~self.is_turn)
+        after = int(np.searchsorted(gaps, place))
+        return slice(int(gaps[after - 1]) + 1, int(gaps[after]))
 
 
 def turn_order(conversations: I64, current: Mask) -> TurnOrder | None:
     """Return the order of the current turns; None without any.
 
-    Cost: a sort, about 2 ms per 100,000 rows; 0.05 ms if no row is a turn.
+    Cost: about 1 ms per 100,000 rows; 0.05 ms if no row is a turn, a sort if conversations mix.
 
     Args:
         conversations: The code of each row's conversation, or `NO_CONVERSATION`; (rows,).
@@ -61,12 +62,14 @@ def turn_order(conversations: I64, current: Mask) -> TurnOrder | None:
     if not len(turns):
         return None
     of_turns = conversations[turns]
-    order = np.argsort(of_turns, kind="stable")
-    turns = turns[order]
-    conversation = np.cumsum(run_starts(of_turns[order]))
-    at = np.arange(len(turns)) + REACH * conversation
+    if (of_turns[1:] < of_turns[:-1]).any():
+        order = np.argsort(of_turns, kind="stable")
+        turns, of_turns = turns[order], of_turns[order]
+    at = np.cumsum(run_starts(of_turns), dtype=np.int64)
+    at *= REACH
+    at += np.arange(len(turns))
     places = np.full(len(conversations), NO_ROW)
     places[turns] = at
     rows = np.full(int(at[-1]) + REACH + 1, NO_ROW)
     rows[at] = turns
-    return TurnOrder(places, rows, np.flatnonzero(rows == NO_ROW))
+    return TurnOrder(places, rows, rows != NO_ROW, len(turns))

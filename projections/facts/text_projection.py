@@ -32,7 +32,7 @@ class FactTextProjection(FulltextProjection):
     """Folds assertFact into postings."""
 
     name: ClassVar[str] = "facttext"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     row_type: ClassVar[str] = AssertFact.wire_name
 
     def fact_text(self) -> "FactText":

@@ -285,6 +285,22 @@ class AttributeView:
             if field is not None:
                 yield field, ValueType(group & _TYPE_MASK), key
 
+    def times_of(self, rows: I64, field: str) -> tuple[I64, I64]:
+        """Return the times of a field of rows, and the place of each time's row among them."""
+        code = self._fields.find(field)
+        if code is None:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        of_rows, groups, keys = self._columns
+        starts = np.searchsorted(of_rows, rows)
+        counts = np.searchsorted(of_rows, rows, side="right") - starts
+        places = np.repeat(np.arange(len(rows)), counts)
+        within = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
+        at = np.repeat(starts, counts) + within
+        chosen = groups[at] == group_of(code, ValueType.TIME)
+        # The XOR removes the bias of a time's key.
+        times = (keys[at[chosen]] ^ np.uint64(1 << 63)).view(np.int64)
+        return times, places[chosen]
+
     def within(self, first_row: int, end_row: int, field: str, kind: ValueType) -> Posting:
         """Return keys and rows of a field and type for a range of rows, in order of row."""
         rows, groups, keys = self._columns

@@ -15,11 +15,12 @@ and the codes at n are those of the rows at n. Leaves out the places of turns
 """
 
 import threading
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
-from cerata.engine.events import PutFrame, Scope
+from cerata.engine.events import JsonValue, Scope
 
 from ..columnar.columns import I64, U32, Column, run_starts
 from ..columnar.names import NO_NAME, Names
@@ -57,6 +58,19 @@ class Name(NamedTuple):
     kind: int
     value: int | str
     scope: str
+
+
+class Turnlike(Protocol):
+    """The fields of a frame that name its conversation."""
+
+    @property
+    def role(self) -> str | None: ...
+    @property
+    def parent(self) -> int | None: ...
+    @property
+    def metadata(self) -> Mapping[str, JsonValue]: ...
+    @property
+    def track(self) -> str | None: ...
 
 
 class Turns(NamedTuple):
@@ -148,7 +162,7 @@ def _scopes_with_sessions(scope_parts: Attributes) -> U32:
     return np.concatenate(parts)
 
 
-def name_of(body: PutFrame, scope: Scope) -> Name | None:
+def name_of(body: Turnlike, scope: Scope) -> Name | None:
     """Return the conversation of a frame by its values, or None for a frame that is no turn."""
     if body.role is None:
         return None

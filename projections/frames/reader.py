@@ -20,6 +20,7 @@ from cerata.engine.events import Scope
 from ..columnar.columns import I64, U32, Mask, concatenate, place_of, rows_up_to
 from ..columnar.hash_index import hash_halves
 from ..columnar.scopes import Reach, read_scope
+from ..columnar.turn_order import NO_CONVERSATION
 from ..columnar.typed_values import ValueType, key_time, time_key
 from . import attributes
 from .columns import (
@@ -215,6 +216,28 @@ class Frames:
         texts = (columns.roles.text(code) for code in np.flatnonzero(is_there).tolist())
         return {text for text in texts if text is not None}
 
+    def role_codes(self, rows: I64) -> U32:
+        """Return the code of each row's role, `NO_NAME` without one."""
+        return self._columns.role.view()[rows]
+
+    def role_texts(self, codes: U32) -> dict[int, str]:
+        """Return the roles of codes, each once."""
+        roles = self._columns.roles
+        texts = {code: roles.text(code) for code in set(codes.tolist())}
+        return {code: text for code, text in texts.items() if text is not None}
+
+    def times_at(self, rows: I64) -> tuple[I64, I64]:
+        """Return the recorded, created and content times of rows, and the place of each time's row.
+
+        Times are in microseconds since 1970 UTC.
+        """
+        recorded = self._recorded[rows]
+        created = self._created[rows]
+        stated = np.flatnonzero(created != NO_TIME)
+        dates, places = self._attributes.times_of(rows, attributes.DATE)
+        times = (recorded, created[stated], dates)
+        return np.concatenate(times), np.concatenate([np.arange(len(rows)), stated, places])
+
     # --- conversations ---------------------------------------------------------------------------
 
     def conversations(self, n: int) -> I64:
@@ -228,6 +251,18 @@ class Frames:
         )
         codes = columns.conversations.codes(turns, self._attributes, columns.scope_parts)
         return codes[: self.rows_at(n)]
+
+    def last_changes(self, n: int) -> I64:
+        """Return the last event up to n that put or closed a turn of each row's conversation.
+
+        For a row that is no turn the result has no meaning; (rows,) int64.
+        """
+        codes = self.conversations(n)
+        changes = np.zeros(int(codes.max(initial=NO_CONVERSATION)) + 2, np.int64)
+        np.maximum.at(changes, codes, self.ids[: len(codes)])
+        end = rows_up_to(self._closing_seq, n)
+        np.maximum.at(changes, codes[self._closing_row[:end]], self._closing_seq[:end])
+        return changes[codes]
 
     def conversation(self, name: Name) -> int | None:
         """Return the code of a conversation, or None if `conversations` never returned it."""
@@ -341,6 +376,14 @@ class Frames:
             rows = rows[spaces == code]
         mask[rows] = True
         return mask
+
+    def newest_embeddings(self, n: int, space: str) -> I64:
+        """Return the newest event up to n that gave each row an embedding in a space, or 0."""
+        end = rows_up_to(self._embedding_seq, n)
+        chosen = self._embedding_space[:end] == (self._columns.spaces.find(space) or 0)
+        newest = np.zeros(self.rows_at(n), np.int64)
+        np.maximum.at(newest, self._embedding_row[:end][chosen], self._embedding_seq[:end][chosen])
+        return newest
 
     def embeddings_of(self, frame: int, space: str, n: int) -> list[int]:
         """Return the events up to n that gave a frame an embedding in a space, in order.

@@ -28,20 +28,27 @@ import numpy as np
 
 from cerata.engine.plain_value import PlainValue
 
-from ..columnar.columns import F64, I64, U32, Mask
+from ..columnar.columns import F64, I64, U8, U32, Mask
 from ..columnar.turn_order import NO_ROW, TurnOrder
 from . import analyzer as text
-from .context_kernel import Shares, summed
+from .context_kernel import Counts, Shares, lent_shares, summed
 from .fields import Field, FieldLengths
 from .highlights import Highlight, highlights
 from .occurrences import Occurrences
 from .postings import Piece
 from .query import AnyWord, Query, plain
 from .query_evaluation import Filters, Group, Matching
+from .turn_ranking import TurnNorms, best_turns
 from .vocabulary import VocabularyView
 
 K1: Final = 1.2
 B: Final = 0.75
+
+TURN_K1: Final = 0.9
+TURN_B: Final = 0.5
+"""Of turns in context, whose counts and lengths are sums over 13 turns: a sum varies less with the
+length of its turn, and a word that occurs again beside a turn adds less."""
+
 SCORE_DECIMALS: Final = 9
 
 _DENSE_SHARE: Final = 16
@@ -84,19 +91,6 @@ class WordScore(PlainValue):
     added: float
 
 
-class _Norms(NamedTuple):
-    """The length parts of the denominator.
-
-    - ``row`` (rows,) is by row; ``place`` (places,) by the place of a turn.
-    - ``one`` (rows,) is the contribution of a term with a single occurrence, without its idf:
-      most terms occur once in a row.
-    """
-
-    row: F64
-    one: F64
-    place: F64
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Fulltext:
     """Postings up to ``seq``. Immutable; safe for threads during a fold."""
@@ -105,6 +99,8 @@ class Fulltext:
     vocabulary: VocabularyView
     lengths: FieldLengths
     seq: int
+    marks: U8
+    """The marks of each row (`marks.Mark`), (rows,)."""
 
     def view(self, alive: Mask, turns: TurnOrder | None = None) -> "FulltextView":
         """Return the ranking over the first ``len(alive)`` rows.
@@ -129,6 +125,7 @@ class FulltextView:
         self._terms = fulltext.vocabulary.count_at(self._rows)
         self._occurrences = Occurrences(fulltext.pieces, fulltext.lengths, self._rows)
         self._lengths = self._occurrences.fields.weighted()
+        self._marks = fulltext.marks
         self._alive = alive
         self._dead = np.flatnonzero(~alive)
         counted = self._lengths[alive] if len(self._dead) else self._lengths
@@ -136,24 +133,65 @@ class FulltextView:
         self.token_count = int(counted.sum(dtype=np.int64))
         self._turns = turns
 
+    def marks_at(self, rows: I64) -> U8:
+        """Return the marks of rows (`marks.Mark`)."""
+        return self._marks[rows]
+
+    def text_lengths_at(self, rows: I64) -> I64:
+        """Return how many terms the text field of rows has."""
+        fields = self._occurrences.fields
+        lengths = fields.total[rows].astype(np.int64)
+        for named in (fields.title, fields.tags, fields.role):
+            lengths -= named[rows]
+        return lengths
+
     @cached_property
-    def _norms(self) -> _Norms:
+    def _lengths_in_context(self) -> F64:
+        """The lengths of turns with shares of those beside them, by place; 0 in gaps."""
+        order = self._turns
+        if order is None:
+            return np.empty(0)
+        return summed(self._lengths_by_place(order)) * order.is_turn
+
+    def _lengths_by_place(self, order: TurnOrder) -> F64:
+        return np.asarray(self._lengths[order.rows] * order.is_turn, np.float64)
+
+    @cached_property
+    def _average_length(self) -> float:
         tokens = float(self.token_count)
-        shared = np.empty(0)
         order = self._turns
         if order is not None:
-            own = np.where(order.is_turn, self._lengths[order.rows], 0).astype(np.float64)
-            shared = summed(own) * order.is_turn
+            near = self._lengths_in_context - self._lengths_by_place(order)
             # Whole numbers, since a sum of floats depends on the machine.
-            added = np.rint((shared - own) * _PARTS).sum(dtype=np.int64)
-            tokens += float(added) / _PARTS
-        average = tokens / self.document_count if self.document_count else 1.0
+            near *= _PARTS
+            tokens += float(np.rint(near, out=near).sum(dtype=np.int64)) / _PARTS
+        return tokens / self.document_count if self.document_count else 1.0
 
-        def norm(lengths: F64 | U32) -> F64:
-            return K1 * ((1.0 - B) + B * (lengths / average))
+    def _norm(self, lengths: F64 | U32) -> F64:
+        """Return the length parts of the denominator of rows that are no turns."""
+        return K1 * ((1.0 - B) + B * (lengths / self._average_length))
 
-        row = norm(self._lengths)
-        return _Norms(row, (K1 + 1.0) / (1.0 + row), norm(shared))
+    @cached_property
+    def _row_norms(self) -> F64:
+        return self._norm(self._lengths)
+
+    @cached_property
+    def _ones(self) -> F64:
+        """The contribution of a term with a single occurrence in each row, without its idf.
+
+        Most terms occur once in a row.
+        """
+        return (K1 + 1.0) / (1.0 + self._row_norms)
+
+    @cached_property
+    def _turn_norms(self) -> TurnNorms:
+        lengths = self._lengths_in_context / self._average_length
+        norms = TURN_K1 * ((1.0 - TURN_B) + TURN_B * lengths)
+        inverse = np.zeros(len(norms), np.float32)
+        if self._turns is not None:
+            is_turn = self._turns.is_turn
+            np.divide(1.0, norms, out=inverse, where=is_turn, casting="same_kind")
+        return TurnNorms(norms, inverse)
 
     def search(
         self,
@@ -207,16 +245,16 @@ class FulltextView:
         idf = self._idf(int(np.count_nonzero(self._alive[group.rows])))
         count = int(group.weights[group.rows == row].sum())
         total = float(count)
-        norm = float(self._norms.row[row])
+        k1, norm = K1, float(self._norm(self._lengths[row : row + 1])[0])
         order = self._turns
         if order is not None and (place := int(order.places[row])) != NO_ROW:
             places = order.places[group.rows]
             is_turn = places != NO_ROW
             counts = group.weights[is_turn].astype(np.float64)
-            reached, sums = Shares(order).spread(places[is_turn], counts)
+            reached, sums = Shares(len(order.rows)).spread(places[is_turn], counts)
             total = float(sums[reached == place].max(initial=0.0))
-            norm = float(self._norms.place[place])
-        added = idf * (total * (K1 + 1.0) / (total + norm))
+            k1, norm = TURN_K1, float(self._turn_norms.norm[place])
+        added = idf * (total * (k1 + 1.0) / (total + norm))
         return WordScore(name, idf, count, round(total - count, SCORE_DECIMALS), added)
 
     def idf(self, term: str) -> float:
@@ -248,10 +286,9 @@ class FulltextView:
         The rows of a word are distinct.
         """
         order = self._turns
-        norms = self._norms
         by_row: F64 | None = None
         by_place = np.zeros(0 if order is None else len(order.rows))
-        shares = None if order is None else Shares(order)
+        shares = None if order is None else Shares(len(order.rows))
         for rows, counts, frequency in words:
             idf = self._idf(frequency)
             if order is not None and shares is not None:
@@ -259,14 +296,14 @@ class FulltextView:
                 is_turn = places != NO_ROW
                 reached, sums = shares.spread(places[is_turn], counts[is_turn])
                 # A place may occur several times: assigned again, its sum stays the same.
-                added = _saturated(sums, norms.place[reached]) * idf
+                added = _saturated(sums, self._turn_norms.norm[reached], TURN_K1) * idf
                 by_place[reached] = by_place[reached] + added
                 rows, counts = rows[~is_turn], counts[~is_turn]
             if len(rows):
                 by_row = np.zeros(self._rows) if by_row is None else by_row
-                by_row[rows] += _saturated(counts, norms.row[rows]) * idf
+                by_row[rows] += _saturated(counts, self._row_norms[rows]) * idf
         if order is not None:
-            by_place[order.gaps] = 0.0
+            by_place[~order.is_turn] = 0.0
         return _Scores(by_row, by_place, order)
 
     def rank(self, terms: Iterable[str], *, k: int = 10, among: Mask | None = None) -> Ranking:
@@ -274,14 +311,14 @@ class FulltextView:
 
         Turns beside a turn that holds one count, too.
 
-        Cost: about 10 ns a posting of the terms, 1 us a posting of a turn.
+        Cost: about 10 ns a posting of the terms; in conversations see `best_turns`.
         """
         matches = [self._vocabulary.find(term, self._terms) for term in set(terms)]
         ids = np.array(sorted(i for i in matches if i is not None), np.uint32)
         if k <= 0:
             return _NOTHING
         if self._turns is not None:
-            return self._summed(self._occurring(ids)).best(k, self._dead, among)
+            return self._rank_turns(self._turns, ids, k, among)
         rows, weights = self._weights(ids)
         if not len(rows):
             return _NOTHING
@@ -297,11 +334,39 @@ class FulltextView:
         best = _candidates(scores, k)
         return _best(best, scores[best], k)
 
+    def _rank_turns(self, order: TurnOrder, ids: U32, k: int, among: Mask | None) -> Ranking:
+        """Return the best of many turns, and of the rows that are no turns."""
+        rows, ends, heavy, weights = self._occurrences.gather(ids)
+        if not len(rows):
+            return _NOTHING
+        counts = np.ones(len(rows))
+        counts[heavy] = weights
+        idfs = np.array([self._idf(count) for _, count in self._frequencies(rows, ends)])
+        places = order.places[rows]
+        counted = Counts(np.array(ends), places, counts)
+        by_row: F64 | None = None
+        is_turn = places != NO_ROW
+        if not is_turn.all():
+            others = np.flatnonzero(~is_turn)
+            of_rows = rows[others]
+            added = _saturated(counts[others], self._norm(self._lengths[of_rows]))
+            by_row = _totals(of_rows, added * idfs[counted.words(others)], self._rows)
+            turn_ends = np.searchsorted(np.flatnonzero(is_turn), counted.ends)
+            counted = Counts(turn_ends, places[is_turn], counts[is_turn])
+        is_admitted = None if among is None else among[order.rows]
+        turn_norms = self._turn_norms
+        with lent_shares(len(order.rows)) as shares:
+            places, scores = best_turns(
+                counted, idfs, shares, turn_norms, k, scale=TURN_K1 + 1.0, among=is_admitted
+            )
+        turns = Ranking(order.rows[places], scores)
+        return _joined(_best_of_rows(by_row, k, self._dead, among), turns, k)
+
     def _weights(self, ids: U32) -> tuple[I64, F64]:
         """Return the rows that hold each term, term after term, and their contributions."""
         rows, ends, heavy, counts = self._occurrences.gather(ids)
-        weights = self._norms.one[rows]
-        weights[heavy] = _saturated(counts, self._norms.row[rows[heavy]])
+        weights = self._ones[rows]
+        weights[heavy] = _saturated(counts, self._row_norms[rows[heavy]])
         for part, frequency in self._frequencies(rows, ends):
             weights[part] *= self._idf(frequency)
         return rows, weights
@@ -346,31 +411,41 @@ class _Scores(NamedTuple):
 
     def best(self, k: int, dead: I64, among: Mask | None) -> Ranking:
         """Return the best ``k`` of the rows of a mask, (rows,); None: of all but the dead rows."""
-        rows = [np.empty(0, np.int64)]
-        scores = [np.empty(0)]
-        if self.by_row is not None:
-            admitted = self.by_row
-            if among is None:
-                admitted[dead] = 0.0
-            else:
-                admitted *= among
-            rows.append(_candidates(admitted, k))
-            scores.append(admitted[rows[-1]])
-        if self.order is not None:
-            # No turn is dead.
-            admitted = self.by_place
-            if among is not None:
-                admitted *= among[self.order.rows]
-            places = _candidates(admitted, k)
-            rows.append(self.order.rows[places])
-            scores.append(admitted[places])
-        found = np.concatenate(rows)
-        order = np.argsort(found)
-        return _best(found[order], np.concatenate(scores)[order], k)
+        of_rows = _best_of_rows(self.by_row, k, dead, among)
+        if self.order is None:
+            return _joined(of_rows, _NOTHING, k)
+        # No turn is dead.
+        admitted = self.by_place
+        if among is not None:
+            admitted *= among[self.order.rows]
+        places = _candidates(admitted, k)
+        return _joined(of_rows, Ranking(self.order.rows[places], admitted[places]), k)
 
 
-def _saturated(counts: F64, norms: F64) -> F64:
-    return counts * (K1 + 1.0) / (counts + norms)
+def _best_of_rows(scores: F64 | None, k: int, dead: I64, among: Mask | None) -> Ranking:
+    """Return the rows with the k best scores, and more, in any order; none without scores."""
+    if scores is None:
+        return _NOTHING
+    if among is None:
+        scores[dead] = 0.0
+    else:
+        scores *= among
+    rows = _candidates(scores, k)
+    return Ranking(rows, scores[rows])
+
+
+def _joined(rows: Ranking, turns: Ranking, k: int) -> Ranking:
+    """Return the k best of both."""
+    if len(rows):
+        joined = np.concatenate([rows.rows, turns.rows])
+        turns = Ranking(joined, np.concatenate([rows.scores, turns.scores]))
+    rounded = np.round(turns.scores, SCORE_DECIMALS)
+    order = np.lexsort((turns.rows, -rounded))[:k]
+    return Ranking(turns.rows[order], rounded[order])
+
+
+def _saturated(counts: F64, norms: F64, k1: float = K1) -> F64:
+    return counts * (k1 + 1.0) / (counts + norms)
 
 
 def _totals(rows: I64, weights: F64, size: int) -> F64:

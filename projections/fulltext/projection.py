@@ -4,7 +4,8 @@ Owns births only: the fold never removes a frame, and each query brings the mask
 (`frames.reader`). Leaves out ranking (`bm25`), tokenizing (`analyzer`), and words and their terms
 (`vocabulary`). A frame's tokens are those of its ``search_text`` (else its ``text``), then its
 title, its tags and its role, in a single row (`fields`). Rows are those of `frames`: every putFrame
-has a row, without tokens if erased. Every assertFact has a row, also if it repeats a fact.
+has a row, without tokens if erased. Every assertFact has a row, also if it repeats a fact. A row
+with a role has `marks`, too.
 """
 
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from cerata.engine.events import Erased, EventBody, PutFrame
 
 from ..columnar.columns import (
     I64,
+    U8,
     U32,
     AnyColumn,
     AppendOnly,
@@ -37,10 +39,11 @@ from . import postings
 from .bm25 import Fulltext
 from .english import STEMMER, english
 from .fields import FIELD_COUNT, WEIGHTS, Field, FieldLengths
+from .marks import MARK_MAX, marks_of
 from .postings import Piece
 from .unicode_tables import UNICODE_VERSION
 from .vocabulary import Vocabulary
-from .word_table import cut
+from .word_table import Words, cut
 
 Searched: TypeAlias = tuple[str, str, str, str]
 """The texts of a row, in the order of `Field`."""
@@ -65,7 +68,7 @@ class FulltextProjection(BlockFold):
     """
 
     name: ClassVar[str] = "fulltext"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     row_type: ClassVar[str] = PutFrame.wire_name
     """The type of the events that have a row."""
 
@@ -77,6 +80,7 @@ class FulltextProjection(BlockFold):
         self._title_lengths = Column(np.uint32)
         self._tags_lengths = Column(np.uint32)
         self._role_lengths = Column(np.uint32)
+        self._marks = Column(np.uint8)
         self._token_ends = Column(np.int64)
         self._vocabulary = Vocabulary()
         self._blocks: tuple[Piece, ...] = ()
@@ -102,7 +106,8 @@ class FulltextProjection(BlockFold):
         Cost: a sort of the tokens folded since the previous snapshot.
         """
         self._settle()
-        return Fulltext(self._pieces, self._vocabulary.view(), self._fields(), self._seq)
+        marks = self._marks.view()
+        return Fulltext(self._pieces, self._vocabulary.view(), self._fields(), self._seq, marks)
 
     def _effect_columns(self) -> list[AppendOnly]:
         return [self._stream, *self._by_row(), *self._vocabulary.effect_columns()]
@@ -146,15 +151,17 @@ class FulltextProjection(BlockFold):
         totals = lengths.sum(axis=1).astype(np.uint32)
         named = lengths[:, (Field.TITLE, Field.TAGS, Field.ROLE)].astype(np.uint32).T
         self._stream.extend(ids[is_term])
-        self._add_rows([event.seq for event in events], FieldLengths(totals, *named))
+        marks = _marks(parts, data, words, words_before)
+        self._add_rows([event.seq for event in events], FieldLengths(totals, *named), marks)
 
-    def _add_rows(self, seqs: npt.ArrayLike, lengths: FieldLengths) -> None:
+    def _add_rows(self, seqs: npt.ArrayLike, lengths: FieldLengths, marks: U8) -> None:
         base = self._tokens_before(len(self._seqs))
         self._token_ends.extend(np.cumsum(lengths.total, dtype=np.int64) + base)
         self._seqs.extend(seqs)
         counts = (lengths.total, lengths.title, lengths.tags, lengths.role)
         for column, added in zip(self._length_columns(), counts, strict=True):
             column.extend(added)
+        self._marks.extend(marks)
 
     def _searched(self, body: EventBody | Erased) -> Searched:
         return searchable(body) if isinstance(body, PutFrame) else NOT_SEARCHED
@@ -248,6 +255,7 @@ class FulltextProjection(BlockFold):
         return {
             "rows.seq": self._seqs.view()[first:end],
             **self._lengths_within(first, end),
+            "rows.marks": self._marks.view()[first:end],
             "tokens": self._tokens(first, end),
             **self._vocabulary.effects(first, end),
         }
@@ -271,6 +279,7 @@ class FulltextProjection(BlockFold):
         return {
             "rows.seq": self._seqs.view()[first:end],
             **self._lengths_within(first, end),
+            "rows.marks": self._marks.view()[first:end],
             **postings.encode(postings.gather(self._pieces, first, end)),
             **self._vocabulary.encode(first, end),
         }
@@ -284,8 +293,8 @@ class FulltextProjection(BlockFold):
         for part in parts:
             self._load(part)
 
-    def _by_row(self) -> tuple[Column[np.int64] | Column[np.uint32], ...]:
-        return (self._seqs, self._token_ends, *self._length_columns())
+    def _by_row(self) -> tuple[Column[np.int64] | Column[np.uint32] | Column[np.uint8], ...]:
+        return (self._seqs, self._token_ends, *self._length_columns(), self._marks)
 
     def _length_columns(self) -> tuple[Column[np.uint32], ...]:
         return (self._lengths, self._title_lengths, self._tags_lengths, self._role_lengths)
@@ -298,6 +307,9 @@ class FulltextProjection(BlockFold):
         self._digests.check(blocks, self._seq, through)
         check_seqs(seqs, self._seq, through, "rows.seq")
         fields = _read_lengths(columns, len(seqs))
+        marks = columns.u8("rows.marks")
+        require(len(marks) == len(seqs), "rows.marks differs in count from rows.seq")
+        require(not (marks > MARK_MAX).any(), "rows.marks has an unknown mark")
         row = len(self._seqs)
         term_count = len(self._vocabulary)
         added = self._vocabulary.check(columns, len(seqs))
@@ -312,7 +324,7 @@ class FulltextProjection(BlockFold):
             "new terms are not in the order of their first rows",
         )
         self._vocabulary.load(columns, row, first_rows)
-        self._add_rows(seqs, fields)
+        self._add_rows(seqs, fields, marks)
         if len(seqs):
             self._recent = (*self._recent, piece)
         self._digests.load(blocks)
@@ -328,6 +340,20 @@ class FulltextProjection(BlockFold):
         size = sum(column.size_bytes for column in (*self._by_row(), self._stream))
         size += sum(piece.size_bytes for piece in self._pieces)
         return size + self._vocabulary.size_bytes
+
+
+def _marks(parts: list[str], data: bytes, words: Words, words_before: I64) -> U8:
+    """Return the marks of rows: those of the text of each row with a role, else 0."""
+    marks = np.zeros(len(parts) // FIELD_COUNT, np.uint8)
+    rows = [row for row, role in enumerate(parts[Field.ROLE :: FIELD_COUNT]) if role]
+    if rows:
+        texts = np.array(rows) * FIELD_COUNT + Field.TEXT
+        starts = np.concatenate([[0], words_before])[texts]
+        spans = np.stack([starts, words_before[texts]], axis=1)
+        marks[rows] = marks_of(
+            [parts[row * FIELD_COUNT + Field.TEXT] for row in rows], data, words, spans
+        )
+    return marks
 
 
 def _read_lengths(columns: Columns, count: int) -> FieldLengths:

@@ -12,6 +12,7 @@ A. Gordo, F. Perronnin, Y. Gong and S. Lazebnik, Asymmetric Distances for Binary
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -58,9 +59,12 @@ _BLOCK_TOKENS: Final = 4_096
 _QUERY_TOKENS: Final = 64
 """Tokens of a question that are multiplied at once, so that the product is small, too."""
 
-_PRODUCTS: Final = 1 << 17
-"""Products in a call of OpenBLAS, half of the count at which OpenBLAS starts threads: on a busy
+_PRODUCTS: Final = 3 << 16
+"""Products in a call of OpenBLAS, three quarters of the count at which it starts threads: on a busy
 machine each synchronization of the threads takes 8 ms."""
+
+_PIECE_TOKENS: Final = 32
+"""Tokens in a call are a multiple of this, a whole number of a processor's registers."""
 
 
 def nearest_by_tokens(
@@ -93,47 +97,57 @@ def maxsim(frames: Iterable[Tokens], query: Tokens) -> I64:
     """
     results = [np.empty(0, np.int64)]
     for parts in _matches(frames, query):
-        sums = np.zeros(len(parts[0]), np.int64)
+        sums = np.zeros(parts[0].shape[1], np.int64)
         for best in parts:
-            sums += best.sum(axis=1, dtype=np.int64)
+            sums += best.sum(axis=0, dtype=np.int64)
         results.append(sums)
     return np.concatenate(results)
 
 
 def best_matches(frames: Iterable[Tokens], query: Tokens) -> BestMatches:
     """Return the best match of each of the query's tokens in each frame; exact, as `maxsim`."""
-    results = [np.empty((0, len(query)))]
-    results += [np.concatenate(parts, axis=1).astype(float) for parts in _matches(frames, query)]
-    return np.concatenate(results)
+    results = [np.empty((len(query), 0), np.float32)]
+    results += [np.concatenate(parts) for parts in _matches(frames, query)]
+    matches: BestMatches = np.concatenate(results, axis=1).T.astype(float, order="C")
+    return matches
 
 
 def _matches(frames: Iterable[Tokens], query: Tokens) -> Iterator[list[F32]]:
-    """Yield for each block of frames the best products, (frames, tokens) for parts of a query."""
+    """Yield for each block of frames the best products, (tokens, frames) for parts of a query."""
     tokens_of_query = query.astype(np.float32)
     parts = [
         tokens_of_query[start : start + _QUERY_TOKENS]
         for start in range(0, len(tokens_of_query), _QUERY_TOKENS)
     ]
     buffer = np.empty((_BLOCK_TOKENS, query.shape[1]), np.float32)
+    products = np.empty(min(len(query), _QUERY_TOKENS) * _BLOCK_TOKENS, np.float32)
     for block in _blocks(frames):
-        ends = np.cumsum([0, *map(len, block)])
+        ends = np.array([0, *accumulate(map(len, block))])
         count = int(ends[-1])
         if count > len(buffer):
             buffer = np.empty((count, query.shape[1]), np.float32)
-        # Reuse the buffer: fresh memory would cost as much as the products.
+            products = np.empty(min(len(query), _QUERY_TOKENS) * count, np.float32)
+        # Reuse the buffers: fresh memory would cost as much as the products.
         tokens = np.concatenate(block, out=buffer[:count])
-        yield [np.maximum.reduceat(_products(tokens, part), ends[:-1], axis=0) for part in parts]
+        yield [
+            np.maximum.reduceat(_products(tokens, part, products), ends[:-1], axis=1)
+            for part in parts
+        ]
 
 
-def _products(tokens: F32, query: F32) -> F32:
-    """Return the inner products of tokens and question tokens, (tokens, question tokens)."""
+def _products(tokens: F32, query: F32, out: F32) -> F32:
+    """Return the inner products of question tokens and tokens, (question tokens, tokens), in out.
+
+    The tokens of a frame are adjacent then, so that their largest product is found fast.
+    """
     count, dimension = tokens.shape
-    size = max(1, _PRODUCTS // query.size)
+    size = max(_PRODUCTS // query.size // _PIECE_TOKENS, 1) * _PIECE_TOKENS
     whole = count // size * size
-    products = np.empty((count, len(query)), np.float32)
-    pieces = tokens[:whole].reshape(-1, size, dimension)
-    np.matmul(pieces, query.T, out=products[:whole].reshape(-1, size, len(query)))
-    np.matmul(tokens[whole:], query.T, out=products[whole:])
+    products = out[: len(query) * count].reshape(len(query), count)
+    pieces = tokens[:whole].reshape(-1, size, dimension).transpose(0, 2, 1)
+    of_pieces = products[:, :whole].reshape(len(query), -1, size).transpose(1, 0, 2)
+    np.matmul(query, pieces, out=of_pieces)
+    np.matmul(query, tokens[whole:].T, out=products[:, whole:])
     return products
 
 

@@ -1,15 +1,16 @@
 """Entries: the parts of a context, and the form of each.
 
-Owns the two forms of a context, the marks that keep remembered text from passing for a source, and
-the three tiers of a text: whole, by its gist, in one line. Pure: the written text is counted.
-Leaves out the choice of entries (`packing`) and of sentences (`sentences`).
+Owns the two forms of a context, the speaker before a text, the marks that keep remembered text from
+passing for a source, and the three tiers of a text: whole, by its gist, in one line. Pure: the
+written text is counted. Leaves out the choice of entries (`packing`), the turns below a shared
+heading (`blocks`), and the choice of sentences (`sentences`).
 """
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ..tables import Table, find_tables, rows_of, table_at
 from ..tokenizer import Tokenizer
@@ -38,7 +39,9 @@ class Entry:
     neighbours in one context are joined. The first ``header`` characters of its text repeat the
     header of a table, and have no place. ``time`` is the time of the content, in microseconds since
     1970 UTC; ``tier`` is the longest tier that the policy allows. An entry that ``stands_for``
-    something other than text, such as bytes, is no duplicate of an equal text.
+    something other than text, such as bytes, is no duplicate of an equal text. ``speaker`` comes
+    before the text, if there is one. Turns of one ``session`` are written together, each run of
+    equal ``heading`` below that heading; the heading is the source without the id, its date first.
     """
 
     id: int
@@ -50,6 +53,9 @@ class Entry:
     tier: Tier = "full"
     stands_for: bool = False
     header: int = 0
+    speaker: str = ""
+    session: Hashable | None = None
+    heading: str = ""
 
     @property
     def body(self) -> str:
@@ -82,6 +88,13 @@ _HEADS: Final[Mapping[Form, Callable[[str], str]]] = {
 
 FORMS: Final = tuple(_HEADS)
 
+_HEADINGS: Final[Mapping[Form, Callable[[str], str]]] = {
+    # Brackets would take a token more; "[#12" is of an entry alone.
+    "text": lambda heading: f"{heading}:\n",
+    "markdown": _HEADS["markdown"],
+}
+"""The line that turns share."""
+
 
 _BODIES: Final[Mapping[Form, Callable[[str], str]]] = {
     # Remembered text must not swallow the entries after it.
@@ -90,31 +103,105 @@ _BODIES: Final[Mapping[Form, Callable[[str], str]]] = {
 }
 
 
-class Writing:
-    """One entry in at most ``most`` tokens: the line of its source, and its text.
+_TURN_GAPS: Final[Mapping[Form, str]] = {
+    "text": "\n",
+    # Without a blank line two quotes are one.
+    "markdown": "\n\n",
+}
 
-    A source that would take more than half of them is replaced by the id. With ``has_rows`` an
-    excerpt of a table is whole rows below the header.
+
+class Written(NamedTuple):
+    """A written entry: its heading, its lines, and the place of the text in these.
+
+    A turn of a ``session`` has its heading apart, since turns share it, and ``gap`` is what comes
+    between two of them; any other entry has all of itself in ``lines``.
+    """
+
+    heading: str
+    lines: str
+    start: int
+    session: Hashable | None = None
+    gap: str = ""
+
+
+class _Lead(NamedTuple):
+    """The heading of an entry, and the name before its text; a turn has its id in the name."""
+
+    heading: str
+    name: str
+    is_turn: bool = False
+
+    @property
+    def text(self) -> str:
+        return self.heading + (f"{self.name}: " if self.name else "")
+
+
+def _leads(entry: Entry, form: Form) -> list[_Lead]:
+    """Return the leads that an entry may have, the fullest first."""
+    head = _HEADS[form]
+    # A name may look like a source, too.
+    speaker = marked(entry.speaker, headings=True)
+    speaker = _MARKS.sub(_escaped, speaker) if form == "markdown" else speaker
+    leads = [_Lead(head(entry.source), speaker), _Lead(head(f"#{entry.id}"), speaker)]
+    if speaker and entry.session is not None:
+        leads[0] = _Lead(_HEADINGS[form](entry.heading), f"#{entry.id} {speaker}", is_turn=True)
+    if speaker:
+        leads.append(_Lead(head(f"#{entry.id}"), ""))
+    return leads
+
+
+class Writing:
+    """One entry in at most ``most`` tokens: the line of its source, its speaker, and its text.
+
+    A lead that would take more than half of them is replaced by a shorter one, in the end by the
+    id. With ``has_rows`` an excerpt of a table is whole rows below the header. With ``has_turns``
+    a line of the text that looks like a turn is marked.
     """
 
     def __init__(
-        self, entry: Entry, form: Form, most: int, counter: Tokenizer, *, has_rows: bool = True
+        self,
+        entry: Entry,
+        form: Form,
+        most: int,
+        counter: Tokenizer,
+        *,
+        has_rows: bool = True,
+        has_turns: bool = False,
     ) -> None:
         self.entry = entry
         self.most = most
         self._has_rows = has_rows
+        self._has_turns = has_turns
         self._counter = counter
         self._form: Form = form
-        self.head = _HEADS[form](entry.source)
-        # No token is shorter than a byte, so a short head need not be counted.
-        if 2 * len(self.head.encode()) > most and 2 * counter.count(self.head) > most:
-            self.head = _HEADS[form](f"#{entry.id}")
+        *fuller, shortest = _leads(entry, form)
+        self._lead = next((lead for lead in fuller if self._is_short(lead.text)), shortest)
 
-    def written(self, text: str) -> str:
+    def _is_short(self, head: str) -> bool:
+        # No token is shorter than a byte, so a short head need not be counted.
+        return 2 * len(head.encode()) <= self.most or 2 * self._counter.count(head) <= self.most
+
+    def _text(self, text: str) -> str:
+        """Return the entry with this text, below its heading."""
+        written = self.written(text)
+        return written.heading + written.lines
+
+    def written(self, text: str) -> Written:
         """Return the entry with this text, as a context has it."""
+        lead = self._lead
         # Before the form is applied, so that no form can skip the marks.
-        plain = marked(text, headings=self._form == "markdown")
-        return self.head + _BODIES[self._form](plain)
+        plain = marked(
+            text,
+            headings=self._form == "markdown",
+            turns=self._has_turns,
+            dates=lead.is_turn,
+        )
+        name, body = _named(lead.name, plain, self._form)
+        if lead.is_turn:
+            gap = _TURN_GAPS[self._form]
+            return Written(lead.heading, name + body, len(name), self.entry.session, gap)
+        before = lead.heading + name
+        return Written("", before + body, len(before))
 
     def fits(self, text: str) -> bool:
         """Return whether the entry has room for this text."""
@@ -122,7 +209,7 @@ class Writing:
         return len(text) <= self.most * _TOKEN_SIZE_MAX and self._size(text) <= self.most
 
     def _size(self, text: str) -> int:
-        return self._counter.count(self.written(text))
+        return self._counter.count(self._text(text))
 
     def _tables(self, text: str) -> list[Table]:
         return find_tables(text) if self._has_rows else []
@@ -200,7 +287,7 @@ class Writing:
     def _cut(self, text: str, span: Span, tables: Sequence[Table]) -> str:
         most = self.most
         counter = self._counter
-        room = most - counter.count(self.head)
+        room = most - counter.count(self._lead.text)
         if room <= 0:
             return ""
         start, end = span
@@ -232,6 +319,27 @@ class Writing:
             over = self._size(clipped) - most
             size -= max(over, 1)
         return clipped
+
+
+def _named(name: str, text: str, form: Form) -> tuple[str, str]:
+    """Return the name before a text, and the text, in a form.
+
+    A text of several lines begins below the name, since its first line may be that of a table.
+    """
+    body = _BODIES[form](text)
+    if not name:
+        return "", body
+    if len(text.splitlines()) > 1:
+        return (f"> {name}:\n>\n" if form == "markdown" else f"{name}:\n"), body
+    name = f"> {name}:" if form == "markdown" else f"{name}:"
+    return (
+        (f"{name} ", body.removeprefix("> ") if form == "markdown" else body)
+        if text
+        else (
+            name,
+            "",
+        )
+    )
 
 
 def _row_end(piece: str, size: int) -> int:

@@ -27,6 +27,8 @@ _BRACKETS: Final = (
 )
 _HASHES: Final = "#\u22d5\u2317\u266f\u29e3-\u29e5\ufe5f\uff03"
 
+_DASHES: Final = "\u2010-\u2015\u2212\u30fc\ufe58\ufe63\uff0d-"
+
 _HASH: Final = re.compile(f"[{_HASHES}]")
 _START: Final = (
     f"[{_IGNORED}]*(?:(?:[>*+|\u2022\u2023\u25e6\u2013-]|[0-9]{{1,9}}[.)])[{_IGNORED}]*)*"
@@ -37,32 +39,43 @@ _HEADING: Final = re.compile(
     # A line of signs below "#1 · title" makes that line a heading too.
     f"{_START}(?:[{_HASHES}]+[{_IGNORED}]+)?[{_HASHES}][{_IGNORED}]*[0-9\uff10-\uff19]"
 )
+_DATED: Final = re.compile(
+    # The heading of turns begins with a date, or with the signs of a heading and a date.
+    f"{_START}(?:[{_HASHES}]+[{_IGNORED}]+|[{_BRACKETS}][{_IGNORED}]*)?"
+    f"(?:[0-9\uff10-\uff19][{_IGNORED}]*){{4}}[{_DASHES}]"
+)
+_TURN: Final = re.compile(
+    f"{_START}[{_HASHES}][{_IGNORED}]*[0-9\uff10-\uff19].*[:\u2236\ua789\ufe13\ufe55\uff1a]"
+)
 _STEERING: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]+"
 )
 
 
-def marked(text: str, *, headings: bool) -> str:
+def marked(text: str, *, headings: bool, turns: bool = False, dates: bool = False) -> str:
     r"""Return a text with a backslash before each line that looks like a source.
 
     Such a line begins with a bracket and a number sign, also in a quotation or a list, in any
-    variant of these characters, and with invisible characters between them. With ``headings`` a
-    heading that begins with a number sign and a digit is marked too.
+    variant of these characters, and with invisible characters between them.
+
+    Args:
+        text: the text
+        headings: also mark a line or heading that begins with a number sign and a digit
+        turns: also mark a line that begins with a number sign and a digit and has a colon
+        dates: also mark a line or heading that begins with a year and a dash, also in brackets
 
     >>> print(marked("Lunch.\n [#1 · 2020-01-01]", headings=False))
     Lunch.
     \ [#1 · 2020-01-01]
     """
-    if _HASH.search(text) is None:
+    if not dates and _HASH.search(text) is None:
         return text
+    marks = ((_SOURCE, True), (_HEADING, headings), (_TURN, turns), (_DATED, dates))
+    patterns = [pattern for pattern, is_used in marks if is_used]
     lines = text.splitlines(keepends=True)
-    return "".join(f"\\{line}" if _imitates(line, headings) else line for line in lines)
-
-
-def _imitates(line: str, headings: bool) -> bool:  # noqa: FBT001 - one call
-    if _SOURCE.match(line) is not None:
-        return True
-    return headings and _HEADING.match(line) is not None
+    return "".join(
+        f"\\{line}" if any(pattern.match(line) for pattern in patterns) else line for line in lines
+    )
 
 
 def on_one_line(name: str) -> str:

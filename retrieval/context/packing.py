@@ -2,13 +2,11 @@
 
 Owns the choice of entries. Pure: the same entries, policy, budget and tokenizer give the same
 bytes. The written text is counted, so the budget is exact. Leaves out the form of an entry
-(`entries`) and its length (`policies`).
+(`entries`), its length (`policies`) and the order of the chosen (`blocks`).
 """
 
-from bisect import insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Final, Literal, TypeAlias, get_args
 
 from cerata.engine.arguments import is_integer
@@ -16,6 +14,18 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.plain_value import PlainValue
 
 from ..tokenizer import Tokenizer, tokenizer
+from .blocks import (
+    GAP,
+    Block,
+    ContextItem,
+    PlacedEntry,
+    added,
+    age_of,
+    entries_of,
+    text_of,
+    tokens_of,
+    without,
+)
 from .duplicates import Duplicates
 from .entries import FORMS, Entry, Form, MarksOf, Writing
 from .policies import WHOLE, ContextPolicy, Tier
@@ -29,28 +39,8 @@ MISSES_MAX: Final = 20
 Only reading an entry shows its size. Of 100 hits of 140 tokens, 30 are read for a context of 1,500.
 """
 
-_GAP: Final = "\n\n"
-_PENDING_AGE: Final = 1 << 62
-"""Above every id of the log: ids of an open transaction sort from here on."""
-
 Order: TypeAlias = Literal["score", "time"]
 """The order of entries in a context: the best first, or the earliest."""
-
-
-@dataclass(frozen=True, slots=True)
-class ContextItem(PlainValue):
-    """An entry of a context: the frame, its source, its text; ``clipped`` if that is not whole.
-
-    ``joined`` are the ids of neighbouring chunks whose text is included. ``tier`` is its length:
-    the text ("full"), some of its sentences ("gist"), or the best of them ("line").
-    """
-
-    id: int
-    source: str
-    text: str
-    clipped: bool
-    joined: tuple[int, ...] = ()
-    tier: Tier = "full"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,36 +167,10 @@ _LONGER: Final[tuple[_Step, ...]] = ("full", "cut", "gist")
 _CUT: Final[tuple[_Step, ...]] = ("cut",)
 
 
-@dataclass(frozen=True)
-class _PackedEntry:
-    """A placed entry with the neighbours that joined it; ``place`` orders it in the context."""
-
-    rank: int
-    place: tuple[int, ...]
-    entry: Entry
-    item: ContextItem
-    written: str
-    counter: Tokenizer
-
-    @cached_property
-    def followed(self) -> int:
-        """The tokens of the entry with another after it.
-
-        The next entry begins with a mark after a gap of line ends, and no token spans both, so a
-        context takes the sum over its entries.
-        """
-        return self.counter.count(self.written + _GAP)
-
-    @cached_property
-    def alone(self) -> int:
-        """The tokens of the entry at the end."""
-        return self.counter.count(self.written)
-
-
 class _ContextPacker:
     """A context that is being filled.
 
-    - ``_placed`` is in the order of the context, and takes at most ``_room`` tokens.
+    - ``_blocks`` are in the order of the context, and take at most ``_room`` tokens.
     - ``_repeated`` maps the id of a duplicate to that of its entry; ``_long`` has the ranks of
       entries over their budget.
     - ``misses`` counts entries in a row within their budget that the remaining room did not hold.
@@ -217,7 +181,7 @@ class _ContextPacker:
     ) -> None:
         policy = options.policy
         budget = options.max_tokens
-        size = counter.count(lead + _GAP) if lead else 0
+        size = counter.count(lead + GAP) if lead else 0
         self._options = options
         self._marks_of = marks_of
         self._counter = counter
@@ -231,7 +195,7 @@ class _ContextPacker:
         }
         share = policy.duplicate_share
         self._duplicates = None if share is None else Duplicates(share)
-        self._placed: list[_PackedEntry] = []
+        self._blocks: list[Block] = []
         self._repeated: dict[int, int] = {}
         self._long = set[int]()
         self.misses = 0
@@ -240,8 +204,8 @@ class _ContextPacker:
         """Place an entry by a step, if it fits; return whether the entry is dealt with."""
         duplicates = None if entry.stands_for else self._duplicates
         same = None if duplicates is None else duplicates.equal_to(entry.text)
-        placed = self._with(rank, entry, step) if same is None else self._placed
-        if placed is None:
+        blocks = self._with(rank, entry, step) if same is None else self._blocks
+        if blocks is None:
             return False
         # Near-duplicate detection is expensive; run it only on entries that fit.
         if duplicates is not None and same is None:
@@ -249,13 +213,13 @@ class _ContextPacker:
         if same is not None:
             self._repeated[entry.id] = same
             return self._lengthens(same, rank, step)
-        self._placed = placed
+        self._blocks = blocks
         self.misses = 0
         return True
 
     def _lengthens(self, same: int, rank: int, step: _Step) -> bool:
         """Make a placed entry as long as its copy may be; return False if that does not fit yet."""
-        for at, shorter in enumerate(self._placed):
+        for shorter in entries_of(self._blocks):
             item = shorter.item
             if item.id != same or not item.clipped or _LENGTHS[item.tier] >= _LENGTHS[step]:
                 continue
@@ -263,58 +227,53 @@ class _ContextPacker:
             if longer is None:
                 return False
             longer = replace(longer, place=shorter.place)
-            placed = self._fitting([*self._placed[:at], longer, *self._placed[at + 1 :]])
-            if placed is None:
+            blocks = self._fitting(added(without(self._blocks, shorter), longer))
+            if blocks is None:
                 return False
-            self._placed = placed
+            self._blocks = blocks
             self.misses = 0
         return True
 
     def lengthen(self) -> None:
         """Replace each shortened entry, best first, by the longest form that fits."""
-        for short in sorted(self._placed, key=lambda placed: placed.rank):
+        for short in sorted(entries_of(self._blocks), key=lambda placed: placed.rank):
             if short.item.tier == "full":
                 continue
-            all_placed = self._placed
-            self._placed = [placed for placed in all_placed if placed is not short]
+            blocks = self._blocks
+            self._blocks = without(blocks, short)
             for step in _LONGER:
                 longer = None
                 if _LENGTHS[step] > _LENGTHS[short.item.tier]:
                     longer = self._with(short.rank, short.entry, step)
                 if longer is not None:
-                    all_placed = longer
+                    blocks = longer
                     break
-            self._placed = all_placed
+            self._blocks = blocks
 
-    def _with(self, rank: int, entry: Entry, step: _Step) -> list[_PackedEntry] | None:
-        """Return the placed entries with this entry joined or added; None if that does not fit."""
+    def _with(self, rank: int, entry: Entry, step: _Step) -> list[Block] | None:
+        """Return the blocks with this entry joined or added; None if that does not fit."""
         if step == "cut" and rank not in self._long:
             return None
         if step == "full" and entry.document is not None:
-            for at, neighbour in enumerate(self._placed):
+            for neighbour in entries_of(self._blocks):
                 if not neighbour.item.clipped and _are_neighbours(neighbour.entry, entry):
                     joined = self._joined(neighbour, entry)
                     if joined is not None:
-                        return self._fitting([*self._placed[:at], joined, *self._placed[at + 1 :]])
-        added = self._alone(rank, entry, step)
-        if added is None:
-            return None
-        placed = [*self._placed]
-        insort(placed, added, key=lambda item: item.place)
-        return self._fitting(placed)
+                        return self._fitting(added(without(self._blocks, neighbour), joined))
+        placed = self._alone(rank, entry, step)
+        return None if placed is None else self._fitting(added(self._blocks, placed))
 
-    def _fitting(self, placed: list[_PackedEntry]) -> list[_PackedEntry] | None:
-        tokens = sum(entry.followed for entry in placed[:-1]) + placed[-1].alone
-        if tokens <= self._room:
-            return placed
+    def _fitting(self, blocks: list[Block]) -> list[Block] | None:
+        if tokens_of(blocks) <= self._room:
+            return blocks
         self.misses += 1
         return None
 
     @property
     def _free(self) -> int:
-        return self._room - sum(placed.followed for placed in self._placed)
+        return self._room - sum(block.followed for block in self._blocks)
 
-    def _alone(self, rank: int, entry: Entry, step: _Step) -> _PackedEntry | None:
+    def _alone(self, rank: int, entry: Entry, step: _Step) -> PlacedEntry | None:
         """Return an entry as a step writes it; None if a full one would have to be cut."""
         writing = self._writing(entry, step)
         text = entry.text.strip()
@@ -322,25 +281,32 @@ class _ContextPacker:
         is_whole = writing.fits(text)
         if not is_whole and step in ("gist", "line"):
             # Skip the pass over the text if its result could only be cut again.
-            if self._placed and self._free < writing.most:
+            if self._blocks and self._free < writing.most:
                 self.misses += 1
                 return None
             marks = self._marks_of(text)
             tier = step
             text = writing.gist(marks) if step == "gist" else writing.line(marks)
-        elif not is_whole and (step == "cut" or not self._placed):
+        elif not is_whole and (step == "cut" or not self._blocks):
             text = writing.clipped(self._marks_of(text))
         elif not is_whole:
             self._long.add(rank)
             return None
-        if not text and self._placed:
+        if not text and self._blocks:
             # A source alone has no content.
             return None
-        item = ContextItem(entry.id, entry.source, text, clipped=not is_whole, tier=tier)
-        place = (rank,) if self._options.order == "score" else (entry.time, _age(entry.id))
-        return _PackedEntry(rank, place, entry, item, writing.written(text), self._counter)
+        item = ContextItem(
+            entry.id,
+            entry.source,
+            text,
+            clipped=not is_whole,
+            tier=tier,
+            speaker=entry.speaker or None,
+        )
+        place = (rank,) if self._options.order == "score" else (entry.time, age_of(entry.id))
+        return PlacedEntry(rank, place, entry, item, writing.written(text), self._counter)
 
-    def _joined(self, placed: _PackedEntry, entry: Entry) -> _PackedEntry | None:
+    def _joined(self, placed: PlacedEntry, entry: Entry) -> PlacedEntry | None:
         """Return two neighbours as one, their overlap once, with the source of the better.
 
         None if that is over the budget of an entry.
@@ -360,21 +326,27 @@ class _ContextPacker:
             return None
         item = replace(placed.item, text=text, joined=(*placed.item.joined, entry.id))
         written = writing.written(text)
-        return _PackedEntry(placed.rank, placed.place, merged, item, written, self._counter)
+        return PlacedEntry(placed.rank, placed.place, merged, item, written, self._counter)
 
     def _writing(self, entry: Entry, step: _Step) -> Writing:
         most = min(self._most[step], self._room)
-        has_rows = self._options.policy.whole_rows
-        return Writing(entry, self._options.form, most, self._counter, has_rows=has_rows)
+        policy = self._options.policy
+        return Writing(
+            entry,
+            self._options.form,
+            most,
+            self._counter,
+            has_rows=policy.whole_rows,
+            has_turns=policy.by_session,
+        )
 
     def packed(self, ids: Sequence[int]) -> PackedContext:
         """Return the placed entries as a text, and the omissions among all ids."""
         counter = self._counter
-        placed = self._placed
-        text = _GAP.join(filter(None, (self._lead, *(entry.written for entry in placed))))
-        shown_ids = {number for entry in placed for number in (entry.item.id, *entry.item.joined)}
+        text, items = text_of(self._lead, self._blocks)
+        shown_ids = {number for item in items for number in (item.id, *item.joined)}
         return PackedContext(
-            items=tuple(entry.item for entry in placed),
+            items=items,
             omissions=tuple(
                 Omission(number, self._repeated.get(number))
                 for number in ids
@@ -385,11 +357,6 @@ class _ContextPacker:
             tokenizer=counter.name,
             has_lead=bool(self._lead),
         )
-
-
-def _age(number: int) -> int:
-    """Return the sort key of an id, oldest first: ids of an open transaction are −1, −2, …."""
-    return number if number > 0 else _PENDING_AGE - number
 
 
 def _are_neighbours(first: Entry, second: Entry) -> bool:

@@ -52,6 +52,7 @@ class ContextPolicy(PlainValue):
         line_tokens: most tokens of a line with its source, default 40
         duplicate_share: least share of equal four-word runs, default 0.9; 1: equal texts; None: off
         whole_rows: if True, an excerpt of a table has whole rows and the header; default True
+        by_session: if True, turns are grouped by session, and name their speaker; default True
 
     Raises:
         InvalidInput: the name is empty, or a value is out of range.
@@ -70,6 +71,7 @@ class ContextPolicy(PlainValue):
     duplicate_share: float | None = 0.9
     fill: bool = False
     whole_rows: bool = True
+    by_session: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -84,7 +86,7 @@ class ContextPolicy(PlainValue):
                 f"specific_factor must be a number from 1, not {self.specific_factor!r}",
                 "Pass 1 or more.",
             )
-        for field in ("shorten", "fill", "whole_rows"):
+        for field in ("shorten", "fill", "whole_rows", "by_session"):
             expect_bool(field, getattr(self, field), where)
         self._check_days(self.tier_days)
         share = self.duplicate_share
@@ -124,15 +126,17 @@ class ContextPolicy(PlainValue):
         return "full" if days <= full else "gist" if days <= gist else "line"
 
 
-WHOLE: Final = ContextPolicy("whole", 2)
+WHOLE: Final = ContextPolicy("whole", 3)
 """The default: whole entries, each once."""
+
+_MONTH: Final = (7.0, 30.0)
+"""A week, then a month: questions about older entries mostly ask whether they exist."""
 
 POLICIES: Final[Mapping[str, ContextPolicy]] = {
     policy.name: policy
     for policy in (
         WHOLE,
-        # A week, then a month: questions about older entries mostly ask whether they exist.
-        ContextPolicy("tiered", 2, tier_days=(7.0, 30.0), shorten=True, fill=True),
+        ContextPolicy("tiered", 3, _MONTH, shorten=True, fill=True),
     )
 }
 """The built-in policies by name. Their numbers were set by hand."""
@@ -141,8 +145,10 @@ _BY_LABEL: Final[Mapping[str, ContextPolicy]] = {
     policy.label: policy
     for policy in (
         *POLICIES.values(),
-        ContextPolicy("whole", 1, whole_rows=False),
-        ContextPolicy("tiered", 1, tier_days=(7.0, 30.0), shorten=True, whole_rows=False),
+        ContextPolicy("whole", 1, whole_rows=False, by_session=False),
+        ContextPolicy("tiered", 1, _MONTH, shorten=True, whole_rows=False, by_session=False),
+        ContextPolicy("whole", 2, by_session=False),
+        ContextPolicy("tiered", 2, _MONTH, shorten=True, fill=True, by_session=False),
     )
 }
 """The built-in policies of all versions, so that every recorded context can be reproduced."""

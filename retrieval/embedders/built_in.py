@@ -26,6 +26,8 @@ BUILT_IN: Final[dict[str, Callable[[], Embedder]]] = {
     "minilm-int8": lambda: _minilm(dtype="i1"),
     "minilm-tokens": lambda: _minilm(token_dimension=128),
     "minilm-int8-tokens": lambda: _minilm(dtype="i1", token_dimension=128),
+    "minilm-context": lambda: _minilm(in_context=True),
+    "minilm-context-tokens": lambda: _minilm(in_context=True, token_dimension=128),
 }
 """The function of each name; it loads no model. A model's weights load for the first text."""
 

@@ -4,7 +4,7 @@ Owns the check of answers, in batches. Leaves out models and endpoints (other fi
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol, TypeAlias, cast
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ Matrix: TypeAlias = npt.NDArray[np.float32]
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with the number of embedded texts, and that of all texts."""
+
+Item = TypeVar("Item")
 
 BATCH_DEFAULT: Final = 32
 """Texts in a call of a model: enough for a processor, few enough for any service."""
@@ -66,6 +68,38 @@ class TokenEmbedder(Embedder, Protocol):
 
         Args:
             texts: the texts, in order
+        """
+        ...
+
+
+class TurnWindow(NamedTuple):
+    """A turn in its conversation: the turn to embed, and the turns around it, in order.
+
+    ``before`` and ``after`` have a text for each turn, "speaker: text".
+    """
+
+    before: tuple[str, ...]
+    speaker: str
+    text: str
+    after: tuple[str, ...]
+
+
+class ContextEmbedder(Embedder, Protocol):
+    """An embedder that also embeds a turn within its conversation (late chunking).
+
+    Its identity differs from that of an embedder which reads each text alone.
+    """
+
+    @property
+    def reads_context(self) -> bool:
+        """True; an embedder with False reads each text alone."""
+        ...
+
+    def embed_in_context(self, windows: Sequence[TurnWindow]) -> Matrix:
+        """Return a vector for the turn of each window, (len(windows), dimension) float32.
+
+        Args:
+            windows: the turns, with the turns around them; an embedder may read fewer of these
         """
         ...
 
@@ -172,6 +206,15 @@ def check_embedder(embedder: object) -> None:
         raise InvalidInput(
             f"The embedder's space must not be of token vectors, as {identity.space!r} is",
             remedy="Return that identity as token_identity, and add embed_tokens().",
+        )
+    reads_context: object = getattr(embedder, "reads_context", False)
+    if not isinstance(reads_context, bool) or (
+        reads_context and not callable(getattr(embedder, "embed_in_context", None))
+    ):
+        raise InvalidInput(
+            f"The reads_context of a {type(embedder).__name__} must be True or False and come with "
+            f"embed_in_context(), not be {reads_context!r:.60}",
+            remedy="Set reads_context = False, or add embed_in_context().",
         )
     token_identity: object = getattr(embedder, "token_identity", None)
     if token_identity is not None and not (
@@ -280,6 +323,23 @@ def _span(identity: EmbedderIdentity, span: object, size: int) -> tuple[int, int
     raise _failed(identity, f"returned the token span {span!r:.60} of {size:,} characters")
 
 
+def context_embedder(embedder: Embedder) -> ContextEmbedder | None:
+    """Return an embedder as one that reads turns in their conversation, or None if it does not."""
+    is_one = getattr(embedder, "reads_context", False) is True
+    return cast("ContextEmbedder", embedder) if is_one else None
+
+
+def embed_windows(embedder: ContextEmbedder, windows: Sequence[TurnWindow]) -> Matrix:
+    """Return a vector for the turn of each window, (len(windows), dimension) float32; checked.
+
+    Raises:
+        EmbedderFailed: the embedder raised, or returned no vectors of its identity.
+    """
+    identity = embedder.identity
+    answer = _answer(identity, embedder.embed_in_context, windows)
+    return checked_vectors(identity, len(windows), answer)
+
+
 def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Matrix:
     """Return a vector for each text, (len(texts), dimension) float32; the answer is checked.
 
@@ -291,7 +351,9 @@ def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Matrix:
 
 
 def _answer(
-    identity: EmbedderIdentity, embed: Callable[[Sequence[str]], object], texts: Sequence[str]
+    identity: EmbedderIdentity,
+    embed: Callable[[Sequence[Item]], object],
+    texts: Sequence[Item],
 ) -> object:
     """Return an embedder's answer, unchecked.
 

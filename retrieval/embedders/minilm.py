@@ -24,7 +24,7 @@ import numpy.typing as npt
 from cerata.engine.arguments import expect_positive
 from cerata.engine.errors import InvalidInput, Unsupported
 
-from .embedder import Matrix
+from .embedder import Matrix, TurnWindow
 from .identity import EmbedderIdentity, VectorType
 from .projection import RULE, WIDTH, reduced
 from .wordpiece import WordPiece, bert_uncased
@@ -62,6 +62,7 @@ class MiniLMEmbedder:
         dtype: "f4" (default), or "i1" to store a byte for each number
         threads: threads of a call, default 1; the vectors do not depend on them
         token_dimension: 128 (reduced) or 384 for token vectors, too; default none
+        in_context: True to read a turn within its conversation; default False. The space is another
 
     Raises:
         Unsupported: the extra ``minilm`` is not installed.
@@ -74,6 +75,7 @@ class MiniLMEmbedder:
         dtype: VectorType = "f4",
         threads: int = 1,
         token_dimension: Literal[128, 384] | None = None,
+        in_context: bool = False,
     ) -> None:
         expect_positive("threads", threads)
         if token_dimension not in (None, WIDTH, DIMENSION):
@@ -87,7 +89,9 @@ class MiniLMEmbedder:
                 raise Unsupported(f"MiniLM needs {module}, which is not installed", remedy=_INSTALL)
         revision = f"int8-{MODEL_SHA256[:12]}"
         name = "all-MiniLM-L6-v2"
-        self.identity: Final = EmbedderIdentity(name, revision, DIMENSION, dtype=dtype)
+        of_vectors = f"{revision}-context" if in_context else revision
+        self.identity: Final = EmbedderIdentity(name, of_vectors, DIMENSION, dtype=dtype)
+        self.reads_context: Final = in_context
         token_revision = f"{revision}-{RULE}" if token_dimension == WIDTH else revision
         self.token_identity: Final = (
             None
@@ -146,10 +150,29 @@ class MiniLMEmbedder:
                 vectors[index] = self._tokens(state[:count])
         return [vectors[index] for index in range(len(texts))]
 
+    def embed_in_context(self, windows: Sequence[TurnWindow]) -> Matrix:
+        """Return a vector of length 1 for the turn of each window, (len(windows), 384) float32.
+
+        The model reads the turn with the nearest turns on both sides that fit whole into 254
+        tokens, speakers included; a vector is the mean over the tokens of the turn's text (late
+        chunking; M. Günther et al., 2024).
+
+        Args:
+            windows: the turns, with the turns around them
+        """
+        _, tokenizer = self._load()
+        encoded = [_encoded(tokenizer, window) for window in windows]
+        rows = np.empty((len(windows), DIMENSION), np.float32)
+        for at, states, _ in self._run([numbers for numbers, _, _ in encoded]):
+            for index, state in zip(at, states, strict=True):
+                _, start, end = encoded[index]
+                rows[index] = _unit(state[start:end].sum(axis=0, dtype=np.float64)[None])[0]
+        return rows
+
     def token_spans(self, text: str) -> list[tuple[int, int] | None]:
         """Return the characters [start, end) of a text that each of its token vectors is of.
 
-        None stands for the vector of a marker. The model does not run.
+        None is that of a marker. The model does not run.
 
         Args:
             text: a text that `embed_tokens` embeds
@@ -168,8 +191,12 @@ class MiniLMEmbedder:
 
         Texts of similar size run together, since each is padded to the longest of its batch.
         """
-        session, tokenizer = self._load()
-        encoded = [tokenizer.encode(text, MAX_TOKENS) for text in texts]
+        _, tokenizer = self._load()
+        return self._run([tokenizer.encode(text, MAX_TOKENS) for text in texts])
+
+    def _run(self, encoded: Sequence[list[int]]) -> Iterator[tuple[list[int], States, list[int]]]:
+        """Yield the same batches of texts that are cut into pieces."""
+        session, _ = self._load()
         for at in _runs([len(numbers) for numbers in encoded]):
             counts = [len(encoded[index]) for index in at]
             ids = np.zeros((len(at), max(counts)), np.int64)
@@ -189,6 +216,31 @@ class MiniLMEmbedder:
             if self._loaded is None:
                 self._loaded = _session(self._threads), bert_uncased()
             return self._loaded
+
+
+def _encoded(tokenizer: WordPiece, window: TurnWindow) -> tuple[list[int], int, int]:
+    """Return the numbers of a window's pieces, and the places [start, end) of the turn's text."""
+    first, *core, last = tokenizer.encode(f"{window.speaker}:", MAX_TOKENS)
+    own = tokenizer.encode(window.text, MAX_TOKENS - len(core))[1:-1]
+    before: list[int] = []
+    after: list[int] = []
+    left, right = [*window.before], [*window.after]
+    room = MAX_TOKENS - 2 - len(core) - len(own)
+    while left or right:
+        # In turn from both sides; a turn that does not fit is the end of its side.
+        for turns, at in ((left, -1), (right, 0)):
+            pieces = tokenizer.encode(turns.pop(at), MAX_TOKENS)[1:-1] if turns else []
+            if len(pieces) > room:
+                turns.clear()
+                continue
+            room -= len(pieces)
+            before, after = (pieces + before, after) if at else (before, after + pieces)
+    start = 1 + len(before) + len(core)
+    end = start + len(own)
+    if not own:
+        # A text without a piece, such as control characters alone: the speaker is its vector.
+        start -= len(core)
+    return [first, *before, *core, *own, *after, last], start, end
 
 
 def _runs(counts: Sequence[int]) -> Iterator[list[int]]:

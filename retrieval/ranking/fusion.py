@@ -21,7 +21,7 @@ some of the best items have. Leaves out the lanes and their weights (`profiles`)
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -33,13 +33,16 @@ RANK_CONSTANT: Final = 60
 """k of the paper on reciprocal rank fusion: the best value of its measurements."""
 
 RERANK_HITS: Final = 50
-"""Hits that are reranked: more hardly improve recall (docs/search.md)."""
+"""Hits that token vectors rerank: more hardly improve recall (docs/search.md)."""
 
 Method: TypeAlias = Literal["rrf", "minmax", "zscore"]
 """How ranks in lanes become one score."""
 
 _NOT_FOUND: Final = np.iinfo(np.int64).max
 """A rank after all ranks."""
+
+_SORTED_MAX: Final = 512
+"""So few items are sorted faster than they are divided."""
 
 _PENDING_AGE: Final = 1 << 62
 """Above every id of the log: ids of an open transaction sort from here on."""
@@ -69,8 +72,12 @@ def fuse(
     *,
     method: Method = "rrf",
     weights: Mapping[str, float] = _EQUAL,
+    adding: Callable[[I64], F64] | None = None,
 ) -> list[Fused]:
     """Return the best ``k`` items of the lanes; a single lane keeps its order and scores.
+
+    ``adding`` returns what else counts for items, (items,), from their ids; if that is not 0 for
+    all, a single lane is fused, too.
 
     Sums are taken in order of lanes and rounded to 9 digits; ties go to the better of the best
     ranks, then to the older item: ids below 0, of an open transaction, are newer than all ids of
@@ -82,14 +89,16 @@ def fuse(
     >>> [item.id for item in fuse(lanes, k=2, weights={"facts": 0.01})]
     [7, 8]
     """
-    if len(lanes) < 2:
+    if not lanes:
+        return []
+    ids, places = _joined(lanes)
+    added = np.zeros(len(ids)) if adding is None else adding(ids)
+    if len(lanes) < 2 and not added.any():
         return [
             Fused(int(number), round(float(score), SCORE_DECIMALS), (lane.name,))
             for lane in lanes
             for number, score in zip(lane.ids[:k], lane.scores[:k], strict=True)
         ]
-    all_ids = np.concatenate([np.asarray(lane.ids, np.int64) for lane in lanes])
-    ids, places = np.unique(all_ids, return_inverse=True)
     scores = np.zeros(len(ids))
     ranks = np.full((len(lanes), len(ids)), _NOT_FOUND)
     start = 0
@@ -99,19 +108,56 @@ def fuse(
         lane_ranks[positions] = np.arange(1, len(positions) + 1)
         scores[positions] += weights.get(lane.name, 1.0) * worth(lane, method)
         start = end
+    scores += added
     best = _best(ids, np.round(scores, SCORE_DECIMALS), ranks.min(axis=0), k)
+    names = [lane.name for lane in lanes]
     return [
         Fused(
-            int(ids[at]),
-            round(float(scores[at]), SCORE_DECIMALS),
-            tuple(
-                lane.name
-                for lane, rank in zip(lanes, ranks[:, at].tolist(), strict=True)
-                if rank != _NOT_FOUND
-            ),
+            number,
+            round(score, SCORE_DECIMALS),
+            tuple(name for name, rank in zip(names, of_item, strict=True) if rank != _NOT_FOUND),
         )
-        for at in best.tolist()
+        for number, score, of_item in zip(
+            ids[best].tolist(), scores[best].tolist(), ranks[:, best].T.tolist(), strict=True
+        )
     ]
+
+
+def _joined(lanes: Sequence[LaneRanking]) -> tuple[I64, I64]:
+    """Return the distinct ids of lanes, and the place of each lane's ids, lane after lane."""
+    if len(lanes) == 1:
+        ids = np.asarray(lanes[0].ids, np.int64)
+        return ids, np.arange(len(ids))
+    all_ids = np.concatenate([np.asarray(lane.ids, np.int64) for lane in lanes])
+    ids, places = np.unique(all_ids, return_inverse=True)
+    return ids, places
+
+
+def is_fused(lanes: Sequence[LaneRanking], adding: Callable[[I64], F64] | None = None) -> bool:
+    """Return whether `fuse` computes new scores, or keeps those of a single lane."""
+    if len(lanes) != 1 or adding is None:
+        return len(lanes) > 1
+    return bool(adding(np.asarray(lanes[0].ids, np.int64)).any())
+
+
+def shared_weights(
+    lanes: Sequence[LaneRanking], weights: Mapping[str, float]
+) -> Mapping[str, float]:
+    """Return the weights with those of the lanes that found any item as shares of 1.
+
+    So another sum beside the lanes, that of the signals, counts the same with any lanes. The lane
+    "facts" keeps its weight: it finds few items, and adds to the scores of the content.
+
+    >>> lanes = [LaneRanking("text", [7], [3.0]), LaneRanking("vectors", [], [])]
+    >>> shared_weights(lanes, {"text": 0.3, "facts": 0.5, "vectors": 0.3})
+    {'text': 1.0, 'facts': 0.5, 'vectors': 1.0}
+    """
+    total = sum(
+        weights.get(lane.name, 1.0) for lane in lanes if len(lane.ids) and lane.name != "facts"
+    )
+    if not total:
+        return weights
+    return {name: weight if name == "facts" else weight / total for name, weight in weights.items()}
 
 
 def boosted(fused: Sequence[Fused], factors: Mapping[int, float]) -> list[Fused]:
@@ -130,7 +176,7 @@ def boosted(fused: Sequence[Fused], factors: Mapping[int, float]) -> list[Fused]
 
 
 def reranked(fused: Sequence[Fused], scores: Mapping[int, float]) -> list[Fused]:
-    """Return items in a new order: among the first 50, those with a score are sorted, best first.
+    """Return items in a new order: those with a score are sorted among themselves, best first.
 
     They take each other's places; an item without a score stays in place. Ties keep their order.
 
@@ -138,7 +184,7 @@ def reranked(fused: Sequence[Fused], scores: Mapping[int, float]) -> list[Fused]
     >>> [item.id for item in reranked(items, {7: 0.5, 9: 2.0, 6: 1.0})]
     [9, 8, 6, 7]
     """
-    places = [place for place, item in enumerate(fused[:RERANK_HITS]) if item.id in scores]
+    places = [place for place, item in enumerate(fused) if item.id in scores]
     best = sorted((fused[place] for place in places), key=lambda item: -scores[item.id])
     order = list(fused)
     for place, item in zip(places, best, strict=True):
@@ -166,7 +212,7 @@ def _deviation(scores: F64) -> float:
 def _best(ids: I64, scores: F64, ranks: I64, k: int) -> I64:
     """Return the indexes of the k best, by (score descending, best rank, age)."""
     candidates = np.arange(len(ids))
-    if len(ids) > k:
+    if len(ids) > max(k, _SORTED_MAX):
         # Keep all scores equal to the k-th, so that rank and age alone break ties.
         candidates = np.flatnonzero(scores >= np.partition(scores, len(ids) - k)[len(ids) - k])
     ages = np.where(ids > 0, ids, _PENDING_AGE - ids)

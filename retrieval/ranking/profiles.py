@@ -6,17 +6,20 @@ be reproduced: a change needs another version. Leaves out the lanes, and the sum
 """
 
 import difflib
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias, get_args
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final, TypeAlias, TypeGuard, cast, get_args
 
-from cerata.engine.arguments import expect_bool, expect_positive
+from cerata.engine.arguments import expect_bool, expect_positive, is_integer
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.engine.plain_value import PlainValue, plain_fields
 
 from ..query_classifier import KINDS, QuestionKind
+from .feedback import FEEDBACK_MAX
 from .fusion import Method
+from .signals import SIGNALS
 
 LANES: Final = ("text", "facts", "vectors", "late")
 """All lanes, in the order of their sum."""
@@ -24,8 +27,14 @@ LANES: Final = ("text", "facts", "vectors", "late")
 WEIGHT_MAX: Final = 1e6
 """Largest weight of a lane: sums of larger weights are not exact to 9 digits."""
 
-SWITCHES: Final = ("fact_words", "in_context", "token_weights", "token_window", "names_out")
+SWITCHES: Final = (
+    *("fact_words", "in_context", "token_weights", "token_window", "names_out"),
+    "vector_window",
+)
 """The parts of a profile that are on or off, besides its lanes."""
+
+SIGNAL_WEIGHT_MAX: Final = 1_000.0
+"""Largest weight of a signal, above and below 0: far more than any z-score."""
 
 Weight: TypeAlias = float | Mapping[str, float]
 """The weight of a lane: one for all questions, or one for each kind."""
@@ -49,6 +58,9 @@ class Profile(PlainValue):
         token_weights: if True, tokens of the question weigh as much as their words
         token_window: if True, the token vectors of neighbouring turns count for a turn
         names_out: if True, the embedder reads the question without names of speakers
+        vector_window: if True, the vectors of neighbouring turns count for a turn; default False
+        feedback: best hits of a first fusion toward which the question's vector moves; 0 is off
+        signals: weight of each signal (`SIGNALS`), in deviations of a lane's scores; default none
 
     Raises:
         InvalidInput: a name, number or method is unknown or out of range.
@@ -68,6 +80,9 @@ class Profile(PlainValue):
     token_weights: bool = True
     token_window: bool = True
     names_out: bool = True
+    vector_window: bool = False
+    feedback: int = 0
+    signals: Mapping[str, float] = field(default_factory=dict[str, float], hash=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -83,6 +98,12 @@ class Profile(PlainValue):
                 f"importance must be a number from 0 to 1, not {self.importance!r:.60}",
                 "Pass a number from 0 to 1.",
             )
+        if not is_integer(self.feedback) or not 0 <= self.feedback <= FEEDBACK_MAX:
+            raise self._wrong(
+                f"feedback must be a whole number from 0 to 100, not {self.feedback!r:.60}",
+                "Pass 0 to 100; 3 is that of the profile documents.",
+            )
+        self._check_signals()
         if not isinstance(self.weights, Mapping):
             raise self._wrong(
                 f"weights must map lanes to weights, not {self.weights!r:.60}",
@@ -96,6 +117,21 @@ class Profile(PlainValue):
             if not self.weights_for(kind):
                 raise self._wrong(
                     f"No lane runs for {kind} questions", "Give a lane a weight above 0."
+                )
+
+    def _check_signals(self) -> None:
+        if not isinstance(self.signals, Mapping):
+            raise self._wrong(
+                f"signals must map names to weights, not {self.signals!r:.60}",
+                "Pass a weight for each signal, such as {'period': 2.5}.",
+            )
+        for name, weight in self.signals.items():
+            if name not in SIGNALS:
+                raise unknown("signal", name, SIGNALS, where=self._place)
+            if not _is_number(weight) or abs(weight) > SIGNAL_WEIGHT_MAX:
+                raise self._wrong(
+                    f"The weight of signal {name!r} must be -1,000 to 1,000, not {weight!r:.60}",
+                    "Pass -1,000 to 1,000.",
                 )
 
     def _check_weight(self, lane: str, weight: Weight) -> None:
@@ -146,18 +182,75 @@ class Profile(PlainValue):
                 weights[lane] = number
         return weights
 
+    @classmethod
+    def from_dict(cls, values: Mapping[str, JsonValue]) -> "Profile":
+        """Return a profile from the form of `to_dict`, or from one weight for each lane.
+
+        Args:
+            values: The fields by name; all but name, version and weights have defaults.
+
+        Raises:
+            InvalidInput: a field, lane or signal is unknown, or a value is out of range.
+
+        >>> Profile.from_dict({"name": "mine", "version": 1, "weights": {"text": 1}}).label
+        'mine 1'
+        """
+        where = "a profile"
+        if not isinstance(values, Mapping):
+            raise InvalidInput(
+                f"A profile must be an object, not {values!r:.60}",
+                where=where,
+                remedy="Pass the object that to_dict returned.",
+            )
+        names = [part.name for part in fields(cls)]
+        for name in values:
+            if name not in names:
+                raise unknown("field of a profile", name, names, where=where)
+        for name in ("name", "version", "weights"):
+            if name not in values:
+                raise InvalidInput(
+                    f"The profile has no {name}", where=where, remedy=f"Add its {name}."
+                )
+        # The constructor checks each value.
+        known: dict[str, Any] = {**values, "weights": _by_lane(values["weights"])}
+        return cls(**known)
+
     def to_dict(self) -> dict[str, JsonValue]:
         return {
             **plain_fields(self, ("name", "version", "method", "rerank", "importance")),
-            **plain_fields(self, SWITCHES),
+            **plain_fields(self, (*SWITCHES, "feedback")),
+            "signals": {name: self.signals[name] for name in SIGNALS if name in self.signals},
             "weights": {kind: {**self.weights_for(kind)} for kind in KINDS},
         }
 
 
+def _by_lane(weights: JsonValue) -> object:
+    """Return weights by lane from the form of `Profile.to_dict`; another form as it is."""
+    if not isinstance(weights, Mapping) or {*weights} != {*KINDS}:
+        return weights
+    of_kinds = [lanes for lanes in weights.values() if isinstance(lanes, Mapping)]
+    if len(of_kinds) < len(weights):
+        return weights
+    by_lane: dict[str, object] = {}
+    for lane in dict.fromkeys(lane for lanes in of_kinds for lane in lanes):
+        numbers = {kind: cast("Mapping[str, object]", weights[kind]).get(lane, 0) for kind in KINDS}
+        first = numbers[KINDS[0]]
+        is_equal = all(number == first for number in numbers.values())
+        by_lane[lane] = first if is_equal else numbers
+    return by_lane
+
+
 def _is_weight(value: object) -> bool:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return False
-    return 0 <= value <= WEIGHT_MAX
+    return _is_number(value) and 0 <= value <= WEIGHT_MAX
+
+
+def _is_number(value: object) -> TypeGuard[int | float]:
+    # A comparison, because a large int is no float; NaN fails it.
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and -math.inf < value < math.inf
+    )
 
 
 def _by_kind(factual: float, semantic: float, temporal: float, exploratory: float) -> Weight:
@@ -179,10 +272,55 @@ BALANCED: Final = Profile(
         "late": 2.0,
     },
 )
-"""The default: ranks alone, words first for a thing, vectors first for a reason.
+"""Ranks alone, words first for a thing, vectors first for a reason.
 
 Its weights were set by hand. Token vectors count twice: they reflect equal words and equal
 meanings."""
+
+_BY_CONTENT: Final = {"text": 0.4, "facts": 1.0, "vectors": 0.25, "late": 0.4}
+"""Weights of a profile with signals: the lanes that find any frame share 1, so a text alone has 1.
+
+Words and token vectors count alike: both show the words of a question in a turn or beside it. The
+vector of a short turn is a coarse summary, so it counts less. Evidence for a fact counts one
+deviation more, as much as all words together if few frames match."""
+
+_BY_TOPIC: Final = {"text": 0.3, "facts": 1.0, "vectors": 0.5, "late": 0.2}
+"""Weights for parts of documents: the same lanes, vectors with half.
+
+A vector of a passage reflects its topic, which a question for a document shares. Each token of a
+question has a near match in any long passage, so the best matches differ less than among turns."""
+
+_OF_ANSWERS: Final = {
+    # Half a deviation: a question names its speaker, but often asks for a turn of another.
+    "speaker": 0.6,
+    # More than the best lane is above its fifth hit: few frames are of a named period.
+    "period": 2.5,
+    # A question for a time is rarely answered without one; the other answers are less certain.
+    "when": 1.2,
+    "count": 0.6,
+    "name": 0.6,
+    "why": 0.6,
+}
+_OF_DIALOGUE: Final = {
+    # Questions repeat the words of a question and rarely answer it.
+    "question": -0.6,
+    "follows": 0.3,
+    # "Thanks, Mina!" has few words, so each weighs much.
+    "short": -0.6,
+}
+_OF_DOCUMENTS: Final = {"period": 2.5}
+
+_CHAT: Final = Profile(
+    "chat",
+    4,
+    _BY_CONTENT,
+    method="zscore",
+    vector_window=True,
+    signals={**_OF_ANSWERS, **_OF_DIALOGUE},
+)
+
+AUTO: Final = replace(_CHAT, name="auto", version=1)
+"""The default: stands for the profile of the memory's shape (`profile_for`), which runs instead."""
 
 PROFILES: Final[Mapping[str, Profile]] = {
     profile.name: profile
@@ -190,21 +328,37 @@ PROFILES: Final[Mapping[str, Profile]] = {
         BALANCED,
         # Words alone: scores are BM25.
         Profile("words", 2, {"text": 1.0}),
-        # For short turns of a dialogue: the margin between scores counts, and vectors come first.
+        _CHAT,
+        Profile("notes", 1, _BY_CONTENT, method="zscore", signals=_OF_ANSWERS, vector_window=True),
         Profile(
-            "chat", 4, {"text": 0.3, "facts": 0.3, "vectors": 0.7, "late": 0.7}, method="zscore"
+            "documents",
+            1,
+            _BY_TOPIC,
+            method="zscore",
+            vector_window=True,
+            feedback=3,
+            signals=_OF_DOCUMENTS,
         ),
+        AUTO,
         # Used frames move up: from rank r of a lane by at most 10 + r / 6 places.
         Profile("used", 3, BALANCED.weights, importance=0.2),
     )
 }
 """The built-in profiles by name."""
 
+_CHAT_ALONE: Final = Profile(
+    "chat",
+    3,
+    {"text": 0.3, "facts": 0.3, "vectors": 0.7, "late": 0.7},
+    method="zscore",
+    in_context=False,
+)
+
 
 def _earlier(name: str, version: int, *, fact_words: bool = True) -> Profile:
     """Return an earlier version of a built-in profile: turns by themselves, equal tokens."""
     return replace(
-        PROFILES[name],
+        _CHAT_ALONE if name == "chat" else PROFILES[name],
         version=version,
         fact_words=fact_words,
         in_context=False,
@@ -230,6 +384,22 @@ EARLIER: Final[Mapping[str, Profile]] = {
 """Earlier versions of the built-in profiles by label, so that recorded recalls stay repeatable."""
 
 
+def profile_for(turns: int, chunks: int, frames: int) -> Profile:
+    """Return the profile of a memory's shape: chat, documents or notes.
+
+    Args:
+        turns: current frames that are turns of a conversation
+        chunks: current frames that are parts of documents, and no turns
+        frames: all current frames that a search may return
+
+    >>> profile_for(turns=6, chunks=0, frames=10).name
+    'chat'
+    """
+    if 2 * turns >= frames > 0:
+        return PROFILES["chat"]
+    return PROFILES["documents" if 2 * chunks >= frames > 0 else "notes"]
+
+
 def profile_of(value: str | Profile | None) -> Profile:
     """Return a profile by its name or label, or itself; the default for None.
 
@@ -239,7 +409,7 @@ def profile_of(value: str | Profile | None) -> Profile:
         InvalidInput: no profile has this name, or this version.
     """
     if value is None:
-        return BALANCED
+        return AUTO
     if isinstance(value, Profile):
         return value
     if isinstance(value, str):

@@ -14,6 +14,7 @@ from benchmarks.retrieval.embedding_cache import FILE_NAME, CachedEmbedder
 from benchmarks.retrieval.ingest import Session, Style, ingest
 from benchmarks.retrieval.judged_set import Corpus, Document, JudgedSet, Question
 from benchmarks.retrieval.measurement import Settings, measure
+from benchmarks.retrieval.metrics import evidence_name, mean
 from benchmarks.retrieval.switches import switches, without
 from benchmarks.retrieval.synthetic import synthetic_set
 from cerata import Filter, InvalidInput, Profile
@@ -73,6 +74,9 @@ def test_a_speaker_may_be_a_prefix(tmp_path: Path) -> None:
 
 # --- measuring -----------------------------------------------------------------------------------
 
+ON: Final = tuple(name for name in SWITCHES if name != "vector_window")
+"""The switches that are on by default."""
+
 TALK: Final = JudgedSet(
     "talk",
     (
@@ -121,7 +125,7 @@ def test_an_ablation_leaves_out_each_part_in_turn() -> None:
     """Without its only lane a profile cannot run, and a part without effect changes no score."""
     settings = Settings(profile="words", ablate=True, contexts=())
     measurement = measure(TALK, settings)
-    assert measurement.ablations.keys() == {"text", *SWITCHES}
+    assert measurement.ablations.keys() == {"text", *ON}
     assert measurement.ablations["text"] is None
     assert measurement.ablations["fact_words"] == measurement.scores
 
@@ -130,8 +134,28 @@ def test_the_default_profile_is_that_of_the_store() -> None:
     """A profile that a store chooses by its shape is the profile that is ablated."""
     measurement = measure(TALK, Settings(without=("vectors",), contexts=(100,)), Hashing())
     [label] = measurement.profiles
-    assert label.startswith("balanced without vectors ")
+    assert label.startswith("notes without vectors ")
     assert "vectors" not in measurement.lanes
+
+
+def test_contexts_by_session_hold_more_evidence_for_fewer_tokens() -> None:
+    """A line of source for each turn took 11 tokens, as much as a short text."""
+    budgets = (200, 500)
+    whole, second = (
+        measure(synthetic_set(), Settings(contexts=budgets, policy=policy))
+        for policy in (None, "whole 2")
+    )
+    shares = [
+        [mean([*run.scores.values()])[evidence_name(budget)] for budget in budgets]
+        for run in (whole, second)
+    ]
+    assert shares[0][0] >= max(shares[1][0], 0.8)
+    assert shares[0][1] > max(shares[1][1], 0.9)
+    for budget in budgets:
+        assert whole.costs[budget].entries > 1.2 * second.costs[budget].entries
+        assert whole.costs[budget].source <= 5
+        assert second.costs[budget].source > 10
+    assert whole.digest == second.digest
 
 
 # --- switches ------------------------------------------------------------------------------------
@@ -141,7 +165,7 @@ def test_every_part_of_a_profile_that_is_on_is_a_switch() -> None:
     """A new lane or signal needs no change of the benchmark."""
     assert switches(PROFILES["used"]) == [
         *("text", "facts", "vectors", "late", "importance"),
-        *SWITCHES,
+        *ON,
     ]
     off: dict[str, Any] = dict.fromkeys(SWITCHES, False)
     bare = replace(Profile("p", 1, {"text": 1, "facts": 0}), **off)
@@ -150,12 +174,12 @@ def test_every_part_of_a_profile_that_is_on_is_a_switch() -> None:
 
 def test_a_profile_without_parts_says_so() -> None:
     """A result names the profile that it is of."""
-    reduced = without(PROFILES["used"], "late", "importance", *SWITCHES)
-    assert reduced.name == " without ".join(("used", "late", "importance", *SWITCHES))
+    reduced = without(PROFILES["used"], "late", "importance", *ON)
+    assert reduced.name == " without ".join(("used", "late", "importance", *ON))
     assert switches(reduced) == ["text", "facts", "vectors"]
     assert reduced.importance == 0.0
     assert switches(without(Profile("p", 1, {"text": 1}, rerank=True), "rerank")) == [
-        *("text", *SWITCHES)
+        *("text", *ON)
     ]
 
 
@@ -284,6 +308,7 @@ def test_the_report_is_one_json_object(capsys: pytest.CaptureFixture[str]) -> No
         "vectors",
         "late",
         *SWITCHES,
+        *PROFILES["chat"].signals,
     }
     assert report["against"] is None
     assert "Python" in report["machine"][1]
@@ -295,14 +320,14 @@ def test_faults_end_the_command_with_their_exit_code(
     """A script can tell a missing file from a bad set."""
     assert main(["judged", str(tmp_path / "none")]) == 6
     assert main(["synthetic", "--profile", "none"]) == 2
-    assert main(["synthetic", "--without", "text,speaker"]) == 2
+    assert main(["synthetic", "--without", "text,recency"]) == 2
     saved = tmp_path / "run.json"
     assert main(["judged", str(judged_file(tmp_path)), "--save", str(saved)]) == 0
     assert main(["synthetic", "--against", str(saved)]) == 2
     errors = capsys.readouterr().err
     assert "NotFound: " in errors
     assert "There is no profile 'none'" in errors
-    assert "no lane or signal 'speaker'" in errors
+    assert "no lane or signal 'recency'" in errors
     assert "The run is of the set set " in errors
     with pytest.raises(SystemExit):
         main(["synthetic", "--contexts", "many"])

@@ -4,6 +4,7 @@ Each step is a command, or something that happens to the folder between two. A s
 by which its golden file and its schema are found.
 """
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -97,6 +98,23 @@ def _spoil(folder: Path, environment: Environment) -> None:
     (folder / "spoiled.jsonl").write_text(text.replace('"confidence"', '"confidense"', 1))
 
 
+def _judge(folder: Path, environment: Environment) -> None:
+    """Talks in which questions have more of the words, and judgements that prefer the answers."""
+    lines: list[str] = []
+    with cerata.open(folder / "talks.memory", environment=environment) as store:
+        for place, word in enumerate(("bridge", "mill", "ferry", "kiln", "dune", "grove")):
+            for talk in range(4):
+                track = f"{word} {talk}"
+                store.put_frame(f"Which {word}, the {word}?", role="anna", track=track)
+                answer = store.put_frame(f"The {word} is here.", role="ben", track=track)
+                relevant = [f"#{answer.id}"]
+                query = {"text": f"{word}?", "relevant": relevant, "group": f"week {place % 3}"}
+                lines.append(json.dumps({"query": query}))
+    (folder / "judged.jsonl").write_text("\n".join(lines))
+    (folder / "misjudged.jsonl").write_text("\n".join([*lines, lines[0].replace("#2", "#99")]))
+    (folder / "few.jsonl").write_text(lines[0])
+
+
 def _write_workload(folder: Path, environment: Environment) -> None:
     (folder / "shoes.py").write_text(WORKLOAD)
 
@@ -138,6 +156,7 @@ _ENDPOINT = "--url http://localhost/v1/embeddings --model m --revision 1 --dimen
 _ASKED = "'when does the bridge open?'"
 _THIS = "-f memory.cera"
 _NEW = "-f new.memory"
+_TALKS = "-f talks.memory"
 
 STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(""),
@@ -271,7 +290,27 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(f"correct #3 --object 6 --as number --confidence 0.9 {_NEW}"),
     _step(f"retract #5 {_NEW}"),
     _step(f"log -n 2 {_NEW}", "log-assert"),
+    _judge,
+    _step(f"tune judged.jsonl --profile words {_TALKS}"),
+    _step(f"tune judged.jsonl --profile words --to mine.json {_TALKS}", "tune-to"),
+    _step(f"tune judged.jsonl --to mine.json {_TALKS}", "tune-taken", 5),
+    _step(f"tune judged.jsonl --profile mine.json {_TALKS}", "tune-again", 1),
+    _step(
+        f"tune judged.jsonl --profile mine.json --to again.json --anyway {_TALKS}", "tune-anyway"
+    ),
+    _step(f"tune misjudged.jsonl {_TALKS}", "tune-missing", 6),
+    _step(f"tune few.jsonl {_TALKS}", "tune-few", 2),
+    _step(f"tune --recalls {_TALKS}", "tune-recalls", 2),
+    _step(f"tune {_TALKS}", "tune-refused", 2),
+    _step(f"search mill --profile mine.json -k 2 {_TALKS}", "search-tuned"),
+    _step(f"search mill --profile judged.jsonl.json {_TALKS}", "search-profile-missing", 6),
     _step("completion bash"),
+    _step(
+        "put 'Lanes for bicycles too?' --kind message --role Anna --track chat"
+        f" --date 2026-05-01 {_NEW}",
+        "put-turn",
+    ),
+    _step(f"recall 'four lanes' {_NEW}", "recall-turns"),
 )
 
 

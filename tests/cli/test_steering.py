@@ -39,6 +39,12 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "search": (("search", "evil", "--explain"), ("search", f"none{EVIL}", "--tag", EVIL)),
     "show": (("show", "1", "2"),),
     "access": (("access",), ("access", "1", "--record")),
+    "tune": (
+        ("tune", "lines.jsonl"),
+        ("tune", EVIL),
+        ("tune", "--recalls", "--name", EVIL),
+        ("tune", "--recalls", "--profile", f"./{EVIL}"),
+    ),
     "frames": (("frames", "--superseded"),),
     "facts": (
         ("facts", "--evidence", "--retracted"),
@@ -92,7 +98,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 """Commands of each verb, over a memory that has hostile text wherever text can be."""
 
-REFUSED = ("embed", "import", "tour", "crash-test")
+REFUSED = ("tune", "embed", "import", "tour", "crash-test")
 """Verbs of which every command above is refused, with a message that names the input."""
 
 

@@ -142,7 +142,9 @@ def _body(source: Random, first: int, place: int) -> EventBody:
         return SupersedeFrame(old=ref(), new=ref())
     if draw < 0.70:
         space, number = source.choice(("later", "small", TOKENS)), source.randrange(5)
-        return PutEmbedding(frame=ref(), embedding=_vector(space, number)[0])
+        frame = ref()
+        context = tuple({ref()} - {frame}) if number % 2 else ()
+        return PutEmbedding(frame=frame, embedding=_vector(space, number)[0], context=context)
     if draw < 0.73:
         if place % 2:
             return _use(first)
@@ -191,6 +193,9 @@ def _about_access(source: Random, ref: Callable[[], int]) -> EventBody:
         omitted=(ref(),),
         now=source.choice((None, EXPIRY)),
         shared=source.random() < 0.5,
+        reranker=source.choice((None, "model@1")),
+        reranked=(ref(),),
+        reranked_scores=bytes(8),
     )
 
 

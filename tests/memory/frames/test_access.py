@@ -37,7 +37,7 @@ def bound(store: Store, body: RecallContext, text: str) -> bytes:
 
 
 def test_a_recorded_recall_says_what_was_shown_and_how(store: Store) -> None:
-    context = store.recall("alice", max_tokens=150, record=True)
+    context = store.recall("alice", max_tokens=150, profile="balanced", record=True)
     event = recorded(store, context)
     body = event.body
     assert isinstance(body, RecallContext)

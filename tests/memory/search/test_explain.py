@@ -106,7 +106,7 @@ def test_what_an_explanation_says_adds_up(
 
 
 def test_each_lane_says_its_rank_and_what_it_added(store: Store) -> None:
-    said = explained(store, "where does Alice live?")
+    said = explained(store, "where does Alice live?", profile="balanced")
     assert (said[1].question, said[1].method) == (("factual", "where"), "rrf")
     text, facts = said[1].lanes
     assert (text.lane, text.rank, text.found, text.weight) == ("text", 1, 2, 1.0)
@@ -193,7 +193,7 @@ def test_only_hits_of_the_same_log_are_explained(store: Store) -> None:
 
 
 def test_printing_an_explanation_says_it_in_a_few_lines(store: Store) -> None:
-    hits: list[Hit] = store.search("where does Alice live? in spring?")
+    hits: list[Hit] = store.search("where does Alice live? in spring?", profile="balanced")
     assert str(store.explain(hits[0])).splitlines() == [
         "#1 scores 0.032787 = text 0.016393 + facts 0.016393",
         "  factual question (where), profile balanced 4, ranks fused: weight / (60 + rank)",

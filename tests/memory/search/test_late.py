@@ -255,8 +255,8 @@ def test_tokens_put_the_best_of_words_in_order(store: Store) -> None:
     told = [store.explain(hit).reranked for hit in found]
     assert told[2] is None
     assert [one.to_dict() for one in told if one] == [
-        {"before": 2, "after": 1, "score": 2.0},
-        {"before": 1, "after": 2, "score": 1.0},
+        {"before": 2, "after": 1, "score": 2.0, "by": "late"},
+        {"before": 1, "after": 2, "score": 1.0, "by": "late"},
     ]
     assert "  rank 2 before, 1 by its tokens: 2.000" in str(store.explain(found[0]))
     assert [hit.id for hit in store.search("tea", k=1, rerank=True, **asked)] == [1]

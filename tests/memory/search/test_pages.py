@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import cerata
-from cerata import Filter, Hit, Store
+from cerata import Filter, Hit, Profile, Store
+from cerata.memory.search import bounds as bounds_module
 
+BY_RANK = Profile("signals", 1, {"text": 1, "vectors": 1}, signals={"count": 0.7, "short": -0.3})
 WORDS = ("iron", "copper", "silver", "gold", "lead", "tin")
 SPACE = "toy"
 
@@ -167,6 +169,9 @@ def test_a_summary_says_that_more_frames_may_match(many: Store) -> None:
         {"min_cosine": 0.4, "rerank": True, "token_embedding": [[1, 0]]},
         {"min_score": 0.004},
         {"min_score": 0.5, "profile": "chat"},
+        {"min_score": 0.004, "profile": BY_RANK},
+        {"min_cosine": 0.4, "profile": "documents"},
+        {"min_score": 0.3, "min_cosine": 0.2, "profile": "documents"},
         {"min_score": 0.5, "mode": "vector"},
         {"min_score": 1.0, "mode": "text"},
         {"min_score": 0.3, "min_cosine": 0.2, "profile": "chat"},
@@ -211,7 +216,32 @@ def test_a_bound_that_few_hits_reach_ranks_no_deeper(many: Store) -> None:
         {"min_score": 99.0, "mode": "text"},
     ]
     for more in cases:
+        more["profile"] = "balanced"
         hits = many.search("iron gold", k=600, embedding=[1, 0, 0, 0.5], space=SPACE, **more)
         [hit, *_] = hits or many.search("iron gold", k=1)
         assert len(hits) < 128
         assert len(getattr(hit.made_by, "blocks", [])) == 1
+
+
+def test_a_least_score_of_scores_ranks_to_a_limited_depth(
+    many: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Z-scores have no bound, so a search for a score that no hit reaches ranked all frames."""
+    monkeypatch.setattr(bounds_module, "SCORED_DEPTH", 512)
+    ask: dict[str, Any] = {"embedding": [1, 0, 0, 0.5], "space": SPACE, "profile": "chat"}
+    everything = len(many.search("iron gold", k=9_999, **ask))
+    result: Any = many.search("iron gold", k=1, **ask)[0].made_by
+    [best] = many.search("iron gold", k=1, **ask)
+    few: Any = many.search("iron gold", k=20, min_score=best.score, **ask)
+    assert few[0].id == best.id
+    assert len(few[0].made_by.blocks) == 2 > len(result.blocks)
+    # A page that ends deeper is filled.
+    assert len(many.search("iron gold", k=9_999, min_score=-99, **ask)) == everything > 512
+
+
+def test_a_least_score_of_ranks_and_signals_ends_at_their_bound(many: Store) -> None:
+    """Any profile with signals ranked all frames."""
+    ask: dict[str, Any] = {"embedding": [1, 0, 0, 0.5], "space": SPACE, "profile": BY_RANK}
+    for least, blocks in ((0.012, 1), (0.0001, 3)):
+        hits = many.search("iron gold", k=690, min_score=least, **ask)
+        assert len(getattr(hits[0].made_by, "blocks", [])) == blocks

@@ -1,6 +1,7 @@
 """Relevance: cosines of hits, least scores, and the floor under which a question gets nothing."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from cerata import Floor, InvalidInput, Store
 from cerata.engine.events import RecallContext
 from cerata.retrieval.context import framing
 from cerata.retrieval.ranking import relevance
+from cerata.retrieval.ranking.profiles import PROFILES
 
 SPACE = "toy@1/2/cosine"
 CLOSE = [1.0, 0.1]
@@ -184,6 +186,27 @@ def test_a_search_without_the_remembered_embedder_says_so() -> None:
 
 
 # --- the measured floor --------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("measured")
+def test_turns_of_a_named_speaker_pass() -> None:
+    """A name is not in the question's vector, so a question for a person was refused."""
+    with cerata.open(":memory:") as store:
+        for role, text in (("Mina Berg", "the mill by the sea"), ("user", "a harbour bridge")):
+            store.put_frame(text, role=role, track="chat", embedding=[1, 0], space=SPACE)
+        for question, is_relevant in (
+            ("What does Mina earn on an average day?", True),
+            ("What does anyone earn on an average day?", False),
+            ("What does a user earn on an average day?", False),
+        ):
+            context = store.recall(question, embedding=FAR)
+            assert context.relevant == is_relevant, question
+        named = "What does Mina earn on an average day?"
+        off = replace(PROFILES["chat"], name="off", signals={})
+        assert not store.recall(named, embedding=FAR, profile=off).relevant
+        assert not store.recall(named, embedding=FAR, mode="vector").relevant
+        recorded = store.recall(named, embedding=FAR, record=True)
+        assert recorded.text == store.at(recorded).recall(named, embedding=FAR).text
 
 
 @pytest.mark.minilm

@@ -86,6 +86,7 @@ def expected(view: View, question: str) -> dict[int, float]:
             for near, share in shares[turn].items()
         )
 
+    turns = {turn for talk in talks.values() for turn in talk}
     count = sum(bool(own) for own in words.values())
     average = sum(summed(frame.id, None) for frame in frames) / count if count else 1.0
     sums: dict[int, float] = {}
@@ -95,8 +96,9 @@ def expected(view: View, question: str) -> dict[int, float]:
         for frame in frames:
             occurrences = summed(frame.id, term)
             if occurrences:
-                norm = 1.2 * (0.25 + 0.75 * summed(frame.id, None) / average)
-                added = idf * occurrences * 2.2 / (occurrences + norm)
+                k1, b = (0.9, 0.5) if frame.id in turns else (1.2, 0.75)
+                norm = k1 * (1 - b + b * summed(frame.id, None) / average)
+                added = idf * occurrences * (k1 + 1) / (occurrences + norm)
                 sums[frame.id] = sums.get(frame.id, 0.0) + added
     return sums
 

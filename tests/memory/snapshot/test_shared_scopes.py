@@ -380,9 +380,11 @@ def test_each_reference_of_an_event_changes_or_only_names_a_thing() -> None:
         ("linkFacts", "fact"),
         ("linkFacts", "frame"),
         ("linkFacts", "target"),
+        ("putEmbedding", "context"),
         ("putFrame", "parent"),
         ("recall", "facts"),
         ("recall", "frames"),
         ("recall", "omitted"),
         ("recall", "omitted_facts"),
+        ("recall", "reranked"),
     }

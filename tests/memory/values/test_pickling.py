@@ -37,6 +37,11 @@ def first_explained(store: Store) -> Any:
     return store.explain(store.search("tea")[0])
 
 
+def tuned(store: Store) -> cerata.Tuning:
+    frame = store.search("tea")[0].frame
+    return cerata.tune(store, [cerata.Judgement(f"tea {place}", [frame]) for place in range(10)])
+
+
 MADE: dict[str, Callable[[Store, Path], Any]] = {
     "Access": lambda store, _: store.access(1),
     "Act": lambda store, _: store.why(4).asserted,
@@ -73,12 +78,14 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "Hit": lambda store, _: store.search("tea")[0],
     "Hits": lambda store, _: store.search("tea"),
     "ImportedFacts": lambda store, _: store.import_facts(store.export_facts()),
+    "Judgement": lambda _, _folder: cerata.Judgement("tea", [1]),
     "Link": lambda store, _: next(iter(store.links())),
     "Neighbour": lambda store, _: store.neighbours("Ann")[0],
     "Omission": lambda store, _: store.recall("tea", max_tokens=30).omissions[0],
     "Period": lambda store, _: store.conflicts()[0].period,
     "Position": lambda store, _: store.timeline(limit=1).next,
     "Profile": lambda _, _folder: cerata.Profile("mine", 1, {"text": 1}),
+    "ProfileGain": lambda store, _: tuned(store).gains[0],
     "Reached": lambda store, _: store.walk("Ann")[0],
     "Reason": lambda store, _: store.why(4).supports[0],
     "Receipt": lambda store, _: store.put_frame("a"),
@@ -88,6 +95,8 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "Standing": lambda _, _folder: cerata.Standing.STANDS,
     "TimelineEntry": lambda store, _: store.timeline().entries[0],
     "TimelinePage": lambda store, _: store.timeline(),
+    "Tuning": lambda store, _: tuned(store),
+    "TurnWindow": lambda _, _folder: cerata.TurnWindow((), "Ann", "a", ("Bob: b",)),
     "ValueCount": lambda store, _: store.values("tag")[0],
     "Why": lambda store, _: store.why(4),
 }
@@ -95,14 +104,14 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
 NO_VALUES = {
     *("Environment", "Store", "Transaction", "View", "RowProjection"),
     *("CallableEmbedder", "EndpointEmbedder", "MiniLMEmbedder", "SentenceTransformersEmbedder"),
-    *("Embedder", "TokenEmbedder", "Extractor", "EnglishFacts"),
-    *("__version__", "content_hash", "event", "events", "open", "query", "upcaster"),
+    *("ContextEmbedder", "Embedder", "TokenEmbedder", "Reranker", "Extractor", "EnglishFacts"),
+    *("__version__", "content_hash", "event", "events", "open", "query", "tune", "upcaster"),
 }
 """Public names that are no values: handles, doors to the outside, protocols, functions."""
 
 WITHOUT_JSON = frozenset(
     ("Allen", "Assertion", "Candidate", "Draft", "EmbedderIdentity", "Entity", "Event", "EventBody")
-) | {"Head", "Hits", "Position", "Standing"}
+) | {"Head", "Hits", "Judgement", "Position", "Standing", "TurnWindow"}
 """Values that callers make, or that another value prints."""
 
 

@@ -77,7 +77,9 @@ def through_whooshs_table(view: Fulltext, count: int) -> FulltextView:
     lengths = np.array(kept, np.uint32)
     assert (lengths != exact.total).any()
     changed = FieldLengths(lengths, exact.title, exact.tags, exact.role)
-    found = Fulltext(view.pieces, view.vocabulary, changed, view.seq).view(np.ones(count, np.bool_))
+    found = Fulltext(view.pieces, view.vocabulary, changed, view.seq, view.marks).view(
+        np.ones(count, np.bool_)
+    )
     found.token_count = int(exact.total.sum())
     return found
 

@@ -17,7 +17,7 @@ def test_what_comes_with_it_says_what_its_version_says() -> None:
     """A context that was shown is made again by name and version: these numbers never change."""
     whole = {
         "name": "whole",
-        "version": 2,
+        "version": 3,
         "tier_days": None,
         "specific_factor": 4.0,
         "shorten": False,
@@ -26,13 +26,17 @@ def test_what_comes_with_it_says_what_its_version_says() -> None:
         "duplicate_share": 0.9,
         "fill": False,
         "whole_rows": True,
+        "by_session": True,
     }
     tiered = whole | {"name": "tiered", "tier_days": [7.0, 30.0], "shorten": True, "fill": True}
     assert [policy.to_dict() for policy in POLICIES.values()] == [whole, tiered]
-    older = {"version": 1, "fill": False, "whole_rows": False}
+    second = {"version": 2, "by_session": False}
+    assert policy_of("whole 2").to_dict() == whole | second
+    assert policy_of("tiered 2").to_dict() == tiered | second
+    older = second | {"version": 1, "fill": False, "whole_rows": False}
     assert policy_of("whole 1").to_dict() == whole | older
     assert policy_of("tiered 1").to_dict() == tiered | older
-    assert policy_of("tiered 2") is TIERED
+    assert policy_of("tiered 3") is TIERED
     assert policy_of(None) is WHOLE
     assert policy_of("tiered") is TIERED
     assert policy_of(mine := ContextPolicy("mine", 2)) is mine

@@ -11,8 +11,9 @@ import pytest
 
 import cerata
 from benchmarks import embed_bench
-from cerata import MiniLMEmbedder
+from cerata import MiniLMEmbedder, TurnWindow
 from cerata.retrieval.embedders import minilm
+from cerata.retrieval.embedders.wordpiece import bert_uncased
 
 needs_minilm = pytest.mark.minilm
 
@@ -185,3 +186,55 @@ def test_without_the_extra_it_says_how_to_install_it(
 def test_threads_are_a_number(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
     with pytest.raises(cerata.InvalidInput, match="threads must be"):
         MiniLMEmbedder(threads=threads)
+
+
+# --- turns in their conversation -----------------------------------------------------------------
+
+ASKED = "Mina: When does the harbour bridge open?"
+
+
+@needs_minilm
+def test_a_turn_takes_meaning_from_the_turns_around_it() -> None:
+    """The vector is that of the turn's tokens, so it moves towards the question and stays apart."""
+    model = MiniLMEmbedder(in_context=True)
+    window = TurnWindow((ASKED,), "Olaf", "In May, I think.", ())
+    alone = TurnWindow((), "Olaf", "In May, I think.", ())
+    question, other = model.embed(["the opening of the bridge", "a recipe for soup"])
+    near, far = model.embed_in_context([window, alone])
+    assert np.allclose(np.linalg.norm([near, far], axis=1), 1.0, atol=1e-6)
+    assert near @ question > far @ question + 0.1
+    assert abs(near @ other) < 0.2
+    assert (model.embed_in_context([alone])[0] == far).all()
+    assert model.identity.space != MiniLMEmbedder().identity.space
+    assert (model.embed(TEXTS[:2]) == MiniLMEmbedder().embed(TEXTS[:2])).all()
+
+
+@needs_minilm
+@pytest.mark.parametrize("text", ["tea", "word " * 400, "\u200b", "a"])
+def test_the_nearest_turns_that_fit_are_read(text: str) -> None:
+    """A long turn leaves no room; a turn that does not fit whole is not read, nor any behind it."""
+    turns = tuple(f"Mina: {'long ' * 60}{place}" for place in range(4))
+    window = TurnWindow(turns, "Olaf", text, turns)
+    numbers, start, end = minilm._encoded(bert_uncased(), window)
+    assert len(numbers) <= minilm.MAX_TOKENS
+    assert 0 < start < end < len(numbers)
+    if text == "tea":
+        assert numbers[start:end] == bert_uncased().encode("tea", 9)[1:-1]
+        # One before, one after, then one more before.
+        assert start > 120
+    assert MiniLMEmbedder(in_context=True).embed_in_context([window]).shape == (1, 384)
+
+
+@needs_minilm
+def test_turns_are_embedded_in_their_conversation(tmp_path: Path) -> None:
+    with cerata.open(tmp_path / "chat.cera", embedder="minilm-context") as store:
+        store.put_frame("When does the harbour bridge open?", role="Mina", track="monday")
+        turn = store.put_frame("In May, I think.", role="Olaf", track="monday")
+        alone = store.embedding(turn)
+        assert store.embed_missing().frames == 2
+        assert not np.array_equal(np.asarray(store.embedding(turn)), np.asarray(alone))
+        assert store.search("the bridge", mode="vector")[0].cosine
+    with cerata.open(tmp_path / "chat.cera") as store:
+        used = store.remembered_embedder()
+        assert used is not None
+        assert used.name == "minilm-context"

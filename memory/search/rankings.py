@@ -1,0 +1,83 @@
+"""Rankings: the lanes of a question over the rows that may be returned, each ranked once a depth.
+
+Owns these rows, and the depth to which each lane is ranked. Leaves out the lanes (`lanes`) and the
+fusion of their rankings (`search`).
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from cerata.projections.columnar.columns import Mask
+from cerata.projections.fulltext.query import Query, loosened
+from cerata.retrieval.ranking.fusion import LaneRanking
+
+from ..snapshot.layers import both, end_to_end
+from ..snapshot.snapshot import Snapshot
+from .lanes import Lane
+from .pages import LANE_HITS
+from .request import SearchRequest
+
+
+class RankedLanes:
+    """The rankings of a question; a lane that is ranked again at a depth costs nothing."""
+
+    def __init__(self, snapshot: Snapshot, request: SearchRequest) -> None:
+        self._snapshot = snapshot
+        self._request = request
+        self._kept: dict[tuple[int, int], LaneRanking] = {}
+        # Keep the lanes: the id of a collected lane may be that of another.
+        self._lanes: list[Lane] = []
+
+    def rankings(self, lanes: Sequence[Lane], depth: int) -> list[LaneRanking]:
+        """Return the rankings of the lanes that found frames, and that of the text in any case."""
+        by_text = [lane for lane in lanes if lane.name == "text"]
+        others = lanes[len(by_text) :]
+        rankings: list[LaneRanking] = []
+        if others:
+            # Hits of a single lane are not fused, so more hits than the result's are not needed.
+            fused_depth = depth if len(lanes) == 1 else max(depth, LANE_HITS)
+            rankings = [self._rank(lane, fused_depth, self._passing) for lane in others]
+            rankings = [ranking for ranking in rankings if len(ranking.ids)]
+        if rankings:
+            depth = max(depth, LANE_HITS)
+        return [*(self._rank(lane, depth, self._admitted) for lane in by_text), *rankings]
+
+    def _rank(self, lane: Lane, depth: int, among: Mask | None) -> LaneRanking:
+        key = id(lane), depth
+        if key not in self._kept:
+            self._lanes.append(lane)
+            self._kept[key] = lane.rank(depth, among)
+        return self._kept[key]
+
+    @cached_property
+    def _admitted(self) -> Mask | None:
+        """The rows that may be returned; None if all that the ranking counts may be."""
+        request = self._request
+        layers = self._snapshot.layers
+        closed = request.include_superseded or request.include_deleted
+        if request.where is None and not closed and layers.expired is None:
+            return None
+        admitted = layers.admitted(
+            request.where,
+            include_superseded=request.include_superseded,
+            include_deleted=request.include_deleted,
+        )
+        return end_to_end(both(admitted, layers.searched))
+
+    @cached_property
+    def _passing(self) -> Mask | None:
+        """The admitted rows that the query admits in lanes that do not search words.
+
+        A query of the full language admits rows by its filters and NOTs; a plain question with
+        quotes, the rows that have the quoted words.
+        """
+        request = self._request
+        admitted = self._admitted
+        if request.is_plain:
+            return admitted
+        layers = self._snapshot.layers
+        tree = loosened(request.query) if isinstance(request.query, Query) else request.tree
+        passing = layers.ranking.passing(tree, layers.mask_of)
+        if passing is None:
+            return admitted
+        return passing & (layers.sought if admitted is None else admitted)

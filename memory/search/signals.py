@@ -1,0 +1,182 @@
+"""Signals of a search: parts of the fused scores of its candidates, besides the lanes.
+
+Owns the properties of candidates, read from the columns of a snapshot for all candidates at once,
+and the shares of a single frame for an explanation. No text is read. Leaves out the values and
+their sum (`cerata.retrieval.ranking.signals`), and what a question asks for
+(`cerata.retrieval.question_analysis`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from cerata.projections.columnar.columns import F64, I64, U32, Mask
+from cerata.projections.columnar.names import NO_NAME as NO_ROLE
+from cerata.projections.columnar.turn_order import NO_ROW, TurnOrder
+from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
+from cerata.projections.fulltext.marks import Mark
+from cerata.retrieval.base_level_activation import days_between
+from cerata.retrieval.question_analysis import QuestionAnalysis, analysis_of
+from cerata.retrieval.ranking.signals import SCALES, SIGNALS, Candidates, sum_of, values_of
+from cerata.retrieval.speaker_names import named_roles
+
+from ..snapshot.snapshot import Snapshot
+from ..values.explanation import SignalShare
+from .request import SearchRequest
+
+_OF_TURNS = frozenset({"speaker", "when", "count", "name", "why", "question", "follows", "short"})
+"""Signals that only frames with a role have."""
+
+
+_NO_NUMBERS: Final = np.empty(0, np.int64)
+
+
+class _Roles(NamedTuple):
+    """The code of each row's role, `NO_ROLE` without one, and how to get the role of each code."""
+
+    codes: U32 | I64
+    texts: Callable[[], Mapping[int, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """The signals that count for a question, with their weights in the method of fusion."""
+
+    snapshot: Snapshot
+    text: str
+    question: QuestionAnalysis
+    weights: Mapping[str, float]
+
+    @property
+    def most(self) -> float:
+        """The most that the signals add to a score."""
+        return sum(max(weight, 0.0) for weight in self.weights.values())
+
+    def sums(self, ids: I64) -> F64:
+        """Return what the signals add to the scores of frames, (frames,)."""
+        if not len(ids):
+            return np.zeros(0)
+        return np.round(sum_of(self.weights, self.question, self._candidates(ids)), SCORE_DECIMALS)
+
+    def values(self, ids: I64) -> F64:
+        """Return the value of each signal of `SIGNALS` for frames, (frames, signals)."""
+        candidates = self._candidates(ids)
+        return np.stack([values_of(name, self.question, candidates) for name in SIGNALS], axis=1)
+
+    def shares(self, frame: int) -> tuple[SignalShare, ...]:
+        """Return the signals that a frame has, with their parts of its score."""
+        candidates = self._candidates(np.array([frame], np.int64))
+        shares: list[SignalShare] = []
+        for name in SIGNALS:
+            weight = self.weights.get(name, 0.0)
+            value = float(values_of(name, self.question, candidates)[0]) if weight else 0.0
+            if value:
+                shares.append(SignalShare(name, weight, value, weight * value))
+        return tuple(shares)
+
+    def name_speaker_of(self, frames: Sequence[int]) -> bool:
+        """Return whether the question names the speaker of a frame, and that counts."""
+        rows = self.snapshot.layers.rows_at(np.array(frames, np.int64))
+        return self._has_any("speaker") and bool(self._are_named(self._roles(rows)).any())
+
+    def _has_any(self, *names: str) -> bool:
+        return any(self.weights.get(name) for name in names)
+
+    def _candidates(self, ids: I64) -> Candidates:
+        layers = self.snapshot.layers
+        rows = layers.rows_at(ids)
+        roles = self._roles(rows)
+        turns = layers.turns
+        times, places = self._times(rows)
+        return Candidates(
+            marks=layers.ranking.marks_at(rows),
+            terms=layers.ranking.text_lengths_at(rows),
+            have_role=roles.codes != NO_ROLE,
+            are_named=self._are_named(roles),
+            follow=self._follow(rows, roles, turns),
+            in_thread=self._in_thread(rows, turns),
+            ages=self._ages(ids),
+            times=times,
+            frames_of_times=places,
+        )
+
+    def _roles(self, rows: I64) -> "_Roles":
+        layers = self.snapshot.layers
+        if not self._has_any(*_OF_TURNS):
+            return _Roles(np.full(len(rows), NO_ROLE), dict)
+        if len(layers.all) == 1:
+            of_rows = layers.base.frames.role_codes(rows)
+            return _Roles(of_rows, lambda: layers.base.frames.role_texts(of_rows))
+        # Layers have codes of their own.
+        codes = np.full(len(rows), NO_ROLE)
+        numbers: dict[str, int] = {}
+        for layer, places, of_layer in layers.by_layer(rows):
+            of_rows = layer.frames.role_codes(of_layer)
+            for code, role in layer.frames.role_texts(of_rows).items():
+                codes[places[of_rows == code]] = numbers.setdefault(role, len(numbers) + 1)
+        return _Roles(codes, lambda: {number: role for role, number in numbers.items()})
+
+    def _are_named(self, roles: "_Roles") -> Mask:
+        are_named = np.zeros(len(roles.codes), np.bool_)
+        if self._has_any("speaker"):
+            texts = roles.texts()
+            named = named_roles(self.text, texts.values())
+            for code, role in texts.items():
+                if role in named:
+                    are_named |= roles.codes == code
+        return are_named
+
+    def _follow(self, rows: I64, roles: "_Roles", turns: TurnOrder | None) -> Mask:
+        """Return which rows follow a question of another speaker in their conversation."""
+        follow = np.zeros(len(rows), np.bool_)
+        if turns is None or not self._has_any("follows"):
+            return follow
+        places = turns.places[rows]
+        # Place -1 would be the last place, which is a gap.
+        before = np.where(places == NO_ROW, NO_ROW, turns.rows[places - 1])
+        at = np.flatnonzero(before != NO_ROW)
+        marks = self.snapshot.layers.ranking.marks_at(before[at])
+        at = at[marks & int(Mark.QUESTION) > 0]
+        both = self._roles(np.concatenate([rows[at], before[at]])).codes
+        follow[at] = both[: len(at)] != both[len(at) :]
+        return follow
+
+    def _in_thread(self, rows: I64, turns: TurnOrder | None) -> Mask:
+        """Return which rows are of the conversation of the newest turn."""
+        if turns is None or not self._has_any("thread"):
+            return np.zeros(len(rows), np.bool_)
+        newest = int(turns.places[turns.rows.max()])
+        newest_of = turns.conversation_at(newest)
+        places = turns.places[rows]
+        are_in: Mask = (places >= newest_of.start) & (places < newest_of.stop)
+        return are_in
+
+    def _ages(self, ids: I64) -> F64:
+        if not self._has_any("recency"):
+            return np.zeros(len(ids))
+        layers = self.snapshot.layers
+        last = self.snapshot.last_us
+        return np.array([days_between(layers.created(frame), last) for frame in ids.tolist()])
+
+    def _times(self, rows: I64) -> tuple[I64, I64]:
+        if not (self.question.periods and self._has_any("period")):
+            return _NO_NUMBERS, _NO_NUMBERS
+        times = [_NO_NUMBERS]
+        owners = [_NO_NUMBERS]
+        for layer, places, of_layer in self.snapshot.layers.by_layer(rows):
+            of_times, at = layer.frames.times_at(of_layer)
+            times.append(of_times)
+            owners.append(places[at])
+        return np.concatenate(times), np.concatenate(owners)
+
+
+def signals_of(snapshot: Snapshot, request: SearchRequest) -> Signals | None:
+    """Return the signals of a profile for a question in plain language; None if none counts."""
+    profile = request.profile
+    if not request.text or request.mode == "vector" or not any(profile.signals.values()):
+        return None
+    scale = SCALES[profile.method]
+    weights = {name: weight * scale for name, weight in profile.signals.items() if weight}
+    return Signals(snapshot, request.text, analysis_of(request.text, lambda: snapshot.now), weights)

@@ -1,0 +1,63 @@
+"""The vectors of a snapshot's frames, by the row of the ranking.
+
+Owns the join of the log's vectors with those of the drafts of a transaction. Leaves out the scores
+(`vector_lane`).
+"""
+
+from typing import Final
+
+import numpy as np
+
+from cerata.projections.columnar.columns import F64, I64
+from cerata.projections.vectors.columns import Key, Matrix, matrix_of
+from cerata.projections.vectors.nearest import lengths_of
+from cerata.replay.vector_store import NO_VECTOR
+
+from ..snapshot.snapshot import Snapshot
+from .space_lane import pending_vectors
+
+
+class VectorRows:
+    """The vectors in a space; rows are those of the snapshot's layers, end to end."""
+
+    def __init__(self, snapshot: Snapshot, key: Key) -> None:
+        layers = snapshot.layers
+        base = layers.base
+        self._key = key
+        self._drafts: Final[dict[int, bytes]] = {
+            row: data
+            for frame, data in pending_vectors(snapshot, key).items()
+            if (row := layers.rank_row(frame)) is not None
+        }
+        self._space = snapshot.vectors.find(key, snapshot.basis)
+        self._by_row = np.full(sum(layer.rows for layer in layers.all), NO_VECTOR)
+        if self._space is not None:
+            self._stored = snapshot.stored_vectors(self._space)
+            of_base = self._stored.by_frame_row(self._space, base.frames, base.rows, base.n)
+            self._by_row[: base.rows] = of_base
+        has = self._by_row != NO_VECTOR
+        has[[*self._drafts]] = True
+        self.has: Final = has
+        """The rows with a vector."""
+
+    def read(self, rows: I64) -> tuple[Matrix, F64]:
+        """Return the vectors of rows that have them, (n, dimension), and their lengths, (n,).
+
+        Raises:
+            Corrupt: a vector is damaged.
+        """
+        matrix = np.empty((len(rows), self._key[2]), matrix_of(b"", self._key).dtype)
+        lengths = np.empty(len(rows))
+        is_draft = np.isin(rows, [*self._drafts])
+        stored = np.flatnonzero(~is_draft)
+        if self._space is not None and len(stored):
+            of_space = self._by_row[rows[stored]]
+            # The store reads rows that ascend: a later event may have embedded an older frame.
+            order = np.argsort(of_space)
+            matrix[stored[order]], lengths[stored[order]] = self._stored.rows(
+                self._space, of_space[order]
+            )
+        for place in np.flatnonzero(is_draft).tolist():
+            vector = matrix_of(self._drafts[int(rows[place])], self._key)
+            matrix[place], lengths[place] = vector[0], lengths_of(vector)[0]
+        return matrix, lengths

@@ -1,0 +1,113 @@
+"""Recorded recalls as judgements: a shown frame that was used later answers the question.
+
+A use (``record_access``) counts for the newest earlier recall that showed the frame. Each recall is
+asked again at its basis, so frames that were written later do not compete. Only shown frames can be
+used, so such judgements favour the profile that showed them, and the gain of another is at least as
+good as measured. Owns the choice of recalls, and their requests. Leaves out recalls with a filter,
+which the log has in a form that is only printed, and those by vectors alone.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from cerata.engine.events import DEFAULT_SCOPE, AccessFrames, Event, RecallContext
+from cerata.retrieval.ranking.profiles import Profile
+
+from ..search.request import SearchRequest
+from ..search.space_lane import keys_of
+from ..snapshot.snapshot import Snapshot
+from .candidates import JudgedQuestion
+from .groups import group_of
+from .judgements import plain_request
+
+
+class UsedRecalls:
+    """The recorded recalls of a snapshot with a used frame.
+
+    - ``skipped`` counts the recalls that cannot be repeated: with a filter, or by vectors alone.
+    """
+
+    def __init__(self, snapshot: Snapshot, profile: Profile) -> None:
+        self.skipped = 0
+        self._snapshot = snapshot
+        self._profile = profile
+
+    def questions(self) -> Iterator[JudgedQuestion]:
+        """Yield a judged question for each recall, in order of the log.
+
+        Cost: a read of each event of the snapshot, and a snapshot for each recall.
+        """
+        for event, used in self._used():
+            recall = event.body
+            assert isinstance(recall, RecallContext)
+            if recall.where is not None or recall.mode == "vector" or not recall.query.strip():
+                self.skipped += 1
+                continue
+            snapshot = self._asked(event, recall)
+            frames = [frame for frame in used if snapshot.layers.has(frame)]
+            if frames:
+                yield JudgedQuestion(
+                    snapshot=snapshot,
+                    request=_request(snapshot, recall, self._profile),
+                    group=group_of(snapshot, min(frames)),
+                    items={frame: place for place, frame in enumerate(frames)},
+                    grades=[1.0] * len(frames),
+                )
+
+    def _used(self) -> list[tuple[Event, list[int]]]:
+        """Return the recalls with the used frames of each, in order of the log."""
+        recalls: dict[int, Event] = {}
+        used: dict[int, dict[int, None]] = {}
+        newest: dict[int, int] = {}
+        for event in self._snapshot.events(1, self._snapshot.basis):
+            body = event.body
+            if isinstance(body, RecallContext):
+                recalls[event.seq] = event
+                newest.update(dict.fromkeys(body.frames, event.seq))
+            elif isinstance(body, AccessFrames):
+                for frame in body.frames:
+                    if frame in newest:
+                        used.setdefault(newest[frame], {})[frame] = None
+        return [(recalls[seq], sorted(used[seq])) for seq in sorted(used)]
+
+    def _asked(self, event: Event, recall: RecallContext) -> Snapshot:
+        """Return the snapshot that a recall was asked."""
+        snapshot = self._snapshot.earlier(recall.basis)
+        if recall.now is not None:
+            snapshot = snapshot.as_of(recall.now)
+        if event.scope in (None, DEFAULT_SCOPE):
+            return snapshot
+        return snapshot.within(event.scope)
+
+
+def _request(snapshot: Snapshot, recall: RecallContext, profile: Profile) -> SearchRequest:
+    """Return the question of a recall, with its vectors if the log has them."""
+    request = replace(
+        plain_request(recall.query, profile),
+        mode="text" if recall.mode == "text" else "hybrid",
+        include_superseded=recall.include_superseded,
+    )
+    if recall.vector is not None:
+        vector = np.frombuffer(recall.vector, "<f4")
+        request = replace(request, embedding=vector, space=recall.space)
+    if recall.tokens is not None:
+        request = _with_tokens(snapshot, request, recall)
+    return request
+
+
+def _with_tokens(
+    snapshot: Snapshot, request: SearchRequest, recall: RecallContext
+) -> SearchRequest:
+    sizes = {name: dimension for name, _, dimension in keys_of(snapshot, tokens=True)}
+    dimension = sizes.get(recall.tokens_space or "")
+    if dimension is None or recall.tokens is None:
+        return request
+    weights = recall.token_weights
+    return replace(
+        request,
+        token_embedding=np.frombuffer(recall.tokens, np.int8).reshape(-1, dimension),
+        tokens_space=recall.tokens_space,
+        token_weights=None if weights is None else np.frombuffer(weights, "<f8"),
+    )

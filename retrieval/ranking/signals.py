@@ -1,0 +1,146 @@
+"""Signals: properties of a frame and a question that add to a fused score.
+
+Owns the value of each signal, from 0 to 1, and the sum over their weights. A profile gives each a
+weight (`profiles`); a signal without weight is off. Leaves out where the properties come from
+(`cerata.memory.search.signals`).
+
+    speaker     the question names the speaker of the turn
+    period      the frame is of a period that the question names: 1 within it or a day beside it;
+                0.5 up to 8 days after a day, 0.4 up to 14 days after a longer period, because
+                people speak of an event in the days after it
+    when        the question asks for a time, and the turn has a word of time
+    count       it asks for a number, and the turn has one
+    name        it asks for a place or person, and the turn has a name
+    why         it asks for a reason, and the turn gives one
+    question    the turn is a question, which rarely answers another
+    follows     the turn follows a question of another speaker, so it may answer
+    short       the turn has less than 8 terms: 1 without any, 1/8 less for each
+    recency     exp(−age / 14 days)
+    thread      the turn is of the conversation of the newest turn
+
+Weights are in standard deviations of a lane's scores, as z-scores are; `SCALES` converts them for
+the other methods of fusion.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from cerata.projections.columnar.columns import F64, I64, U8, Mask
+from cerata.projections.fulltext.marks import Mark
+
+from ..question_analysis import Period, QuestionAnalysis
+from .fusion import Method
+
+SIGNALS: Final = (
+    *("speaker", "period", "when", "count", "name", "why"),
+    *("question", "follows", "short", "recency", "thread"),
+)
+"""All signals, in the order of their sum."""
+
+SCALES: Final[Mapping[Method, float]] = {"zscore": 1.0, "minmax": 0.25, "rrf": 0.003}
+"""The worth of a deviation: the best of 128 scores is about 4 deviations above the least, and the
+shares of 128 ranks, 1 / 61 to 1 / 188, have a deviation of 0.003."""
+
+SHORT_TERMS: Final = 8
+"""A turn with as many terms is not short."""
+
+RECENCY_DAYS: Final = 14.0
+
+_DAY: Final = 86_400_000_000
+_AFTER_DAY: Final = (0.5, 8 * _DAY)
+_AFTER_LONGER: Final = (0.4, 14 * _DAY)
+_DAY_LONGEST: Final = 25 * 3_600_000_000
+
+_MARKS: Final = {
+    "when": int(Mark.TIME),
+    "count": int(Mark.NUMBER),
+    "name": int(Mark.NAME),
+    "why": int(Mark.CAUSE),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidates:
+    """The properties of frames that signals need; each array is (frames,).
+
+    - ``times`` and ``frames_of_times`` are (times,): each time of a frame, in microseconds since
+      1970 UTC, and the frame's place.
+    - ``ages`` are in days.
+    """
+
+    marks: U8
+    terms: I64
+    have_role: Mask
+    are_named: Mask
+    follow: Mask
+    in_thread: Mask
+    ages: F64
+    times: I64
+    frames_of_times: I64
+
+    def __len__(self) -> int:
+        return len(self.marks)
+
+
+def values_of(signal: str, question: QuestionAnalysis, candidates: Candidates) -> F64:
+    """Return the value of a signal for each frame, (frames,) from 0 to 1.
+
+    Args:
+        signal: One of `SIGNALS`.
+        question: The goals of the question.
+        candidates: The frames.
+    """
+    mark = _MARKS.get(signal)
+    if mark is not None:
+        is_asked = signal in question.answers
+        return ((candidates.marks & mark > 0) & is_asked).astype(np.float64)
+    if signal == "period":
+        return _nearness(question.periods, candidates)
+    if signal == "short":
+        missing = np.maximum(SHORT_TERMS - candidates.terms, 0) / SHORT_TERMS
+        return missing * candidates.have_role
+    if signal == "recency":
+        return np.exp(-candidates.ages / RECENCY_DAYS)
+    masks = {
+        "speaker": candidates.are_named,
+        "question": candidates.marks & int(Mark.QUESTION) > 0,
+        "follows": candidates.follow,
+        "thread": candidates.in_thread,
+    }
+    return masks[signal].astype(np.float64)
+
+
+def _is_asked(signal: str, question: QuestionAnalysis) -> bool:
+    """Return False if the signal is 0 for every frame."""
+    if signal == "period":
+        return bool(question.periods)
+    return signal in question.answers or signal not in _MARKS
+
+
+def _nearness(periods: tuple[Period, ...], candidates: Candidates) -> F64:
+    nearness = np.zeros(len(candidates))
+    times = candidates.times
+    for period in periods:
+        low = times.min(initial=0) if period.start is None else period.start - _DAY
+        high = times.max(initial=0) + 1 if period.end is None else period.end + _DAY
+        of_times = ((times >= low) & (times < high)).astype(np.float64)
+        if period.start is not None and period.end is not None:
+            is_day = period.end - period.start <= _DAY_LONGEST
+            value, span = _AFTER_DAY if is_day else _AFTER_LONGER
+            is_after = (times >= high) & (times < period.end + span)
+            of_times[is_after] = value
+        np.maximum.at(nearness, candidates.frames_of_times, of_times)
+    return nearness
+
+
+def sum_of(weights: Mapping[str, float], question: QuestionAnalysis, candidates: Candidates) -> F64:
+    """Return the weighted sum of the signals of each frame, (frames,)."""
+    total = np.zeros(len(candidates))
+    for signal in SIGNALS:
+        weight = weights.get(signal, 0.0)
+        if weight and _is_asked(signal, question):
+            total += weight * values_of(signal, question, candidates)
+    return total

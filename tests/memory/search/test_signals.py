@@ -1,0 +1,382 @@
+"""Signals of a search: equal to a plain reference as of every event, and explained."""
+
+import math
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cerata
+from cerata import InvalidInput, Profile, Store, View
+from cerata.engine.events import RecallContext
+from cerata.projections.fulltext.analyzer import terms
+from cerata.retrieval.ranking.profiles import PROFILES
+from cerata.retrieval.ranking.signals import SIGNALS
+
+WEIGHTS = {
+    "speaker": 0.6,
+    "period": 2.5,
+    "when": 1.2,
+    "count": 0.7,
+    "name": 0.8,
+    "why": 0.9,
+    "question": -0.5,
+    "follows": 0.3,
+    "short": -0.6,
+    # No sum of the others is 0 with it: then a score depends on the age of a frame just written.
+    "recency": 0.17,
+    "thread": 0.4,
+}
+ALL = Profile("all", 1, {"text": 1}, method="zscore", signals=WEIGHTS)
+PLAIN = Profile("plain", 1, {"text": 1}, method="zscore")
+QUESTIONS = (
+    "When did Mina see the harbour in May 2023?",
+    "Why, and how many dogs on 8 May 2023?",
+    "Where is the harbour of Olaf?",
+    "harbour",
+)
+TEXTS = (
+    *("Is the harbour here?", "the harbour, because of two dogs", "We saw Rome and a harbour"),
+    *("dog in 2023", "harbour", "a dog and a harbour and a mill and a ferry and some salt, today"),
+)
+DAYS = ("2023-05-08", "2023-05-12", "2023-06-07", "2024-01-01")
+
+Turn = tuple[str, str | None, str | None, str | None, str | None, str]
+turns_of = st.lists(
+    st.tuples(
+        st.sampled_from(TEXTS),
+        st.sampled_from(("Mina", "Olaf", None)),
+        st.sampled_from(("chat", "walk", None)),
+        st.sampled_from((*DAYS, None)),
+        st.sampled_from((*DAYS, None)),
+        st.sampled_from(("put", "put", "put", "delete")),
+    ),
+    max_size=8,
+)
+
+
+def write(store: Store, turns: Sequence[Turn]) -> None:
+    """Put turns, some with times; delete some."""
+    for place, (text, role, track, created, content, act) in enumerate(turns):
+        frames = [frame.id for frame in store.frames()]
+        if act == "delete" and frames:
+            store.delete(frames[place % len(frames)])
+            continue
+        store.put_frame(
+            text,
+            role=role,
+            track=track,
+            created=created,
+            content_dates=() if content is None else (content,),
+        )
+
+
+def micros(time: datetime | None) -> list[int]:
+    return [] if time is None else [int(time.timestamp() * 1_000_000)]
+
+
+def values(view: View, question: str, frame: cerata.Frame, last: datetime) -> dict[str, float]:
+    """Return the signals of a frame by the rules, without arrays."""
+    frames = sorted(view.frames(), key=lambda each: (each.id < 0, abs(each.id)))
+    text = frame.text or ""
+    has_role = frame.role is not None
+    talk = [each for each in frames if each.role and each.track and each.track == frame.track]
+    turns = [each for each in frames if each.role and each.track]
+    follows = False
+    if frame in talk and talk.index(frame):
+        before = talk[talk.index(frame) - 1]
+        follows = bool(before.text and before.text.endswith("?")) and before.role != frame.role
+    nearness = 0.0
+    times = [
+        frame.recorded,
+        frame.created,
+        *frame.content_dates,
+    ]
+    for found in re.finditer(r"8 May 2023|in May 2023", question):
+        is_day = found[0].startswith("8")
+        start = datetime(2023, 5, 8 if is_day else 1, tzinfo=UTC)
+        end = datetime(2023, 5, 9, tzinfo=UTC) if is_day else datetime(2023, 6, 1, tzinfo=UTC)
+        for time in times:
+            days = (time - start).total_seconds() / 86_400
+            after = (time - end).total_seconds() / 86_400
+            if days >= -1 and after < 1:
+                nearness = max(nearness, 1.0)
+            elif 0 < after < (8 if is_day else 14):
+                nearness = max(nearness, 0.5 if is_day else 0.4)
+    age = max(0.0, (last - frame.created).total_seconds() / 86_400)
+    signals = {
+        "speaker": has_role and str(frame.role) in question,
+        "period": nearness,
+        "when": "When" in question and has_role and bool(re.search("2023|today", text)),
+        "count": "many" in question and has_role and bool(re.search("2023|two", text)),
+        "name": "Where" in question and has_role and "Rome" in text,
+        "why": "Why" in question and has_role and "because" in text,
+        "question": has_role and text.endswith("?"),
+        "follows": follows,
+        "short": max(0, 8 - len(terms(text))) / 8 if has_role else 0,
+        "recency": math.exp(-age / 14),
+        "thread": frame in talk and turns[-1].track == frame.track,
+    }
+    return {name: float(value) for name, value in signals.items()}
+
+
+def check(view: View, last: datetime) -> None:
+    """Compare a view with the reference; close scores may change places."""
+    for question in QUESTIONS:
+        hits = view.search(question, k=100, profile=ALL)
+        plain = {hit.id: hit.score for hit in view.search(question, k=100, profile=PLAIN)}
+        assert {hit.id for hit in hits} == set(plain)
+        scores = [*plain.values()]
+        mean = math.fsum(scores) / len(scores) if scores else 0.0
+        deviation = math.sqrt(
+            math.fsum((score - mean) ** 2 for score in scores) / max(1, len(scores))
+        )
+        found = {hit.id: values(view, question, hit.frame, last) for hit in hits}
+        sums = {
+            frame: round(sum(WEIGHTS[name] * value for name, value in of_frame.items()), 9)
+            for frame, of_frame in found.items()
+        }
+        for hit in hits:
+            explanation = view.explain(hit)
+            if not any(sums.values()):
+                assert (hit.score, explanation.signals) == (plain[hit.id], ())
+                continue
+            zscore = 1.0
+            if max(scores) > min(scores):
+                zscore = (plain[hit.id] - min(scores)) / deviation
+            assert hit.score == pytest.approx(zscore + sums[hit.id], abs=1e-4)
+            of_frame = found[hit.id]
+            assert {share.signal: share.value for share in explanation.signals} == pytest.approx(
+                {name: value for name, value in of_frame.items() if value}, abs=1e-6
+            )
+            parts = [share.added for share in explanation.lanes]
+            parts += [share.added for share in explanation.signals]
+            assert sum(parts) == pytest.approx(hit.score, abs=1e-8)
+
+
+@settings(max_examples=25)
+@given(turns=turns_of)
+def test_scores_equal_the_reference_as_of_every_event(turns: Sequence[Turn]) -> None:
+    """Also inside the transaction that writes them, and after a replay."""
+    with cerata.open(":memory:") as store:
+        with store.transaction():
+            write(store, turns)
+            # Recency counts to the time at which the drafts were recorded: a moment ago.
+            check(store.view(), datetime.now(UTC))
+        for basis in range(1, store.head.seq + 1):
+            view = store.at(basis)
+            check(view, view.now)
+
+
+def test_a_search_is_equal_in_another_process_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "m.cera"
+    with cerata.open(path) as store:
+        for text in TEXTS:
+            store.put_frame(text, role="Mina", track="chat", created="2023-05-08")
+        hits = [(hit.id, hit.score) for hit in store.search(QUESTIONS[0])]
+        basis = store.head.seq
+    with cerata.open(path) as store:
+        store.put_frame("the harbour", role="Mina", track="chat")
+        assert [(hit.id, hit.score) for hit in store.at(basis).search(QUESTIONS[0])] == hits
+
+
+# Each case: a question, the turn that the signal moves up, and the turn that leads without it.
+CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "speaker": (
+        "What does Mina paint?",
+        {"text": "I paint a long list of other subjects that nobody asked about", "role": "Mina"},
+        {"text": "Mina! Mina! Paint, paint.", "role": "Olaf"},
+    ),
+    "period": (
+        "What was painted in May 2023?",
+        {"text": "the harbour was painted in oil on wood", "created": "2023-05-10"},
+        {"text": "painted", "created": "2022-05-10"},
+    ),
+    "when": (
+        "When was it painted?",
+        {"text": "painted it the evening before, on some old wood", "role": "Mina"},
+        {"text": "painted", "role": "Mina"},
+    ),
+    "count": (
+        "How many were painted?",
+        {"text": "painted about 12 of the old boats", "role": "Mina"},
+        {"text": "painted", "role": "Mina"},
+    ),
+    "name": (
+        "Where was it painted?",
+        {"text": "painted it near Rome, among old boats", "role": "Mina"},
+        {"text": "painted", "role": "Mina"},
+    ),
+    "why": (
+        "Why was it painted?",
+        {"text": "painted it because boats need some colour", "role": "Mina"},
+        {"text": "painted", "role": "Mina"},
+    ),
+    "question": (
+        "the painted harbour",
+        {"text": "painted the harbour with Olaf and the boats", "role": "Mina"},
+        {"text": "painted the harbour?", "role": "Mina"},
+    ),
+    "short": (
+        "the painted harbour",
+        {"text": "painted harbour boats wood oil colour brush evening", "role": "Mina"},
+        {"text": "painted harbour", "role": "Mina"},
+    ),
+}
+
+
+@pytest.mark.parametrize("signal", CASES)
+def test_a_signal_changes_an_order_that_is_wrong_without_it(signal: str) -> None:
+    question, answer, rival = CASES[signal]
+    weights = {"question": -5.0, "short": -5.0}
+    on = {signal: weights.get(signal, 5.0)}
+    with cerata.open(":memory:") as store:
+        best = store.put_frame(answer.pop("text"), **answer).id
+        store.put_frame(rival.pop("text"), **rival)
+        store.put_frame("Something else, which had the colour of boats, was painted by him")
+        without = store.search(question, profile=PLAIN)
+        assert without[0].id != best
+        hits = store.search(
+            question, profile=Profile("one", 1, {"text": 1}, method="zscore", signals=on)
+        )
+        assert hits[0].id == best
+        with_signal = [told for hit in hits if (told := store.explain(hit)).signals]
+        assert [told.id == best for told in with_signal] == [on[signal] > 0]
+        (share,) = with_signal[0].signals
+        assert (share.signal, share.added) == (signal, share.weight * share.value)
+        assert f"signal {signal} " in str(with_signal[0])
+
+
+def test_an_answer_follows_the_question_of_another_speaker() -> None:
+    follows = Profile("one", 1, {"text": 1}, method="zscore", signals={"follows": 5})
+    with cerata.open(":memory:") as store:
+        for role, text in (("mina", "A boat?"), ("mina", "a boat"), ("olaf", "Boats?")):
+            store.put_frame(text, role=role, track="chat")
+        last = store.put_frame("the boat by the mill", role="mina", track="chat").id
+        store.put_frame("a boat", role="olaf", track="other")
+        hits = store.search("boat", profile=follows)
+        assert hits[0].id == last
+        assert [hit.id for hit in hits if store.explain(hit).signals] == [last]
+
+
+def test_the_newest_conversation_is_the_thread() -> None:
+    thread = Profile("one", 1, {"text": 1}, method="zscore", signals={"thread": 5})
+    with cerata.open(":memory:") as store:
+        store.put_frame("boat", role="mina", track="old")
+        new = store.put_frame("a boat among other things", role="mina", track="new").id
+        assert store.search("boat", profile=PLAIN)[0].id != new
+        assert store.search("boat", profile=thread)[0].id == new
+        assert store.at(1).search("boat", profile=thread)[0].id == 1
+
+
+def test_a_speaker_is_no_filter() -> None:
+    with cerata.open(":memory:") as store:
+        store.put_frame("I paint the harbour.", role="Olaf")
+        assert [hit.id for hit in store.search("What does Mina paint?")] == [1]
+
+
+def test_without_a_signal_that_counts_scores_are_those_of_the_words() -> None:
+    """A store of notes keeps its scores."""
+    with cerata.open(":memory:") as store:
+        for text in ("a boat", "a boat and a mill"):
+            store.put_frame(text)
+        hits = store.search("When did the boat sail?", profile="notes")
+        words = store.search("When did the boat sail?", profile="words")
+        assert [(hit.id, hit.score) for hit in hits] == [(hit.id, hit.score) for hit in words]
+        assert store.explain(hits[0]).method is None
+
+
+def test_a_query_and_a_vector_have_no_signals() -> None:
+    with cerata.open(":memory:") as store:
+        store.put_frame("a boat?", role="mina", embedding=[1, 0], space="toy")
+        assert not store.explain(store.search(cerata.query("boat"), profile="chat")[0]).signals
+        hits = store.search("boat", embedding=[1, 0], mode="vector", profile="chat")
+        assert (hits[0].score, store.explain(hits[0]).signals) == (1.0, ())
+        assert store.explain(store.search("boat", profile="chat")[0]).signals
+
+
+def test_an_ambiguous_date_is_explained() -> None:
+    with cerata.open(":memory:") as store:
+        store.put_frame("It rained", created="2026-04-03")
+        explanation = store.explain(store.search("Has it rained on 03/04/2026?")[0])
+        assert (explanation.ignored, explanation.signals) == (("03/04/2026",), ())
+        assert "ignored 03/04/2026: the order of day and month differs" in str(explanation)
+
+
+@pytest.mark.parametrize(
+    ("signals", "message"),
+    [
+        ({"peroid": 1}, "There is no signal 'peroid'"),
+        ({"period": math.nan}, "weight of signal 'period'"),
+        ({"period": math.inf}, "weight of signal 'period'"),
+        ({"period": True}, "weight of signal 'period'"),
+        ({"period": "1"}, "weight of signal 'period'"),
+        ({"period": -1001}, "weight of signal 'period'"),
+        ({"period": 10**400}, "weight of signal 'period'"),
+        (["period"], "signals must map names to weights"),
+    ],
+)
+def test_signals_that_cannot_be_summed_are_bad_input(signals: Any, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        Profile("mine", 1, {"text": 1}, signals=signals)
+
+
+def test_the_shape_of_a_memory_selects_its_profile() -> None:
+    """The choice follows the view, so an earlier state has its earlier profile."""
+    with cerata.open(":memory:") as store:
+        assert store.recall("boat").profile.startswith("notes ")
+        store.put_frame("a boat")
+        assert store.recall("boat").profile.startswith("notes ")
+        store.put_frame("a boat", role="mina", track="chat")
+        assert store.recall("boat").profile.startswith("chat ")
+        text = "\n\n".join(f"Boat {place} lies in the harbour." * 40 for place in range(9))
+        store.remember(text, title="Boats")
+        assert store.recall("boat").profile.startswith("documents ")
+        assert store.at(2).recall("boat").profile.startswith("chat ")
+        assert store.recall("boat", profile="balanced").profile == "balanced 4"
+
+
+def test_a_page_continues_although_the_shape_has_changed() -> None:
+    with cerata.open(":memory:") as store:
+        for _ in range(4):
+            store.put_frame("a boat")
+        first = store.search("boat", k=2)
+        for _ in range(9):
+            store.put_frame("a boat", role="mina", track="chat")
+        assert [hit.id for hit in store.search("boat", k=2, after=first[-1])] == [3, 4]
+
+
+def test_a_recorded_recall_names_the_profile_that_ran() -> None:
+    with cerata.open(":memory:") as store:
+        store.put_frame("a boat", role="mina", track="chat")
+        context = store.recall("boat", record=True)
+        assert context.recorded is not None
+        event = next(iter(store.log(context.recorded, context.recorded))).body
+        assert isinstance(event, RecallContext)
+        assert f"{event.profile} {event.profile_version}" == context.profile
+        assert context.profile == PROFILES["chat"].label
+
+
+def test_only_chat_judges_turns_by_their_dialogue() -> None:
+    dialogue = {"question", "follows", "short"}
+    for name in ("chat", "notes", "documents"):
+        assert dialogue.isdisjoint(PROFILES[name].signals) == (name != "chat")
+        assert not {"recency", "thread"}.intersection(PROFILES[name].signals)
+        assert set(PROFILES[name].signals) <= set(SIGNALS)
+
+
+def test_a_lane_that_finds_nothing_changes_no_order() -> None:
+    """An embedder must not change the worth of a signal before the first vector."""
+    with cerata.open(":memory:") as store:
+        for text in TEXTS:
+            store.put_frame(text, role="Mina", track="chat")
+        alone = store.search(QUESTIONS[0])
+        store.put_frame("salt", role="Mina", track="chat", embedding=[1, 0], space="toy")
+        store.delete(store.search("salt")[0])
+        hits = store.search(QUESTIONS[0], embedding=[1, 0], space="toy")
+        assert [(hit.id, hit.score) for hit in hits] == [(hit.id, hit.score) for hit in alone]

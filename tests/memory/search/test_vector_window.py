@@ -1,0 +1,187 @@
+"""Vectors of neighbouring turns: equal to a plain reference, explained, and of use."""
+
+import dataclasses
+import math
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cerata
+from cerata import Filter, Profile, Store, View
+from cerata.memory.search import vector_lane
+
+from .test_vector_search import embed
+
+SPACE = "toy@1/4/cosine"
+QUESTION = [1.0, 0.2, 0.0, -0.1]
+BEFORE = [0.5 * 0.7**step for step in range(6)]
+AFTER = [0.3 * 0.7**step for step in range(6)]
+
+
+def profile(**more: Any) -> Profile:
+    options: dict[str, Any] = {"vector_window": True, **more}
+    return Profile("mine", 1, {"vectors": 1}, method="zscore", **options)
+
+
+@dataclasses.dataclass
+class Turn:
+    """A frame of the model: its conversation, its vector and its tag."""
+
+    talk: str | None
+    vector: list[float] | None
+    tag: str
+
+
+Model = dict[int, Turn]
+
+
+def act(store: Store, source: Random, model: Model) -> None:
+    """Put a turn or a note, with a vector or without; delete one; or embed one again."""
+    chosen = source.choice(("put", "put", "put", "delete", "embed"))
+    vector: list[float] | None = [source.choice((-1.0, 0.0, 0.5, 2.0)) for _ in range(4)]
+    if chosen == "put" or not model:
+        vector = vector if source.random() < 0.8 else None
+        talk, tag = source.choice(("a", "b", None)), source.choice("xy")
+        more: dict[str, Any] = {} if vector is None else {"embedding": vector, "space": SPACE}
+        place: dict[str, Any] = {"role": "mina", "track": talk} if talk else {"track": "a"}
+        model[store.put_frame("text", tags=[tag], **place, **more).id] = Turn(talk, vector, tag)
+    elif chosen == "delete":
+        frame = source.choice([*model])
+        store.delete(frame)
+        del model[frame]
+    else:
+        frame = source.choice([*model])
+        embed(store, frame, np.array(vector, np.float32), SPACE)
+        model[frame].vector = vector
+
+
+def cosine(vector: list[float] | None) -> float | None:
+    if vector is None:
+        return None
+    lengths = math.hypot(*vector) * math.hypot(*QUESTION)
+    return sum(map(math.prod, zip(vector, QUESTION, strict=True))) / lengths if lengths else 0.0
+
+
+def expected(model: Model, tag: str | None) -> dict[int, float]:
+    """Return the scores of the frames with a vector, by the formula."""
+    scores: dict[int, float] = {}
+    for frame, turn in model.items():
+        own = cosine(turn.vector)
+        if own is None or tag not in (None, turn.tag):
+            continue
+        talk = [near for near in model if turn.talk and model[near].talk == turn.talk]
+        place = talk.index(frame) if talk else 0
+        total, shares = own, 1.0
+        for step in range(6):
+            for near, share in ((place - step - 1, BEFORE[step]), (place + step + 1, AFTER[step])):
+                if (
+                    0 <= near < len(talk)
+                    and (score := cosine(model[talk[near]].vector)) is not None
+                ):
+                    total += share * score
+                    shares += share
+        scores[frame] = total / shares
+    return scores
+
+
+def is_right(view: View | Store, model: Model, tag: str | None = None) -> bool:
+    """Compare a search with the reference; a failed assertion shows the difference."""
+    where = None if tag is None else Filter(tags=[tag])
+    hits = view.search("nothing", embedding=QUESTION, profile=profile(), k=100, where=where)
+    assert {hit.id: hit.score for hit in hits} == pytest.approx(expected(model, tag), abs=2e-7)
+    assert {hit.id: hit.cosine for hit in hits} == pytest.approx(
+        {hit.id: cosine(model[hit.id].vector) for hit in hits}, abs=2e-7
+    )
+    order = [(-hit.score, hit.id < 0, abs(hit.id)) for hit in hits]
+    assert order == sorted(order)
+    return True
+
+
+def copied(model: Model) -> Model:
+    return {frame: dataclasses.replace(turn) for frame, turn in model.items()}
+
+
+@given(seed=st.integers(0, 10_000))
+def test_scores_equal_the_reference_as_of_every_event(seed: int) -> None:
+    """Also inside a transaction, and with a filter."""
+    source = Random(seed)
+    model: Model = {}
+    states: dict[int, Model] = {}
+    with cerata.open(":memory:") as store:
+        first = store.put_frame("first", role="mina", track="a", embedding=[1] * 4, space=SPACE)
+        model[first.id] = Turn("a", [1.0] * 4, "")
+        for _ in range(12):
+            act(store, source, model)
+            states[store.head.seq] = copied(model)
+        before = copied(model)
+        with store.transaction():
+            inside = copied(model)
+            for _ in range(4):
+                act(store, source, inside)
+            assert is_right(store, inside)
+            assert is_right(store, inside, "x")
+        assert is_right(store.at(max(states)), before)
+        for seq, state in states.items():
+            assert is_right(store.at(seq), state)
+            assert is_right(store.at(seq), state, "x")
+
+
+def chat(store: Store, count: int) -> None:
+    """Put a conversation of turns with vectors."""
+    source = Random(2)
+    with store.transaction():
+        for place in range(count):
+            vector = [source.gauss(0, 1) for _ in range(4)]
+            who = ("mina", "olaf")[place % 2]
+            store.put_frame("turn", role=who, track="a", embedding=vector, space=SPACE)
+
+
+def test_of_many_turns_every_returned_score_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best by themselves choose the turns, and no filter changes a score."""
+    with cerata.open(":memory:") as store:
+        chat(store, 400)
+        ask: dict[str, Any] = {"embedding": QUESTION, "profile": profile()}
+        exact = {hit.id: hit.score for hit in store.search("x", k=400, **ask)}
+        monkeypatch.setattr(vector_lane, "ALL_ROWS_MAX", 100)
+        monkeypatch.setattr(vector_lane, "BEST_ALONE", 20)
+        hits = store.search("x", k=20, **ask)
+        assert {hit.id: hit.score for hit in hits}.items() <= exact.items()
+        assert len(hits) == 20
+
+
+def test_a_turn_beside_close_turns_is_found_first() -> None:
+    """The test fails if the window is off."""
+    with cerata.open(":memory:") as store:
+        for vector in ([1, 0.1], [0.5, 0.9], [1, 0]):
+            store.put_frame("t", role="mina", track="a", embedding=vector, space="toy")
+        store.put_frame("alone", embedding=[0.7, 0.7], space="toy")
+        ask: dict[str, Any] = {"embedding": [1, 0]}
+        hits = store.search("x", profile=profile(), **ask)
+        off = store.search("x", profile=profile(vector_window=False), **ask)
+        assert [hit.id for hit in off] == [3, 1, 4, 2]
+        assert [hit.id for hit in hits] == [1, 3, 2, 4]
+        explanation = store.explain(hits[2])
+        assert explanation.beside == (1, 3)
+        assert "mean of it and, by distance, the turns beside it: #1, #3" in str(explanation)
+        assert store.explain(off[2]).beside == store.explain(hits[3]).beside == ()
+
+
+def test_a_least_cosine_is_that_of_the_frame_itself() -> None:
+    """A turn far from the question is beside close turns."""
+    with cerata.open(":memory:") as store:
+        chat(store, 300)
+        ask: dict[str, Any] = {"embedding": QUESTION, "profile": profile(), "k": 300}
+        for least in (-0.5, 0.5, 0.9):
+            near = {hit.id for hit in store.search("x", **ask) if (hit.cosine or 0) >= least}
+            assert {hit.id for hit in store.search("x", min_cosine=least, **ask)} == near != set()
+
+
+def test_a_search_by_vectors_alone_has_cosines() -> None:
+    with cerata.open(":memory:") as store:
+        chat(store, 20)
+        hits = store.search("x", embedding=QUESTION, profile=profile(), mode="vector")
+        assert [hit.score for hit in hits] == [hit.cosine for hit in hits]

@@ -1,0 +1,134 @@
+"""The best turns by bounds equal those by the scores of all turns."""
+
+import numpy as np
+import pytest
+
+from cerata.projections.columnar.columns import F64, I64
+from cerata.projections.columnar.turn_order import TurnOrder, turn_order
+from cerata.projections.fulltext import turn_ranking
+from cerata.projections.fulltext.context_kernel import (
+    DECAY,
+    NEXT,
+    PREVIOUS,
+    Counts,
+    Shares,
+    lent_shares,
+    summed,
+)
+from cerata.projections.fulltext.turn_ranking import TurnNorms, best_turns
+
+SCALE = 2.2
+
+
+def order_of(source: np.random.Generator, rows: int) -> TurnOrder:
+    """Return turns of several conversations, in any order."""
+    order = turn_order(source.integers(-1, 5, rows), source.random(rows) < 0.9)
+    assert order is not None
+    return order
+
+
+def counts_of(source: np.random.Generator, order: TurnOrder, shares: list[float]) -> Counts:
+    """Return the counts of words that so many turns have."""
+    turns = np.flatnonzero(order.is_turn)
+    parts = [turns[source.random(len(turns)) < share] for share in shares]
+    counts = [source.choice([1, 1, 1, 2, 30], len(part)).astype(np.float64) for part in parts]
+    ends = np.cumsum([len(part) for part in parts])
+    return Counts(ends, np.concatenate(parts), np.concatenate(counts))
+
+
+def plain_sums(order: TurnOrder, places: I64, counts: F64) -> F64:
+    """Return the sum of shares in each place, turn by turn."""
+    own = dict(zip(places.tolist(), counts.tolist(), strict=True))
+    sums = np.zeros(len(order.rows))
+    for place in np.flatnonzero(order.is_turn).tolist():
+        sums[place] = own.get(place, 0.0)
+        for step in range(6):
+            sums[place] += PREVIOUS * DECAY**step * own.get(place - 1 - step, 0.0)
+            sums[place] += NEXT * DECAY**step * own.get(place + 1 + step, 0.0)
+    return sums
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("path", ["all", "few", "bounds", "tangents"])
+def test_the_best_turns_are_those_of_all_scores(
+    seed: int, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each way to choose the turns to score finds the best, with equal scores."""
+    source = np.random.default_rng(seed)
+    order = order_of(source, 400)
+    words = counts_of(source, order, [0.5, 0.02, 0.1, 0.3][: 1 + seed % 4])
+    idfs = source.random(len(words.ends)) * 6 + 0.01
+    norms = source.random(len(order.rows)) + 0.3
+    inverse = np.where(order.is_turn, 1 / norms, 0).astype(np.float32)
+    among = source.random(len(order.rows)) < 0.7 if seed % 3 == 0 else None
+    expected = np.zeros(len(order.rows))
+    starts = np.concatenate([[0], words.ends[:-1]])
+    for idf, start, end in zip(idfs, starts, words.ends, strict=True):
+        sums = plain_sums(order, words.places[start:end], words.counts[start:end])
+        expected += idf * SCALE * sums / (sums + norms)
+    if among is not None:
+        expected *= among
+    constants = {
+        "_ALL_PLACES_MAX": 1 << 20 if path == "all" else 0,
+        "_FEW": 1 << 20 if path == "few" else 0,
+        "_MANY": 0 if path == "tangents" else 1 << 20,
+    }
+    for name, value in constants.items():
+        monkeypatch.setattr(turn_ranking, name, value)
+    with lent_shares(len(order.rows)) as shares:
+        for k in (1, 5, 30, 1_000):
+            places, scores = best_turns(
+                words, idfs, shares, TurnNorms(norms, inverse), k, scale=SCALE, among=among
+            )
+            assert len({*places.tolist()}) == len(places)
+            assert scores == pytest.approx(expected[places], abs=1e-12)
+            wanted = np.sort(expected[expected > 0])[::-1][:k]
+            assert np.sort(scores)[::-1][:k] == pytest.approx(wanted, abs=1e-12)
+
+
+def test_bounds_leave_out_most_turns() -> None:
+    """Else the answer is right, and slow."""
+    source = np.random.default_rng(7)
+    order = order_of(source, 20_000)
+    words = counts_of(source, order, [0.5, 0.2, 0.1, 0.04])
+    norms = np.ones(len(order.rows))
+    with lent_shares(len(norms)) as shares:
+        turn_norms = TurnNorms(norms, order.is_turn.astype(np.float32))
+        idfs = np.array([1.0, 2.0, 2.5, 3.5])
+        places, _ = best_turns(words, idfs, shares, turn_norms, 10, scale=SCALE, among=None)
+    assert len(places) < 2_000
+
+
+def test_sums_are_exact_in_any_order() -> None:
+    """Millionths of a share are whole numbers, so each way to add gives the same bits."""
+    source = np.random.default_rng(3)
+    order = order_of(source, 40_000)
+    words = counts_of(source, order, [0.3])
+    own = np.zeros(len(order.rows))
+    own[words.places] = words.counts
+    whole = summed(own)
+    turns = np.flatnonzero(order.is_turn)
+    shares = Shares(len(order.rows))
+    (some,) = shares.at(turns, words)
+    assert (some == whole[turns]).all()
+    (dense,) = words.spread(len(order.rows))
+    assert (dense == whole).all()
+    few = words.places[:100]
+    reached, sums = shares.spread(few, words.counts[:100])
+    near = np.zeros(len(order.rows))
+    near[few] = words.counts[:100]
+    assert (sums == summed(near)[reached]).all()
+
+
+def test_lent_arrays_serve_more_turns() -> None:
+    """A view of a few more turns needs no new arrays; an error keeps dirty arrays away."""
+    with lent_shares(1_000) as first:
+        pass
+    with lent_shares(1_010) as second:
+        assert second is first
+        with lent_shares(1_010) as third:
+            assert third is not first
+    with pytest.raises(KeyError), lent_shares(1_010) as broken:
+        raise KeyError
+    with lent_shares(1_010) as fourth:
+        assert fourth is not broken
