@@ -14,15 +14,15 @@ import sys
 
 import cerata
 
-INSTRUCTIONS = "Answer from the notes. If the notes have no answer, admit that you do not know."
 
+def answer(notes: cerata.Context) -> str:
+    """Repeat the best note that is no question, in place of a model.
 
-def answer(messages: list[dict[str, str]]) -> str:
-    """Repeat the first message of the notes that is no question, in place of a model."""
-    notes = [message["content"] for message in messages if message["role"] == "user"][:-1]
-    # Notes have a line with the date of each session, then lines such as "user: I like tea."
-    lines = [line.partition(": ") for note in notes for line in note.splitlines()]
-    statements = [text for _, _, text in lines if text and not text.endswith("?")]
+    A model takes [{"role": "system", "content": "Answer from the notes."}, *notes.to_messages(),
+    {"role": "user", "content": text}].
+    """
+    best_first = sorted(notes.items, key=lambda item: item.rank)
+    statements = [item.text for item in best_first if not item.text.endswith("?")]
     return f"You told me: {statements[0]}" if statements else "I do not know."
 
 
@@ -38,13 +38,8 @@ def memory(path: str, user: str) -> cerata.Store:
 def turn(store: cerata.Store, thread: str, text: str) -> str:
     """Answer a message, and store the message and the answer together."""
     where = cerata.Filter(role="user")
-    context = store.recall(text, max_tokens=800, where=where)  # empty if nothing is relevant
-    messages = [
-        {"role": "system", "content": INSTRUCTIONS},
-        *context.to_messages(),
-        {"role": "user", "content": text},
-    ]
-    reply = answer(messages)
+    notes = store.recall(text, max_tokens=800, where=where)  # empty if nothing is relevant
+    reply = answer(notes)
     # One batch, so that a kill cannot leave a question without its answer.
     with store.transaction():
         store.put_frame(text, kind="message", role="user", track=thread)
@@ -53,7 +48,7 @@ def turn(store: cerata.Store, thread: str, text: str) -> str:
             kind="message",
             role="assistant",
             track=thread,
-            metadata={"answers": text, "recalled_at": context.basis},
+            metadata={"answers": text, "recalled_at": notes.basis},
         )
     return reply
 

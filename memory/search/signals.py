@@ -82,7 +82,7 @@ class Signals:
         return self._has_any("speaker") and bool(self._are_named(self._roles(rows)).any())
 
     def _has_any(self, *names: str) -> bool:
-        return any(self.weights.get(name) for name in names)
+        return any(map(self.weights.get, names))
 
     def _candidates(self, ids: I64) -> Candidates:
         layers = self.snapshot.layers

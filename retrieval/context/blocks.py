@@ -32,7 +32,8 @@ class ContextItem(PlainValue):
     ``joined`` are the ids of neighbouring chunks whose text is included. ``tier`` is its length:
     the text ("full"), some of its sentences ("gist"), or the best of them ("line"). ``speaker`` is
     the name before the text; None without one. ``span`` is the place of the text in the text of the
-    context, characters [start, end), marks and signs of quotation included.
+    context, characters [start, end), marks and signs of quotation included. ``rank`` is the place
+    among the results, 1 the best: turns are in the order of their conversation.
     """
 
     id: int
@@ -43,6 +44,7 @@ class ContextItem(PlainValue):
     tier: Tier = "full"
     speaker: str | None = None
     span: tuple[int, int] = (0, 0)
+    rank: int = 0
 
 
 @dataclass(frozen=True)
@@ -177,5 +179,13 @@ def text_of(lead: str, blocks: Sequence[Block]) -> tuple[str, tuple[ContextItem,
 
 def _with_span(item: ContextItem, span: tuple[int, int]) -> ContextItem:
     return ContextItem(
-        item.id, item.source, item.text, item.clipped, item.joined, item.tier, item.speaker, span
+        item.id,
+        item.source,
+        item.text,
+        item.clipped,
+        item.joined,
+        item.tier,
+        item.speaker,
+        span,
+        item.rank,
     )

@@ -302,6 +302,7 @@ class _ContextPacker:
             clipped=not is_whole,
             tier=tier,
             speaker=entry.speaker or None,
+            rank=rank + 1,
         )
         place = (rank,) if self._options.order == "score" else (entry.time, age_of(entry.id))
         return PlacedEntry(rank, place, entry, item, writing.written(text), self._counter)
