@@ -258,7 +258,8 @@ class FrameCommands(Writer):
         """Close a frame and put another in its place. Durable on return.
 
         The old frame, and the chunks below it, stay readable in the past. A new text takes over
-        the old frame's scope, kind, role, URI, title, tags, labels and metadata.
+        the old frame's scope, kind, role, URI, title, tags, labels, metadata, track and parent, and
+        a turn its place in the conversation.
 
         Args:
             old: The frame to close.

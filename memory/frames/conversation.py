@@ -1,7 +1,7 @@
 """Conversations: the newest frames in order, and the neighbours of a frame.
 
-A chunk has its neighbours in its document, a frame with a track in that track, in the order of
-recording. Leaves out the timeline and its pages (`timeline`).
+A chunk has its neighbours in its document, a turn in its conversation, and another frame with a
+track in that track, in the order of recording. Leaves out the timeline and its pages (`timeline`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from cerata.engine.arguments import is_integer
 from cerata.engine.errors import InvalidInput
+from cerata.projections.columnar.turn_order import NO_ROW
 from cerata.projections.frames.filters import Filter
 from cerata.projections.frames.timeline import Position
 
@@ -18,12 +19,19 @@ from .timeline import Paging, page_of
 
 
 def newest_frames(
-    snapshot: Snapshot, where: Filter | None, *, include_chunks: bool = False
+    snapshot: Snapshot,
+    where: Filter | None,
+    *,
+    include_chunks: bool = False,
+    by_first: bool = False,
 ) -> Iterator[int]:
-    """Yield the current frames that a filter admits, newest first by the time of recording."""
+    """Yield the current frames that a filter admits, newest first by the time of recording.
+
+    If ``by_first``, a new version of a frame has the place of its first version.
+    """
     masks = snapshot.layers.admitted(where)
     layers = snapshot.layers
-    yield from layers.newest(masks if include_chunks else layers.whole(masks))
+    yield from layers.newest(masks if include_chunks else layers.whole(masks), by_first=by_first)
 
 
 ChunksOf: TypeAlias = Callable[[int], Sequence[int]]
@@ -63,6 +71,12 @@ def neighbours_of(
         if frame in chunks:
             place = chunks.index(frame)
             return [*chunks[max(0, place - before) : place + after + 1]]
+    turns = layers.turns
+    rank_row = None if turns is None else layers.rank_row(frame)
+    if turns is not None and rank_row is not None and turns.places[rank_row] != NO_ROW:
+        rows = turns.beside(int(turns.places[rank_row]), before, after)
+        beside_turn: list[int] = layers.ids_at(rows).tolist()
+        return beside_turn
     if row is None or row.track is None:
         return [frame]
     masks = layers.whole(layers.admitted(Filter(track=row.track)))

@@ -168,6 +168,9 @@ def inherited_fields(old: Frame) -> tuple[PutFrame, Scope]:
         title=old.title,
         tags=old.tags,
         labels=old.labels,
+        track=old.track,
+        # A chunk's new text is no part of its document.
+        parent=None if old.chunk_index is not None else old.parent,
         metadata={
             name: value
             for name, value in old.metadata.items()

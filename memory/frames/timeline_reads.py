@@ -113,8 +113,8 @@ class TimelineReads(Reader):
     ) -> list[dict[str, JsonValue]]:
         """Return the newest current frames that have a role, as chat interfaces take messages.
 
-        The messages are in the order of their recording, the newest last. A message stored by
-        `Store.remember_messages` has all its members again.
+        The messages are in the order of their recording, the newest last; a new version has the
+        place of the first. A message stored by `Store.remember_messages` has all its members again.
 
         Args:
             last: Most messages to return; default None returns all.
@@ -127,15 +127,16 @@ class TimelineReads(Reader):
         if last is not None:
             expect_positive("last", last)
         snapshot = self._snapshot()
-        frames = map(snapshot.frame_at, newest_frames(snapshot, _on_track(track, where)))
+        newest = newest_frames(snapshot, _on_track(track, where), by_first=True)
+        frames = map(snapshot.frame_at, newest)
         spoken = (frame for frame in frames if frame.role is not None)
         return [message_of(frame) for frame in islice(spoken, last)][::-1]
 
     def around(self, frame: FrameId, *, before: int = 1, after: int = 1) -> list[Frame]:
         """Return a frame and its neighbours, in order.
 
-        A chunk has neighbours in its document, a frame with a track in that track, in the order of
-        recording; any other frame has none.
+        A chunk has neighbours in its document, a turn in its conversation, another frame with a
+        track in that track, in the order of recording; any other frame has none.
 
         Args:
             frame: The frame's id, or a value that has the id, such as a hit.

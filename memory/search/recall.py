@@ -196,6 +196,7 @@ def _entry_of(
         speaker=speaker,
         session=name_of(frame, (*frame.scope.items(),)) if speaker else None,
         heading=heading_of(frame) + version if speaker else "",
+        turn=snapshot.layers.place_in_conversation(number) if speaker else (0, 0),
     )
 
 

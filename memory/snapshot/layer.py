@@ -13,7 +13,7 @@ import numpy as np
 
 from cerata.projections.columnar.columns import I64, Mask
 from cerata.projections.columnar.scopes import Reach
-from cerata.projections.columnar.turn_order import NO_ROW, TurnOrder, turn_order
+from cerata.projections.columnar.turn_order import NO_ROW, TurnOrder, first_versions, turn_order
 from cerata.projections.frames.filters import Filter
 from cerata.projections.frames.reader import Frames
 from cerata.projections.fulltext.bm25 import FulltextView
@@ -103,7 +103,12 @@ class Layer:
     @cached_property
     def turns(self) -> TurnOrder | None:
         """The order of the current turns; None without any."""
-        return turn_order(self.frames.conversations(self.n), self.sought)
+        return turn_order(self.frames.conversations(self.n), self.sought, self.first_versions)
+
+    @cached_property
+    def first_versions(self) -> I64 | None:
+        """The row of the first version of each row; None if all rows are first."""
+        return first_versions(self.frames.conversations(self.n), *self.frames.replacements(self.n))
 
     def speakers(self, mask: Mask) -> set[str]:
         """Return the distinct roles of the rows in a mask."""

@@ -19,7 +19,7 @@ from cerata.engine.log import Log
 from cerata.projections.columnar.columns import I64, Mask
 from cerata.projections.columnar.scopes import admits, is_same
 from cerata.projections.columnar.times import to_microseconds
-from cerata.projections.columnar.turn_order import TurnOrder, turn_order
+from cerata.projections.columnar.turn_order import TurnOrder, first_versions, turn_order
 from cerata.projections.frames.columns import ClosingKind
 from cerata.projections.frames.filters import Filter
 from cerata.projections.frames.reader import Closing, FrameRow
@@ -389,8 +389,13 @@ class Layers:
         """Rows that a search ranks, also of closed frames, by layer."""
         return tuple(layer.searched for layer in self.all)
 
-    def newest(self, masks: Sequence[Mask]) -> Iterator[int]:
-        """Yield the frames in rows, newest first."""
+    def newest(self, masks: Sequence[Mask], *, by_first: bool = False) -> Iterator[int]:
+        """Yield the frames in rows, newest first; if ``by_first``, by their first versions."""
+        firsts = self._first_versions if by_first else None
+        if firsts is not None:
+            rows = np.flatnonzero(end_to_end(masks))
+            yield from self.ids_at(rows[np.argsort(firsts[rows], kind="stable")[::-1]]).tolist()
+            return
         for layer, mask in zip(reversed(self.all), reversed(masks), strict=True):
             yield from layer.ids(np.flatnonzero(mask)[::-1]).tolist()
 
@@ -418,10 +423,34 @@ class Layers:
         """The order of the current turns over the rows of all layers; None without any."""
         if self.pending is None:
             return self.base.turns
+        return turn_order(self._conversations, self.ranked, self._first_versions)
+
+    @cached_property
+    def _conversations(self) -> I64:
+        """The conversation of each row of an open transaction."""
+        assert self.pending is not None
         pending = self.all[1]
         seqs: list[int] = pending.frames.ids[: pending.rows].tolist()
         drafts = (self.pending.drafts[seq - 1] for seq in seqs)
-        return turn_order(conversations_with(self.base, drafts), self.ranked)
+        return conversations_with(self.base, drafts)
+
+    @cached_property
+    def _first_versions(self) -> I64 | None:
+        """As of the layer of the log, over the rows of all layers."""
+        if self.pending is None:
+            return self.base.first_versions
+        rows = self.base.frames.replacements(self.base.n)
+        pairs = [(old, new) for new, olds in self.pending.replaced.items() for old in olds]
+        if pairs:
+            drafted = self.rows_at(np.array(pairs, np.int64).ravel()).reshape(-1, 2)
+            rows = np.concatenate([rows, drafted.T], axis=1)
+        return first_versions(self._conversations, *rows)
+
+    def place_in_conversation(self, frame: int) -> tuple[int, int]:
+        """Return the sort key of a frame in its conversation: its first version, then itself."""
+        row = int(self.rows_at(np.array([frame]))[0])
+        firsts = self._first_versions
+        return (row if firsts is None else int(firsts[row])), row
 
     @cached_property
     def speakers(self) -> tuple[str, ...]:

@@ -9,9 +9,9 @@ the frame has, together with its exact scope:
 4. its track.
 
 A frame with a role alone is no turn: its neighbours in the log may be of another conversation.
-Turns are in the order of the log. A frame's conversation never changes, so the codes are not saved,
-and the codes at n are those of the rows at n. Leaves out the places of turns
-(`cerata.projections.columnar.turn_order`), which depend on the current frames.
+Turns are in the order of the log, a new version in the place of the first. A frame's conversation
+never changes, so the codes are not saved, and the codes at n are those of the rows at n. Leaves out
+the places of turns (`cerata.projections.columnar.turn_order`), which depend on the current frames.
 """
 
 import threading

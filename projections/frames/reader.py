@@ -291,6 +291,21 @@ class Frames:
         direct = [at for at in closings if self._closing_kind[at] == ClosingKind.SUPERSEDE]
         return sorted(int(self.ids[self._closing_row[at]]) for at in direct)
 
+    def replacements(self, n: int) -> tuple[I64, I64]:
+        """Return the rows superseded by n, and the rows that superseded them; (supersedes,) each.
+
+        Cost: about 0.1 us a supersede.
+        """
+        end = rows_up_to(self._closing_seq, n)
+        stated = self._closing_kind[:end] == ClosingKind.SUPERSEDE
+        replaced = self._closing_row[:end][stated].astype(np.int64)
+        frames = self._closing_by[:end][stated]
+        ids = self.ids[: self.rows_at(n)]
+        replacing = np.searchsorted(ids, frames).astype(np.int64)
+        are_known = replacing < len(ids)
+        are_known[are_known] = ids[replacing[are_known]] == frames[are_known]
+        return replaced[are_known], replacing[are_known]
+
     def children(self, frame: int, n: int) -> list[int]:
         """Return the children of a frame by n, open or closed, in order."""
         row = self.row_of(frame)

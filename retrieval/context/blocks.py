@@ -135,7 +135,7 @@ def added(blocks: Sequence[Block], entry: PlacedEntry) -> list[Block]:
             entries += block.entries
         else:
             rest.append(block)
-    entries.sort(key=lambda placed: age_of(placed.entry.id))
+    entries.sort(key=lambda placed: placed.entry.turn)
     rest.append(Block(tuple(entries)))
     # Nearly sorted, which is a pass.
     rest.sort(key=lambda block: block.place)

@@ -42,6 +42,7 @@ class Entry:
     something other than text, such as bytes, is no duplicate of an equal text. ``speaker`` comes
     before the text, if there is one. Turns of one ``session`` are written together, each run of
     equal ``heading`` below that heading; the heading is the source without the id, its date first.
+    ``turn`` is the place in the session: the row of its first version, and its own.
     """
 
     id: int
@@ -56,6 +57,7 @@ class Entry:
     speaker: str = ""
     session: Hashable | None = None
     heading: str = ""
+    turn: tuple[int, int] = (0, 0)
 
     @property
     def body(self) -> str:

@@ -31,6 +31,7 @@ POLICIES = st.builds(
 
 def turn(number: int, speaker: str, text: str, session: str = "s", **fields: Any) -> Entry:
     day = fields.pop("heading", "2024-05-01")
+    fields.setdefault("turn", (number, number))
     source = f"#{number} · {day}"
     return Entry(number, source, text, speaker=speaker, session=session, heading=day, **fields)
 
@@ -72,7 +73,11 @@ ENTRIES = st.lists(
     unique_by=lambda fields: fields[0],
 ).map(
     lambda rows: [
-        turn(number, speaker, text, session, heading=day, tier=tier, time=number % 3)
+        replace(
+            turn(number, speaker, text, session, heading=day, tier=tier, time=number % 3),
+            # The first versions of some turns are older.
+            turn=(number // (1 + number % 2), number),
+        )
         if speaker and session
         else note(number, text, speaker=speaker, tier=tier, time=number % 3)
         for number, speaker, session, day, text, tier in rows
@@ -97,7 +102,7 @@ def plainly_written(result: PackedContext, entries: Sequence[Entry], order: str)
     for numbers in sorted(groups.values(), key=lambda numbers: min(map(place, numbers))):
         text = ""
         heading = ""
-        for number in sorted(numbers):
+        for number in sorted(numbers, key=lambda number: by_id[number].turn):
             entry = by_id[number]
             name = f"#{number} {entry.speaker}" if entry.session is not None else entry.speaker
             shown = entry.heading if entry.session is not None else entry.source
