@@ -28,6 +28,7 @@ from cerata.projections.frames.reader import Frames
 from .rule import Rule, State
 
 _FACT: Final = AssertFact.wire_name
+_FRAME: Final = PutFrame.wire_name
 
 
 class Closing(NamedTuple):
@@ -69,7 +70,7 @@ class ReferenceRules(Rule):
     def check(self, state: State) -> Validate | None:
         self._check_causes(state)
         self._check_exist(state)
-        if any(kind == PutFrame.wire_name for _, _, kind, _ in self._named):
+        if any(kind == _FRAME for _, _, kind, _ in self._named):
             return partial(self._check_open, state.frames(), state.n)
         return None
 
@@ -83,9 +84,10 @@ class ReferenceRules(Rule):
             NotFound: with the field and the number.
         """
         log, reach, n = state.log, state.reach, state.n
-        # The fold gives the scopes of facts without reading their events.
-        names_facts = any(kind == _FACT and value > 0 for _, _, kind, value in self._named)
-        facts = state.facts() if names_facts else None
+        # The folds give the scopes of facts and frames without reading their events.
+        kinds = {kind for _, _, kind, value in self._named if value > 0}
+        facts = state.facts() if _FACT in kinds else None
+        frames = state.frames() if _FRAME in kinds else None
         for place, name, kind, value in self._named:
             if value < 0:
                 target: Draft | None = self._drafts[-value - 1] if -value < place else None
@@ -104,10 +106,14 @@ class ReferenceRules(Rule):
                         remedy="Find fact ids with facts or log.",
                     )
                 continue
-            event = log.event(value) if 0 < value <= n else None
-            outside = event is not None and not admits(event.scope, reach)
-            if event is None or event.type != kind or outside:
-                noun = "frame" if kind == PutFrame.wire_name else f"{kind} event"
+            if frames is not None and kind == _FRAME:
+                exists = value <= n and frames.row_of(value) is not None
+                is_there = exists and admits(frames.scope_of(value), reach)
+            else:
+                event = log.event(value) if 0 < value <= n else None
+                is_there = event is not None and event.type == kind and admits(event.scope, reach)
+            if not is_there:
+                noun = "frame" if kind == _FRAME else f"{kind} event"
                 raise NotFound(
                     f"There is no {noun} {value:,}",
                     where=name,

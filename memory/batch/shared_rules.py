@@ -80,7 +80,7 @@ class SharedRules(Rule):
         reach = self._reach
         assert reach is not None
         for noun, target in self._targets:
-            check_own(f"The {noun} {target:,}", state.log.event(target).scope, reach)
+            check_own(f"The {noun} {target:,}", _scope_of(noun, target, state), reach)
         if self._merges or self._declared:
             scopes = state.facts().columns.scopes
             shared = (scopes.admitted(reach) or frozenset()) - (
@@ -125,6 +125,17 @@ class SharedRules(Rule):
                         where=f"event {event.seq:,}",
                         remedy="Read the memory again, and decide again.",
                     )
+
+
+def _scope_of(noun: str, target: int, state: State) -> Scope | None:
+    """Return the scope of an existing thing; the folds give those of frames and facts."""
+    match noun:
+        case "frame":
+            return state.frames().scope_of(target)
+        case "fact":
+            return state.facts().scope_of_fact(target)
+        case _:
+            return state.log.event(target).scope
 
 
 def shared_error(frames: Frames, frame: int, n: int, reach: Reach) -> ReadOnly | None:

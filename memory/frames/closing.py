@@ -110,7 +110,7 @@ def _delete(session: WriteSession, frames: Sequence[int], *, is_sweep: bool) -> 
             Draft(DeleteFrame(frame=frame), scope)
             for frame in frames
             if snapshot.layers.closing_of(frame) is None
-            and (scope := snapshot.layers.event(frame).scope) is not None
+            and (scope := snapshot.layers.scope_of(frame)) is not None
             and (not is_sweep or _may_sweep(snapshot, frame))
         ]
         return session.write(drafts) if drafts else None

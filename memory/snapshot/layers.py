@@ -91,6 +91,16 @@ class Layers:
             return self.pending.event(frame)
         return self.log.event(frame)
 
+    def scope_of(self, frame: int) -> Scope | None:
+        """Return the scope of a frame without reading its event; None if the frame was erased.
+
+        Raises:
+            NotFound: no frame with this id exists within the scope.
+        """
+        self.check_has(frame)
+        layer = self.layer_of(frame)
+        return None if layer is None else layer.frames.scope_of(frame * layer.sign)
+
     def salt(self, number: int) -> bytes | None:
         """Return the salt of the event, or of the draft, that created a frame or fact."""
         if number < 0 and self.pending is not None:
