@@ -84,11 +84,13 @@ class Tables:
             """
         )
 
-    def add(self, first: int, texts: Sequence[str], vectors: Matrix) -> None:
+    def add(self, first: int, texts: Sequence[str], vectors: Matrix | None) -> None:
         rows = list(enumerate(texts, start=first))
         with self._database:
             self._database.executemany("INSERT INTO document VALUES (?, ?)", rows)
             self._database.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", rows)
+            if vectors is None:
+                return
             self._database.executemany(
                 "INSERT INTO nearest (rowid, vector) VALUES (?, ?)",
                 ((first + place, vector.tobytes()) for place, vector in enumerate(vectors)),

@@ -17,6 +17,7 @@ from .draft_validation import (
     check_integer,
     check_key,
     check_long_strings,
+    check_metadata,
     check_string,
     check_widths,
 )
@@ -43,13 +44,14 @@ class WireEvent(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_u
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """A batch ready to be written: its events and an upper bound of their bytes."""
+    """A batch ready to be written: its events, their drafts, and an upper bound of their bytes."""
 
     events: tuple[WireEvent, ...]
     size: int
     key: str | None
     arguments: bytes | None
     tenant: ScopeValue
+    drafts: Sequence[Draft] = ()
 
 
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
@@ -106,7 +108,8 @@ def prepare(
         size += _EVENT_OVERHEAD + 4 * len(name) + len(payload)
         if attachments:
             size += sum(map(len, attachments)) + _ATTACHMENT_OVERHEAD * len(attachments)
-    return Prepared(tuple(events), size, key, arguments, tenant_of(drafts[0].scope))
+    tenant = tenant_of(drafts[0].scope)
+    return Prepared(tuple(events), size, key, arguments, tenant, drafts)
 
 
 def salts_of(drafts: Sequence[Draft], random_bytes: Callable[[int], bytes]) -> list[bytes]:
@@ -179,18 +182,18 @@ def kind_of(body: EventBody) -> tuple[str, int]:
 def _encode_payload(draft: Draft, key: str | None, arguments: bytes | None) -> bytes:
     check_envelope(draft)
     body = draft.body
-    check_body(body)
-    check_attachments(draft)
+    if draft.is_checked:
+        check_metadata(body)
+    else:
+        check_body(body)
+        check_attachments(draft)
+    envelope = draft.scope, draft.actor, draft.correlation, draft.reason, key, arguments
     try:
-        if isinstance(body, UnknownBody):
-            data = body.data
-            msgspec.msgpack.decode(data)
+        if draft.is_checked:
+            check_widths(body)
+            payload = _encode(Payload(*envelope, body))
         else:
-            data = _encode(body)
-            # A struct accepts any value; refuse a value here that cannot be read back.
-            check_widths(decoders(type(body)).body.decode(data))
-        envelope = draft.scope, draft.actor, draft.correlation, draft.reason
-        payload = _encode(Payload(*envelope, key, arguments, msgspec.Raw(data)))
+            payload = _encode(Payload(*envelope, msgspec.Raw(_encoded_body(body))))
     except UnicodeEncodeError as error:
         raise InvalidInput(
             f"A string is not valid Unicode: {error.reason} at character {error.start}",
@@ -211,6 +214,17 @@ def _encode_payload(draft: Draft, key: str | None, arguments: bytes | None) -> b
         # Only a payload this large can hold a string over the limit, or a sum of many below it.
         check_long_strings(body)
     return payload
+
+
+def _encoded_body(body: EventBody) -> bytes:
+    """Return the bytes of a body of which only `check_body` is known."""
+    if isinstance(body, UnknownBody):
+        msgspec.msgpack.decode(body.data)
+        return body.data
+    data = _encode(body)
+    # A struct accepts any value; refuse a value here that cannot be read back.
+    check_widths(decoders(type(body)).body.decode(data))
+    return data
 
 
 class SpillRef(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):

@@ -78,11 +78,16 @@ def check_key(key: str) -> None:
         raise InvalidInput("The idempotency key is empty", remedy="Pass None for no key.")
 
 
+def check_metadata(body: EventBody) -> None:
+    """Check the nesting and the values of a frame's metadata."""
+    if isinstance(body, PutFrame) and body.metadata:
+        _check_nested(body.metadata, "metadata", 1, _JSON)
+
+
 def check_body(body: EventBody) -> None:
     """Check the rules that msgspec does not: nesting, finite numbers, dimensions."""
     if isinstance(body, PutFrame):
-        if body.metadata:
-            _check_nested(body.metadata, "metadata", 1, _JSON)
+        check_metadata(body)
         if body.embedding is not None:
             _check_embedding(body.embedding)
             if is_token_space(body.embedding.space):
@@ -180,16 +185,12 @@ def check_widths(body: EventBody) -> None:
 
     Reading accepts any number: a fold skips values that another writer let through.
     """
+    if isinstance(body, PutFrame):
+        _check_frame_widths(body)
+        return
     for name, _, value in named_by(body):
         _check_within(value, name, _TIME_MIN)
-    if isinstance(body, PutFrame):
-        _check_within(body.created, "created", _TIME_MIN)
-        _check_within(body.expires, "expires", _TIME_MIN)
-        for date in body.content_dates:
-            _check_within(date, "content_dates", _TIME_MIN)
-        _check_within(body.chunk_index, "chunk_index", 0, _CHUNKS_MAX)
-        _check_within(body.chunk_count, "chunk_count", 0, _CHUNKS_MAX)
-    elif isinstance(body, PutTag):
+    if isinstance(body, PutTag):
         _check_within(body.at, "at", 0)
     elif isinstance(body, AssertFact):
         _check_within(body.valid_from, "valid_from", _TIME_MIN)
@@ -197,6 +198,22 @@ def check_widths(body: EventBody) -> None:
         for place in body.evidence:
             _check_within(place.start, "evidence", _TIME_MIN)
             _check_within(place.end, "evidence", _TIME_MIN)
+
+
+def _check_frame_widths(body: PutFrame) -> None:
+    # Most frames have none of these numbers, and a call for each would cost more than the rest.
+    if body.parent is not None:
+        _check_within(body.parent, "parent", _TIME_MIN)
+    if body.created is not None:
+        _check_within(body.created, "created", _TIME_MIN)
+    if body.expires is not None:
+        _check_within(body.expires, "expires", _TIME_MIN)
+    for date in body.content_dates:
+        _check_within(date, "content_dates", _TIME_MIN)
+    if body.chunk_index is not None:
+        _check_within(body.chunk_index, "chunk_index", 0, _CHUNKS_MAX)
+    if body.chunk_count is not None:
+        _check_within(body.chunk_count, "chunk_count", 0, _CHUNKS_MAX)
 
 
 def _check_nested(value: object, name: str, depth: int, scalars: _Scalars | None) -> None:

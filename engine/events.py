@@ -536,6 +536,9 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     ``causation`` is the seq of the event that led to this event, or −k within the batch.
     ``attachments`` are the bytes that the body's `Attachment` fields name by hash, in order.
     ``salt`` is 16 random bytes; None lets the store draw them.
+    ``is_checked`` is True only if the maker of the draft has checked the type of each field, the
+    shape and the numbers of its vectors, and has hashed the attachments itself: none of that is
+    done again.
     """
 
     body: EventBody
@@ -546,6 +549,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     attachments: tuple[bytes, ...] = ()
     salt: bytes | None = None
     reason: str | None = None
+    is_checked: bool = False
 
 
 class EventHeader(msgspec.Struct, frozen=True, gc=False, array_like=True):

@@ -243,6 +243,35 @@ class Log(Handle):
         stop = snapshot.head_seq if last is None else min(last, snapshot.head_seq)
         return self._state.reader.events(snapshot, max(first, 1), stop)
 
+    def recent(self, first: int, last: int) -> Iterator[Event]:
+        """Yield the same events as `read`; those that this handle appended last from memory.
+
+        Args:
+            first: seq of the first event, from 1.
+            last: seq of the last event, at most that of `head`.
+
+        Raises:
+            Corrupt: at the first damage; all events before it have been yielded.
+        """
+        snapshot = self.snapshot
+        at = first
+        for held in self._state.recent.within(first, last):
+            batch = held.batch
+            if at < batch.first_seq:
+                yield from self._state.reader.events(snapshot, at, batch.first_seq - 1)
+                at = batch.first_seq
+            stop = min(last, batch.last_seq) + 1
+            for index in range(at - batch.first_seq, stop - batch.first_seq):
+                yield held.event(index)
+            at = stop
+        if at <= last:
+            yield from self._state.reader.events(snapshot, at, last)
+
+    def drop_recent(self, through: int) -> None:
+        """Free the memory of the events up to ``through`` that `recent` would use."""
+        with self._lock.mutex:
+            self._state.recent.drop_through(through)
+
     def event(self, seq: int) -> Event:
         """Return one event. Raises `NotFound` if the log has no such seq."""
         snapshot = self.snapshot
@@ -364,6 +393,7 @@ class Log(Handle):
                 if validate is not None:
                     validate(list(self._state.events(known + 1)))
                 batch = self._writer.write_batch(prepared, None if spill is None else spill.ref)
+                self._state.recent.add(batch, prepared)
             return self._acknowledged(batch)
         return self._shown(earlier)
 
@@ -420,7 +450,8 @@ class Log(Handle):
         trimmed or compacted later.
         """
         self._lock.check_writable()
-        draft = SegmentDraft([Batch(0, len(prepared.events), 0, None, prepared.events)])
+        batch = Batch(0, len(prepared.events), 0, None, prepared.events)
+        draft = SegmentDraft([batch], bodies=[draft.body for draft in prepared.drafts])
         # The mutex keeps `close` from releasing the descriptor during the write.
         with self._spill_mutex:
             log_file, offset = self._next_place()

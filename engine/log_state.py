@@ -18,6 +18,7 @@ from .format.record import EMPTY_SECTOR, RECORD_HEADER_SIZE, stored_body_check
 from .idempotency import KeyIndex
 from .limits import SECTOR_SIZE
 from .reader import Reader, Snapshot
+from .recent import RecentBatches
 from .recovery import RecoveredState, spill_end
 from .ring import Cursor, End, walk
 
@@ -52,6 +53,7 @@ class LogState:
         self.durable = self.shown = recovered.proven
         self.shows_foreign = False
         self.next_witness: int | None = None
+        self.recent = RecentBatches()
         self._spills_end = 0
         for batch in recovered.batches:
             self._note_spill(batch)
@@ -94,6 +96,7 @@ class LogState:
         cursor = Cursor.at_start(page)
         self.page, self.cursor, self.tail, self.pages = page, cursor, [], b""
         self.next_witness = None
+        self.recent.clear()
 
     def add(self, batch: Batch) -> None:
         """Add a batch that this handle wrote or read."""
@@ -114,6 +117,7 @@ class LogState:
         self.log_file, self.reader, self.keys, self.identity = log_file, reader, keys, identity
         self.page, self.cursor, self.tail, self.pages = page, cursor, [], b""
         self.next_witness, self._spills_end = None, 0
+        self.recent.clear()
 
     # --- following other writers -----------------------------------------------------------------
 

@@ -6,15 +6,23 @@ sealing (`file`, `writer`); the layout is in `segment_index`.
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import groupby
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Final
 
 import msgspec
 import numpy as np
 
 from .codec import Batch, WireEvent
 from .draft_validation import DTYPE_SIZES
-from .events import UNDECODABLE, Attachment, Embedding, Payload
+from .events import (
+    UNDECODABLE,
+    Attachment,
+    Embedding,
+    EventBody,
+    Payload,
+    PutEmbedding,
+    PutFrame,
+)
 from .format.checksums import CHECK_SIZE_BLOCK, TAG_BLOCK, TAG_INDEX, check
 from .format.extent import EXTENT_HEADER_SIZE
 from .integrity import SALT_SIZE, Tree, hash_bytes
@@ -24,6 +32,7 @@ from .segment_index import (
     SEGMENT_PREFIX,
     BatchRow,
     BlockRow,
+    ColumnKey,
     ColumnRow,
     SegmentIndex,
     codecs,
@@ -33,11 +42,16 @@ from .segment_index import (
 class SegmentDraft:
     """A segment or spill encoded except for its place: blocks are already compressed.
 
-    ``chain`` and ``tree`` are those after the last event; a spill has none.
+    ``chain`` and ``tree`` are those after the last event; a spill has none. ``bodies`` are those of
+    the events of a batch that is not written yet: with them no payload is decoded for its column.
     """
 
     def __init__(
-        self, batches: Sequence[Batch], chain: bytes = b"", tree: Tree | None = None
+        self,
+        batches: Sequence[Batch],
+        chain: bytes = b"",
+        tree: Tree | None = None,
+        bodies: Sequence[EventBody] | None = None,
     ) -> None:
         events = [event for batch in batches if batch.spill is None for event in batch.events]
         sizes = [0 if event.salt is None else len(event.payload) for event in events]
@@ -48,14 +62,7 @@ class SegmentDraft:
         self._peaks = list(tree.peaks) if tree else []
         self._salts = b"".join(event.salt or bytes(SALT_SIZE) for event in events)
         self._blocks = list(_compressed_blocks(events, sizes))
-        self._attachments = sorted(
-            (
-                _Attached(*column, index, ordinal, data)
-                for index, event in enumerate(events)
-                for ordinal, (column, data) in enumerate(columns_of(event))
-            ),
-            key=lambda row: (row.space, row.dtype, row.dimension, row.event, row.ordinal),
-        )
+        self._columns = _gathered(events, bodies)
 
     def encode(self, key: bytes, offset: int) -> bytes:
         """Return the body for an extent at file offset ``offset``."""
@@ -82,21 +89,23 @@ class SegmentDraft:
             pieces.append(block.data)
             at += len(block.data)
         columns: list[ColumnRow] = []
+        attached = _Attached()
         offsets: list[int] = []
-        for (space, dtype, dimension), group in groupby(self._attachments, key=_column_key):
-            column_rows = list(group)
-            if dtype:
+        sizes: list[int] = []
+        for column_key, column in self._columns:
+            if column_key != _NO_COLUMN:
                 padding = -(base + at) % COLUMN_ALIGNMENT
                 pieces.append(bytes(padding))
                 at += padding
-                row_size = len(column_rows[0].data)
-                columns.append(
-                    ColumnRow(space, dtype, dimension, at, row_size, len(offsets), len(column_rows))
-                )
-            for row in column_rows:
+                row_size = len(column.data[0])
+                columns.append(ColumnRow(*column_key, at, row_size, len(sizes), len(column.data)))
+            attached.events += column.events
+            attached.ordinals += column.ordinals
+            pieces += column.data
+            for size in map(len, column.data):
                 offsets.append(at)
-                pieces.append(row.data)
-                at += len(row.data)
+                sizes.append(size)
+                at += size
         types: dict[tuple[str, int], int] = {}
         events = self._events
         codes = [types.setdefault((event.type, event.version), len(types)) for event in events]
@@ -115,10 +124,10 @@ class SegmentDraft:
             ],
             erased=[(row, event.payload) for row, event in enumerate(events) if event.salt is None],
             blocks=rows,
-            attachment_events=_packed([row.event for row in self._attachments], "<u4"),
-            attachment_ordinals=_packed([row.ordinal for row in self._attachments], "<u4"),
+            attachment_events=_packed(attached.events, "<u4"),
+            attachment_ordinals=_packed(attached.ordinals, "<u4"),
             attachment_offsets=_packed(offsets, "<u8"),
-            attachment_sizes=_packed([len(row.data) for row in self._attachments], "<u8"),
+            attachment_sizes=_packed(sizes, "<u8"),
             columns=columns,
             chain=self._chain,
             peaks=self._peaks,
@@ -126,15 +135,32 @@ class SegmentDraft:
         return index, pieces
 
 
-class _Attached(NamedTuple):
-    """An attachment of a segment being encoded; ``dtype`` is empty outside a column."""
+@dataclass(slots=True)
+class _Attached:
+    """Attachments of a segment being encoded: their events, places in these, and bytes."""
 
-    space: str
-    dtype: str
-    dimension: int
-    event: int
-    ordinal: int
-    data: bytes
+    events: list[int] = field(default_factory=list[int])
+    ordinals: list[int] = field(default_factory=list[int])
+    data: list[bytes] = field(default_factory=list[bytes])
+
+
+def _gathered(
+    events: Sequence[WireEvent], bodies: Sequence[EventBody] | None
+) -> list[tuple[ColumnKey, _Attached]]:
+    """Return the attachments of events by column, in the order of the file."""
+    columns: dict[ColumnKey, _Attached] = {}
+    for index, event in enumerate(events):
+        if not event.attachments:
+            continue
+        embedding = _embedding_in(event, None if bodies is None else bodies[index])
+        for ordinal, (key, data) in enumerate(_keyed(event.attachments, embedding)):
+            column = columns.get(key)
+            if column is None:
+                column = columns[key] = _Attached()
+            column.events.append(index)
+            column.ordinals.append(ordinal)
+            column.data.append(data)
+    return sorted(columns.items())
 
 
 class _Vectors(msgspec.Struct, frozen=True, gc=False):
@@ -145,18 +171,20 @@ class _Vectors(msgspec.Struct, frozen=True, gc=False):
 
 _VECTORS = msgspec.msgpack.Decoder(_Vectors)
 _PAYLOAD = msgspec.msgpack.Decoder(Payload[msgspec.Raw])
-_NO_COLUMN = ("", "", 0)
+_NO_COLUMN: Final[ColumnKey] = ("", "", 0)
 
 
-def _column_key(row: _Attached) -> tuple[str, str, int]:
-    return row.space, row.dtype, row.dimension
-
-
-def columns_of(event: WireEvent) -> Iterator[tuple[tuple[str, str, int], bytes]]:
+def columns_of(event: WireEvent) -> Iterator[tuple[ColumnKey, bytes]]:
     """Pair an event's attachments with their columns."""
-    embedding = _embedding_of(event) if event.attachments else None
-    place = None if embedding is None else _place_of(embedding.data, event.attachments)
-    for ordinal, data in enumerate(event.attachments):
+    if event.attachments:
+        yield from _keyed(event.attachments, _embedding_in(event, None))
+
+
+def _keyed(
+    attachments: Sequence[bytes], embedding: Embedding | None
+) -> Iterator[tuple[ColumnKey, bytes]]:
+    place = None if embedding is None else _place_of(embedding.data, attachments)
+    for ordinal, data in enumerate(attachments):
         if embedding is not None and ordinal == place:
             yield (embedding.space, embedding.dtype, embedding.dimension), data
         else:
@@ -174,17 +202,21 @@ def _place_of(named: Attachment, attachments: Sequence[bytes]) -> int | None:
     return next((place for place in sized if hash_bytes(attachments[place]) == named.hash), None)
 
 
-def _embedding_of(event: WireEvent) -> Embedding | None:
+def _embedding_in(event: WireEvent, body: EventBody | None) -> Embedding | None:
     """Return an event's embedding if its values fill a row of a column."""
     if event.salt is None:
         return None
-    # A body of another kind, or of a later version, may hold any value under this name.
-    with suppress(*UNDECODABLE):
-        embedding = _VECTORS.decode(_PAYLOAD.decode(event.payload).body).embedding
-        if embedding is not None:
-            row_size = DTYPE_SIZES.get(embedding.dtype, 0) * embedding.dimension
-            return embedding if 0 < row_size == embedding.data.size else None
-    return None
+    if isinstance(body, PutFrame | PutEmbedding):
+        embedding = body.embedding
+    else:
+        # A body of another kind, or of a later version, may hold any value under this name.
+        embedding = None
+        with suppress(*UNDECODABLE):
+            embedding = _VECTORS.decode(_PAYLOAD.decode(event.payload).body).embedding
+    if embedding is None:
+        return None
+    row_size = DTYPE_SIZES.get(embedding.dtype, 0) * embedding.dimension
+    return embedding if 0 < row_size == embedding.data.size else None
 
 
 def _packed(numbers: Sequence[int], dtype: str) -> bytes:

@@ -290,7 +290,7 @@ class Writer:
         leaves: list[bytes] = []
         entries: list[tuple[int, int]] = []
         for batch in tail:
-            events = state.reader.wire_events(batch)
+            events = state.recent.events_of(batch) or state.reader.wire_events(batch)
             leaves += leaves_of(batch, events)
             entries += key_entries([wire_event(batch, 0, events[0])])
         chain = chain_through(toc.chain, leaves)

@@ -122,6 +122,8 @@ class TextVectors:
             draft,
             body=msgspec.structs.replace(body, **{self._maker.field: embedding}),
             attachments=(*draft.attachments, data),
+            # A vector that another writer stored may have numbers that are not finite.
+            is_checked=False,
         )
 
     def of_frame(self, frame: int, body: PutFrame, scope: Scope) -> Draft:

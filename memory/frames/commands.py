@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+import msgspec
+
 from cerata.engine.arguments import expect_type
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
@@ -386,9 +388,14 @@ class FrameCommands(Writer):
             remedy = "Pass event bodies or drafts."
             expect_type("events", event, Draft | EventBody, "event bodies or drafts", remedy)
         drafts = within_scope(
-            [event if isinstance(event, Draft) else Draft(event) for event in events],
+            [_unchecked(event) if isinstance(event, Draft) else Draft(event) for event in events],
             self._session.reach,
         )
         if drafts:
             self._session.record_call(drafts[0].scope, "append", drafts=drafts)
         return self._session.by(actor, reason).write(drafts, expect=expect, key=key)
+
+
+def _unchecked(draft: Draft) -> Draft:
+    """Return a caller's draft, of which every value is checked."""
+    return msgspec.structs.replace(draft, is_checked=False) if draft.is_checked else draft

@@ -115,7 +115,9 @@ def frame_draft(
     """Return the event that puts a frame with these fields.
 
     ``hashed`` is the content hash if the caller has it, or if it covers more than ``content``. A
-    chunk has no hash: the hash of its document finds it.
+    chunk has no hash: the hash of its document finds it. ``fields`` are of `frame_fields` or of a
+    stored frame, ``embedding`` of `vectors` and ``tokens`` of `stored_matrices`; these have checked
+    and hashed them, so the append does not.
 
     Raises:
         InvalidInput: the content is neither str nor bytes, or has a lone surrogate.
@@ -147,7 +149,7 @@ def frame_draft(
         embedding=None if embedding is None else embedding[0],
         token_embedding=None if tokens is None else tokens[0],
     )
-    return Draft(body, scope, attachments=attachments)
+    return Draft(body, scope, attachments=attachments, is_checked=True)
 
 
 def inherited_fields(old: Frame) -> tuple[PutFrame, Scope]:

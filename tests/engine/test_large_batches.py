@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import msgspec
 import pytest
 
-from cerata.engine.codec import prepare
+from cerata.engine.codec import Batch, prepare
 from cerata.engine.errors import Conflict, Corrupt, NotFound, OutcomeUnknown, StorageFailed
-from cerata.engine.events import Attachment, Draft, PutFrame
+from cerata.engine.events import Attachment, Draft, Embedding, PutFrame
 from cerata.engine.format.extent import EXTENT_HEADER_SIZE, decode_extent_header
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.memory_storage import MemoryFile
@@ -27,6 +28,33 @@ def test_a_large_batch_goes_beside_the_ring() -> None:
         log.append([put("a" * RING), put("b")])
         assert log._state.cursor.used == 512
     whole(disk, ["a" * RING, "b"])
+
+
+def test_bodies_give_the_extent_that_payloads_give() -> None:
+    """The bodies of the drafts name the columns; decoding each payload gives the same ones."""
+
+    def embedded(data: bytes, space: str, *blobs: bytes) -> Draft:
+        vector = Embedding(space, "f4", len(data) // 4, Attachment(hash_bytes(data), len(data)))
+        named = [Attachment(hash_bytes(one), len(one)) for one in blobs]
+        body = PutFrame(text=None if blobs else "t", blob=named[0] if blobs else None)
+        body = msgspec.structs.replace(body, embedding=vector)
+        return Draft(body, attachments=(*blobs, data))
+
+    drafts = [
+        embedded(b"a" * 16, "s"),
+        # A blob of the vector's size, and one of the same bytes.
+        embedded(b"b" * 16, "s", b"c" * 16),
+        embedded(b"d" * 16, "r", b"d" * 16),
+        blob(b"e" * 16),
+        put("text"),
+        other(),
+        embedded(b"f" * 8, "s"),
+    ]
+    prepared = prepare(drafts, bytes)
+    batch = Batch(0, len(drafts), 0, None, prepared.events)
+    by_payloads = SegmentDraft([batch]).encode(bytes(32), 512)
+    bodies = [draft.body for draft in prepared.drafts]
+    assert SegmentDraft([batch], bodies=bodies).encode(bytes(32), 512) == by_payloads
 
 
 def test_an_unsealed_large_batch_outlives_reopening() -> None:
