@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rich.text import Text
-
 from cerata.engine.errors import InvalidInput
 from cerata.memory.ingest.document import open_regular
 
@@ -53,10 +51,10 @@ def run_crash_test(options: Namespace, output: Output) -> int:
     if options.replay is not None:
         return _replay(kind, options, output)
     name = kind.__name__ + ("" if file is None else f" ({file})")
-    output.line(Text.assemble(("Crash test of ", "bold"), (name, "bold cyan"), (".", "bold")))
+    output.parts(("Crash test of ", "bold"), (name, "bold cyan"), (".", "bold"))
     special, common = _alphabet(kind)
     output.paragraph(
-        Text(f"Operations of its stories: {', '.join(special)}; and {', '.join(common)}."),
+        f"Operations of its stories: {', '.join(special)}; and {', '.join(common)}.",
         indent=0,
         lines=3,
     )
@@ -178,7 +176,7 @@ def _print_violation(number: int, violation: "Violation", replay: str, output: O
     rule = f" ({violation.rule})" if violation.rule.startswith("O") else ""
     meaning = _MEANINGS.get(violation.rule, "A rule was broken")
     output.line()
-    output.line(Text.assemble((f"{number}. {meaning}{rule}", "bold red")))
+    output.parts((f"{number}. {meaning}{rule}", "bold red"))
     rows = (
         ("story", ", ".join(violation.operations)),
         ("fault", violation.what),
@@ -203,12 +201,10 @@ def _print_verdict(
     states = f"{report.states:,} crash states"
     if report.violations:
         broken = counted(len(report.violations), "violation")
-        output.line(Text.assemble((broken, "bold red"), f" in {states}."))
+        output.parts((broken, "bold red"), f" in {states}.")
     else:
         rate = f"{report.states_per_second:,.0f} a second"
-        output.line(
-            Text.assemble(("ok: ", "bold green"), f"{states}, {rate}: nothing lost or torn.")
-        )
+        output.parts(("ok: ", "bold green"), f"{states}, {rate}: nothing lost or torn.")
 
 
 # --- replay --------------------------------------------------------------------------------------
@@ -246,7 +242,7 @@ def _replay(kind: "type[Workload]", options: Namespace, output: Output) -> int:
         verdict = f"The saved crash fails as before: {saved.rule}: {saved.what}"
     else:
         verdict = f"The saved crash still fails, and a new run does not: {saved.what}"
-    output.paragraph(Text(f"{verdict}."), indent=0, lines=4)
+    output.notice(f"{verdict}.")
     for number, violation in enumerate(_first_of_each(again)[:_VIOLATIONS_SHOWN], start=1):
         _print_violation(number, violation, "", output)
     # A failed check of an old image is a fault of the old program, not of the present program.
@@ -255,9 +251,9 @@ def _replay(kind: "type[Workload]", options: Namespace, output: Output) -> int:
     states = f"{again.states:,} crash states of {' '.join(story)}, run again"
     if again.violations:
         count = counted(len(again.violations), "violation")
-        output.line(Text.assemble((count, "bold red"), f" in {states}."))
+        output.parts((count, "bold red"), f" in {states}.")
     else:
-        output.line(Text.assemble(("ok: ", "bold green"), f"{states}: nothing lost or torn."))
+        output.parts(("ok: ", "bold green"), f"{states}: nothing lost or torn.")
     output.result(
         {
             "case": options.replay,

@@ -2,8 +2,6 @@
 
 from argparse import Namespace
 
-from rich.text import Text
-
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 
@@ -73,7 +71,7 @@ def run_tag(options: Namespace, output: Output) -> int:
             tags = view.tags()
             with output.pages():
                 for name, seq in tags.items():
-                    output.line(Text.assemble((f"{seq:>7}  ", "yellow"), name))
+                    output.parts((f"{seq:>7}  ", "yellow"), name)
             if not tags:
                 output.line("There are no tags.")
             rows: list[JsonValue] = [{"tag": name, "at": seq} for name, seq in tags.items()]

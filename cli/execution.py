@@ -16,7 +16,8 @@ from cerata.engine.environment import Environment
 from cerata.engine.errors import CerataError, Locked, StorageFailed
 
 from .open_handles import holders_of
-from .output import Output, visible
+from .output import Output
+from .visible_text import visible
 
 Verb = Callable[[Namespace, Output], int]
 

@@ -3,8 +3,6 @@
 from argparse import Namespace
 from typing import Final
 
-from rich.text import Text
-
 from cerata.engine.errors import NotFound
 from cerata.engine.remembered import RememberedHead
 from cerata.memory.maintenance.doctor import Cure, Diagnosis, diagnose
@@ -24,31 +22,26 @@ def run_verify(options: Namespace, output: Output) -> int:
     with reading(options) as store, output.progress("verifying", store.head.seq) as steps:
         verification = store.verify(steps.stand, against=options.head)
     for problem in verification.log.problems:
-        output.paragraph(Text.assemble(("damaged: ", "bold red"), str(problem)), indent=0, lines=4)
+        output.notice(("damaged: ", "bold red"), str(problem))
     for divergence in verification.divergences:
-        output.paragraph(
-            Text.assemble(("diverges: ", "bold red"), str(divergence)), indent=0, lines=4
-        )
+        output.notice(("diverges: ", "bold red"), str(divergence))
     for note in verification.notes:
-        output.paragraph(Text.assemble(("note: ", "yellow"), note), indent=0, lines=4)
+        output.notice(("note: ", "yellow"), note)
     check = verification.against
     code = 0 if verification.ok else 1
     if check is not None and check.diverged is not None:
-        text = Text.assemble((f"{check.outcome}: ", "bold red"), str(check.diverged))
-        output.paragraph(text, indent=0, lines=6)
+        output.notice((f"{check.outcome}: ", "bold red"), str(check.diverged), lines=6)
         code = check.diverged.exit_code
     elif check is not None and check.outcome == "unreadable":
         why = f"events up to the head at event {check.head.seq:,} cannot be read"
-        output.paragraph(Text.assemble(("not compared: ", "yellow"), why), indent=0, lines=4)
+        output.notice(("not compared: ", "yellow"), why)
     if verification.ok:
         names = ", ".join(sorted(verification.digests))
-        output.line(
-            Text.assemble(
-                ("ok: ", "bold green"),
-                f"{counted(verification.log.events, 'event')}, every hash recomputed",
-            )
+        output.parts(
+            ("ok: ", "bold green"),
+            f"{counted(verification.log.events, 'event')}, every hash recomputed",
         )
-        output.paragraph(Text(f"{names} equal their replay"), indent=4, lines=4)
+        output.notice(f"{names} equal their replay", indent=4)
         if check is not None:
             output.line(f"    the head at event {check.head.seq:,} agrees")
     elif verification.log.problems or verification.divergences or verification.notes:
@@ -140,19 +133,17 @@ def run_doctor(options: Namespace, output: Output) -> int:
 
 def _print_diagnosis(diagnosis: Diagnosis, output: Output) -> None:
     if diagnosis.healthy:
-        output.line(
-            Text.assemble(
-                ("healthy: ", "bold green"),
-                f"{diagnosis.file}, {counted(diagnosis.events, 'event')}",
-            )
+        output.parts(
+            ("healthy: ", "bold green"),
+            f"{diagnosis.file}, {counted(diagnosis.events, 'event')}",
         )
     for finding in diagnosis.findings:
         cured = finding.cure is not Cure.NOTHING
         colour = "bold red" if finding.cure is Cure.LOSS else "yellow" if cured else "dim"
-        output.paragraph(Text.assemble(("found: ", colour), finding.what), indent=0, lines=4)
-        output.paragraph(Text(finding.why, "dim"), indent=4, lines=4)
+        output.notice(("found: ", colour), finding.what)
+        output.notice((finding.why, "dim"), indent=4)
         if cured:
-            output.paragraph(Text(f"→ {_CURES[finding.cure]}"), indent=4, lines=4)
+            output.notice(f"→ {_CURES[finding.cure]}", indent=4)
     if diagnosis.of(Cure.LOSS):
         output.line(
             f"{counted(diagnosis.readable, 'event')} before the damage, "
@@ -172,7 +163,7 @@ def run_repair(options: Namespace, output: Output) -> int:
             progress=steps.stand,
         )
     for line in repaired.done:
-        output.paragraph(Text(line), indent=0, lines=4)
+        output.notice(line)
     if not repaired.done:
         nothing = "nothing to repair" if repaired.after.healthy else "nothing to repair in place"
         output.line(f"There is {nothing}.")

@@ -1,76 +1,39 @@
-"""Output: for people on a terminal, plain in a pipe, one JSON object, or one per item."""
+"""Output: for people on a terminal, plain in a pipe, one JSON object, or one per item.
 
+Leaves out styles (`styled_output`): a command whose answer goes into a pipe does not load them,
+unless the answer has characters of another width than a cell.
+"""
+
+from __future__ import annotations
+
+import functools
 import json
+import os
 import re
-import shutil
 import sys
-from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from typing import IO
+from typing import TYPE_CHECKING, TextIO
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
-from rich.text import Text
+from cerata.engine.loading import loading
 
-from cerata.engine.errors import CerataError
-from cerata.engine.events import JsonValue
+from .visible_text import CONTROLS, ONE_LINE, STRIPPED, TURNING, Part, visible
 
-from .pager import paged
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping
 
-_CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "�")
-"""Stored text must not steer the terminal; line ends and tabs pass."""
-del _CONTROLS[ord("\n")], _CONTROLS[ord("\t")]
+    from rich.progress import Progress, TaskID
+    from rich.text import Text
 
-_TURNING = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-"""Bidirectional controls, which change the order of visible characters."""
-_BIDIRECTIONAL = re.compile(f"[{_TURNING}]")
-_ESCAPED = re.compile(f"[\x7f-\x9f{_TURNING}]")
+    from cerata.engine.errors import CerataError
+    from cerata.engine.events import JsonValue
 
+    from .styled_output import StyledOutput
 
-def visible(text: str) -> str:
-    r"""Return a text without characters that steer a terminal.
-
-    Control characters become a mark each, bidirectional controls their code.
-
-    >>> visible("pay \u202eeve\x1b[2J").replace("\u2039", "<").replace("\u203a", ">")
-    'pay <U+202E>eve�[2J'
-    """
-    return _BIDIRECTIONAL.sub(_named, text.translate(_CONTROLS))
-
-
-def _named(match: re.Match[str]) -> str:
-    return f"\u2039U+{ord(match[0]):04X}\u203a"
+_ESCAPED = re.compile(f"[\x7f-\x9f{TURNING}]")
 
 
 def _escaped(match: re.Match[str]) -> str:
     return f"\\u{ord(match[0]):04x}"
-
-
-def _plain(text: Text, *, is_terminal: bool) -> Text:
-    """Return a styled text without control characters; it keeps its styles.
-
-    Bidirectional controls become visible on a terminal, and stay elsewhere.
-    """
-    plain = text.copy()
-    plain.plain = text.plain.translate(_CONTROLS)
-    if not is_terminal or _BIDIRECTIONAL.search(plain.plain) is None:
-        return plain
-    ends = [at for match in _BIDIRECTIONAL.finditer(plain.plain) for at in match.span()]
-    clean = Text(style=plain.style)
-    for piece in plain.divide(ends):
-        part = Text(visible(piece.plain))
-        for span in piece.spans:
-            # To the end: a control's name is longer than the control.
-            part.stylize(span.style, span.start, span.end if span.end < len(piece) else None)
-        clean.append_text(part)
-    return clean
-
-
-class _Terminal(Console):
-    """A console that leaves a closed pipe to `main`; rich would exit with 1."""
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
 
 
 class Output:
@@ -86,25 +49,39 @@ class Output:
         self._pages = pages and not self.as_json
         self._answered = False
         self._pending: list[Callable[[], None]] | None = None
-        self._console = _Terminal(highlight=False, soft_wrap=True)
-        # None: standard output was closed before the start.
-        self._is_terminal = sys.stdout is not None and sys.stdout.isatty()
-        self._errors = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._is_terminal = _is_terminal(sys.stdout)
+        self._is_styled = _is_styled(sys.stdout)
+
+    @functools.cached_property
+    def _styled(self) -> StyledOutput:
+        with loading("rich"):
+            from .styled_output import StyledOutput
+        return StyledOutput(is_terminal=self._is_terminal)
 
     @property
     def width(self) -> int:
         """Columns of the terminal; in a pipe $COLUMNS or 80."""
+        with loading("shutil"):
+            import shutil
         return max(40, shutil.get_terminal_size().columns)
 
     def line(self, text: str | Text = "", *, style: str | None = None) -> None:
         """Print a line for people."""
-        if not self.as_json:
-            clean = self._clean(text)
-            self._print(lambda: self._console.print(clean, style=style, markup=False))
+        if self.as_json:
+            return
+        # A tab ends at a column, which depends on the width of the characters before it.
+        if isinstance(text, str) and not self._is_styled and (text.isascii() or "\t" not in text):
+            plain = text.translate(STRIPPED).translate(CONTROLS).expandtabs()
+            self._print(lambda: _write(plain, sys.stdout))
+        else:
+            clean = self._styled.clean(text)
+            self._print(lambda: self._styled.line(clean, style))
 
-    def _clean(self, text: str | Text) -> Text:
-        plain = Text(text) if isinstance(text, str) else text
-        return _plain(plain, is_terminal=self._is_terminal)
+    def parts(self, *parts: Part) -> None:
+        """Print parts as a line for people."""
+        if self.as_json:
+            return
+        self.line(self._styled.joined(*parts) if self._is_styled else _text_of(parts))
 
     def _print(self, print_it: Callable[[], None]) -> None:
         """Print now, or after the progress bar, which would overwrite the text."""
@@ -113,42 +90,34 @@ class Output:
         else:
             self._pending.append(print_it)
 
-    def row(self, *parts: str | tuple[str, str], indent: int = 0) -> None:
+    def row(self, *parts: Part, indent: int = 0) -> None:
         """Print parts as one line that fits the terminal, with spaces for line ends."""
-        line = Text.assemble(" " * indent, *parts)
-        line.plain = line.plain.translate(_ONE_LINE)
-        # Before the cut: a control that is made visible takes more room.
-        line = self._clean(line)
-        line.truncate(self.width, overflow="ellipsis")
-        line.rstrip()
-        self.line(line)
+        if self.as_json:
+            return
+        if self._is_styled:
+            self.line(self._styled.row(" " * indent, *parts, width=self.width))
+            return
+        line = f"{' ' * indent}{_text_of(parts)}".translate(STRIPPED).translate(ONE_LINE)
+        self.line(_cut(line.translate(CONTROLS), self.width).rstrip())
 
-    def paragraph(self, text: Text, *, indent: int, lines: int) -> None:
+    def paragraph(self, text: str | Text, *, indent: int, lines: int) -> None:
         """Print a text in at most ``lines`` lines, broken between words."""
         if self.as_json:
             return
-        folded = self._clean(text).wrap(self._console, self.width - indent, no_wrap=False)
-        for number, line in enumerate(folded[:lines]):
-            line.rstrip()
-            if number == lines - 1 and len(folded) > lines:
-                line.truncate(self.width - indent - 2)
-                line.append(" …", "dim")
-            self.line(Text.assemble(" " * indent, line))
+        for line in self._styled.paragraph(text, self.width, indent=indent, lines=lines):
+            self.line(line)
+
+    def notice(self, *parts: Part, indent: int = 0, lines: int = 4) -> None:
+        """Print parts as a paragraph."""
+        if not self.as_json:
+            self.paragraph(self._styled.joined(*parts), indent=indent, lines=lines)
 
     def field(self, label: str, value: str, *, lines: int | None) -> None:
         """Print a value behind its label, further lines aligned; without ``lines`` as one line."""
-        head = Text(label, "dim")
-        if lines is None:
-            self.line(Text.assemble(head, value))
+        if self.as_json:
             return
-        width = self.width - len(label)
-        folded = self._clean(value).wrap(self._console, width, no_wrap=False)
-        for number, line in enumerate(folded[:lines]):
-            line.rstrip()
-            if number == lines - 1 and len(folded) > lines:
-                line.truncate(width - 2)
-                line.append(" …", "dim")
-            self.line(Text.assemble(head if number == 0 else " " * len(label), line))
+        for line in self._styled.field(label, value, self.width, lines=lines):
+            self.line(line)
 
     def result(self, value: Mapping[str, JsonValue], *, items: str | None = None) -> None:
         """Print the verb's result as JSON, if requested; ``items`` names its list."""
@@ -169,8 +138,7 @@ class Output:
 
     def warn(self, text: str) -> None:
         """Print a problem that did not stop the verb."""
-        note = Text.assemble(("note: ", "yellow"), visible(text))
-        self._print(lambda: self._errors.print(note))
+        self._print(lambda: self._print_error("note: ", "yellow", text))
 
     def error(self, error: CerataError) -> None:
         """Print the fault, its place and the remedy.
@@ -181,46 +149,43 @@ class Output:
             indent = None if self._as_lines else 2
             self.json_text(json.dumps(error.to_dict(), ensure_ascii=False, indent=indent))
             return
-        message = visible(str(error))
-        self._errors.print(Text.assemble(("error: ", "bold red"), message))
+        self._print_error("error: ", "bold red", str(error))
+
+    def _print_error(self, label: str, style: str, text: str) -> None:
+        """Print a line on standard error."""
+        message = visible(text)
+        if _is_styled(sys.stderr) or ("\t" in message and not message.isascii()):
+            self._styled.error((label, style), message)
+        else:
+            _write(f"{label}{message}".expandtabs(), sys.stderr)
 
     @contextmanager
     def pages(self) -> Generator[None]:
         """Send output through the user's pager while entered, on a terminal."""
-        with paged(wanted=self._pages) as into:
+        if not (self._pages and self._is_terminal):
+            yield
+            return
+        with loading("the pager"):
+            from .pager import paged
+        with paged() as into:
             if into is None:
                 yield
                 return
-            before = self._console
-            self._console = self._through(into)
-            try:
+            with self._styled.through(into, self.width):
                 yield
-            finally:
-                self._console = before
-
-    def _through(self, into: IO[str]) -> _Terminal:
-        colours = self._console.color_system
-        return _Terminal(
-            file=into,
-            highlight=False,
-            soft_wrap=True,
-            force_terminal=colours is not None,
-            no_color=self._console.no_color,
-            width=self.width,
-        )
 
     @contextmanager
-    def progress(self, what: str, total: int) -> Generator["Steps"]:
+    def progress(self, what: str, total: int) -> Generator[Steps]:
         """Show a bar on a terminal during long work; nothing in a pipe.
 
         Output during the work is printed after it.
         """
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-        show = sys.stderr.isatty() and not self.as_json
-        bar = Progress(*columns, console=self._errors, transient=True, disable=not show)
-        self._pending = [] if show else None
+        if self.as_json or not _is_terminal(sys.stderr):
+            yield Steps()
+            return
+        self._pending = []
         try:
-            with bar as progress:
+            with self._styled.bar() as progress:
                 yield Steps(progress, progress.add_task(what, total=total))
         finally:
             pending = self._pending or []
@@ -229,23 +194,59 @@ class Output:
                 print_it()
 
 
-_ONE_LINE = {ord("\n"): " ", ord("\t"): " ", ord("\r"): " "}
+def _is_terminal(stream: TextIO | None) -> bool:
+    # None: the stream was closed before the start.
+    return stream is not None and stream.isatty()
+
+
+def _is_styled(stream: TextIO | None) -> bool:
+    """Return whether a stream may show styles: a terminal, or a request in the environment."""
+    return _is_terminal(stream) or any(name in os.environ for name in _FORCED)
+
+
+def _write(line: str, stream: TextIO | None) -> None:
+    """Print a line now, so that errors and answers keep their order."""
+    if stream is not None:
+        stream.write(f"{line}\n")
+        stream.flush()
+
+
+def _cut(line: str, width: int) -> str:
+    """Return a line of at most a width in columns of a terminal."""
+    # A character takes at most two columns, and of ASCII one.
+    if 2 * len(line) <= width or (len(line) <= width and line.isascii()):
+        return line
+    if line.isascii():
+        return f"{line[: width - 1]}…"
+    with loading("rich"):
+        from rich.cells import cell_len, set_cell_size
+    return line if cell_len(line) <= width else f"{set_cell_size(line, width - 1)}…"
+
+
+def _text_of(parts: tuple[Part, ...]) -> str:
+    return "".join(part if isinstance(part, str) else part[0] for part in parts)
+
+
+_FORCED = ("FORCE_COLOR", "TTY_COMPATIBLE")
+"""Variables that give a pipe the styles of a terminal."""
 
 
 class Steps:
-    """The progress bar of a task."""
+    """The progress bar of a task, or none."""
 
-    def __init__(self, progress: Progress, task: TaskID) -> None:
+    def __init__(self, progress: Progress | None = None, task: TaskID | None = None) -> None:
         self._progress = progress
         self._task = task
 
     def done(self, count: int = 1) -> None:
         """Advance the bar."""
-        self._progress.advance(self._task, count)
+        if self._progress is not None and self._task is not None:
+            self._progress.advance(self._task, count)
 
     def stand(self, what: str, at: int, total: int) -> None:
         """Show the progress of one of several passes; each starts from 0."""
-        self._progress.update(self._task, description=what, completed=at, total=total)
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, description=what, completed=at, total=total)
 
 
 def clipped(text: str, size: int) -> str:

@@ -9,7 +9,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import IO
@@ -28,12 +27,9 @@ def pager_command() -> list[str]:
 
 
 @contextmanager
-def paged(*, wanted: bool) -> Generator[IO[str] | None]:
-    """Yield the pager's input; None if output is not paged."""
-    on_terminal = (
-        sys.stdout is not None and sys.stdout.isatty()
-    )  # None: it was closed before the start
-    command = pager_command() if wanted and on_terminal else []
+def paged() -> Generator[IO[str] | None]:
+    """Yield the pager's input; None without a pager. Standard output is a terminal."""
+    command = pager_command()
     if not command:
         yield None
         return

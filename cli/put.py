@@ -6,8 +6,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from rich.text import Text
-
 from cerata.engine.errors import InvalidInput, StorageFailed
 from cerata.engine.events import Scope
 from cerata.engine.limits import STRING_SIZE_MAX
@@ -146,10 +144,10 @@ def _print_file(file: RememberedFile, options: Namespace, output: Output) -> Non
     if not (options.verbose or new or file.outcome == "replaced"):
         return
     colour = {"added": "green", "replaced": "yellow", "unchanged": "dim"}[file.outcome]
-    line = Text.assemble((f"{file.outcome:<10}", colour), file.path)
-    if file.replaced:
-        line.append(f"  (was {', '.join(f'#{number}' for number in file.replaced)})", "dim")
-    output.line(line)
+    before = f"  (was {', '.join(f'#{number}' for number in file.replaced)})"
+    output.parts(
+        (f"{file.outcome:<10}", colour), file.path, (before if file.replaced else "", "dim")
+    )
 
 
 def _print_summary(remembered: Remembered, file: str, output: Output) -> None:

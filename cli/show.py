@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
 
-from rich.text import Text
-
 from cerata.memory.values.acts import credit
 from cerata.memory.values.frames import Frame
 from cerata.projections.frames.timeline import Position
@@ -28,7 +26,7 @@ def run_show(options: Namespace, output: Output) -> int:
                     output.line()
                 output.line(f"[{view.source_of(frame)}]", style="bold")
                 for name, value in _details_of(frame):
-                    output.line(Text.assemble((f"{name}: ", "dim"), value))
+                    output.parts((f"{name}: ", "dim"), value)
                 output.line()
                 output.line(frame.text or f"({bytes_text(frame.size)})")
         output.result(

@@ -5,8 +5,6 @@ from argparse import Namespace
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
-from rich.text import Text
-
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.memory.tuning.judged_lines import LINE_SIZE_MAX
@@ -89,7 +87,7 @@ def _print(tuning: Tuning, output: Output) -> None:
     weights = {**profile.weights, **profile.signals}
     parts = ", ".join(f"{name} {weight}" for name, weight in weights.items())
     output.line(f"in use: {tuning.base}")
-    output.paragraph(Text(f"{profile.label}: {parts}"), indent=0, lines=6)
+    output.notice(f"{profile.label}: {parts}", lines=6)
 
 
 def _print_end(tuning: Tuning, to: str | None, output: Output) -> None:

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import TypedDict
 
 from msgspec import UNSET, UnsetType
-from rich.text import Text
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
@@ -99,7 +98,7 @@ def run_values(options: Namespace, output: Output) -> int:
         with output.pages():
             for count in counts:
                 value = count.value if isinstance(count.value, str) else repr(count.value)
-                output.line(Text.assemble((f"{count.count:>7,}  ", "yellow"), value))
+                output.parts((f"{count.count:>7,}  ", "yellow"), value)
         if not counts:
             output.line("There are no values.")
             hint(view, options, output)

@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
+import cerata
 from cerata.cli import choices
 from cerata.cli.verbs import parser
 from cerata.memory.values.links import KINDS
@@ -22,13 +24,24 @@ LOADED = """
 import atexit, resource, sys
 def report():
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    heavy = [name for name in ("numpy", "msgspec", "rich", "cerata.memory") if name in sys.modules]
+    heavy = [name for name in {heavy!r} if name in sys.modules]
     print(len(sys.modules), usage.ru_utime + usage.ru_stime, *heavy, file=sys.stderr)
 atexit.register(report)
 """
 """What a process prints at its end: modules, seconds of processor time, names of heavy ones."""
 
 ANSWER = "from cerata.__main__ import main; sys.argv[1:] = {words!r}; sys.exit(main())"
+
+HEAVY = ("numpy", "msgspec", "rich", "cerata.memory")
+"""Modules that only a verb may load."""
+
+NOT_NEEDED = {
+    "put": ("rich.console",),
+    "log": ("rich.console",),
+    "info": ("rich.console",),
+    "recall": ("rich.console",),
+}
+"""For each verb, modules that its work in a pipe does not need."""
 
 MODULES_MAX = 190
 """An empty Python has about 50, argparse and the parsers of all verbs 150, numpy alone 110 more."""
@@ -37,20 +50,22 @@ RATIO_MAX = 12.0
 """Processor time, against an empty Python in the same minute; the engine takes about 60 times."""
 
 
-def cost(words: list[str], folder: Path, **variables: str) -> tuple[int, float, list[str]]:
+def cost(
+    words: list[str], folder: Path, heavy: Sequence[str] = HEAVY
+) -> tuple[int, float, list[str]]:
     """Return the modules that a command loads, its processor time, and its heavy modules."""
-    code = LOADED + (ANSWER.format(words=words) if words else "")
+    code = LOADED.format(heavy=heavy) + (ANSWER.format(words=words) if words else "")
     ended = subprocess.run(
         [sys.executable, "-c", code],
         cwd=folder,
-        env={"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": "/usr/bin:/bin", **variables},
+        env={"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": "/usr/bin:/bin"},
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    modules, seconds, *heavy = ended.stderr.splitlines()[-1].split()
-    return int(modules), float(seconds), heavy
+    modules, seconds, *loaded = ended.stderr.splitlines()[-1].split()
+    return int(modules), float(seconds), loaded
 
 
 @pytest.mark.parametrize("words", [["--version"], ["--help"], ["recall", "--help"]])
@@ -59,6 +74,15 @@ def test_help_and_version_load_no_engine(words: list[str], tmp_path: Path) -> No
     modules, _, heavy = cost(words, tmp_path)
     assert heavy == []
     assert modules <= MODULES_MAX
+
+
+@pytest.mark.parametrize("verb", NOT_NEEDED)
+def test_a_verb_loads_only_its_parts(verb: str, tmp_path: Path) -> None:
+    """A cold command is mostly imports, so a part that others need makes this one slow."""
+    with cerata.open(tmp_path / "memory.cera") as store:
+        store.put_frame("The index in use is Annoy.")
+    words = {"put": ["A second note."], "recall": ["which index?"]}.get(verb, [])
+    assert cost([verb, *words], tmp_path, NOT_NEEDED[verb])[2] == []
 
 
 @pytest.mark.parametrize("line", ["cerata re", "cerata recall --m", "cerata log -f mem"])

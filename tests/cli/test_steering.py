@@ -9,7 +9,7 @@ import pytest
 
 import cerata
 from cerata import Entity
-from cerata.cli.output import visible
+from cerata.cli.visible_text import visible
 
 from .conftest import Run
 from .test_words import verbs
