@@ -41,7 +41,7 @@ def _leave(code: int) -> None:
 
     If an answer cannot be written any more, Python ends the process and reports that.
     """
-    atexit._run_exitfuncs()
+    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]
     try:
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:

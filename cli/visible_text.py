@@ -4,6 +4,7 @@ Owns the tables of these characters. Leaves out the choice of the stream (`outpu
 """
 
 import re
+from typing import Final
 
 Part = str | tuple[str, str]
 """A text, or a text and its style."""
@@ -15,7 +16,7 @@ del CONTROLS[ord("\n")], CONTROLS[ord("\t")]
 ONE_LINE = {ord("\n"): " ", ord("\t"): " ", ord("\r"): " "}
 """A row has neither line ends nor tabs."""
 
-STRIPPED = dict.fromkeys((7, 8, 11, 12, 13))
+STRIPPED: Final[dict[int, None]] = dict.fromkeys((7, 8, 11, 12, 13))
 """Controls that a terminal acts on, and that leave no mark: a bell, and line ends of Windows."""
 
 TURNING = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"

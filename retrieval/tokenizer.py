@@ -1,10 +1,12 @@
 """Tokens: an exact count, and a cut between tokens.
 
 Owns the tokenizer: the byte pair encoding ``cl100k_base`` of OpenAI's GPT-4 and embedding models,
-from the package toktok, which includes the vocabulary (no network, no files) and is loaded on first
-use. Its counts are checked against a fingerprint, so a version with other counts is refused. If the
-package is not installed (some platforms have no wheel), a token is one byte of UTF-8: never fewer
-than such an encoding takes, so a budget is never exceeded.
+from the package toktok, which includes the vocabulary (no network, no files). The package builds
+its tables when it first counts; until a process has counted some thousand different words,
+`byte_pairs` counts instead, with equal results. The counts of the package are checked against a
+fingerprint, so a version with other counts is refused. If the package is not installed (some
+platforms have no wheel), a token is one byte of UTF-8: never fewer than such an encoding takes, so
+a budget is never exceeded.
 """
 
 import functools
@@ -14,6 +16,8 @@ from typing import Final, Protocol, cast
 
 from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.engine.loading import loading
+
+from .byte_pairs import BytePairs, Unplain, byte_pairs
 
 ENCODING: Final = "cl100k_base"
 
@@ -25,6 +29,12 @@ _PROBE: Final = (
 
 _FINGERPRINT: Final = "16c9c8ce887469be5333e452ce44360d9308c290e2264a8ada61b22cca2fdba6"
 """SHA-256 over the counts of all prefixes of the probe by tiktoken 0.14.0."""
+
+
+_CREDIT: Final = 1 << 20
+"""Characters that `byte_pairs` may count in a process; about the time of the package's tables."""
+_PIECE_COST: Final = 256
+"""Characters of known words that take the time of a new word."""
 
 
 class Tokenizer(Protocol):
@@ -80,65 +90,96 @@ class _Toktok(Protocol):
 
 
 class BpeTokenizer:
-    """A token is one of ``cl100k_base``; text that looks like a special token is text."""
+    """A token is one of ``cl100k_base``; text that looks like a special token is text.
+
+    Args:
+        package: the module toktok
+        table: counts at the beginning of a process, while the package has no tables
+    """
 
     tokens_a_word: int = 1
 
-    def __init__(self, package: _Toktok) -> None:
-        self._package = package
+    def __init__(self, package: _Toktok, table: BytePairs | None = None) -> None:
+        self._unchecked = package
+        self._table = table
+        self._credit = _CREDIT
         self.name: str = f"{ENCODING} (toktok {package.__version__})"
 
     def count(self, text: str) -> int:
-        try:
-            # A cut counts, too; a batch of one text takes thirty times as long.
-            return self._package.truncate(text, 0, ENCODING)[1]
-        except UnicodeEncodeError as error:
-            raise _not_unicode(error) from error
+        # A cut counts, too; a batch of one text takes thirty times as long.
+        return self._truncated(text, 0)[1]
 
     def count_many(self, texts: Iterable[str]) -> list[int]:
+        every = list(texts)
+        table = self._table
+        if table is not None and all(map(table.is_plain, every)):
+            return [self.count(text) for text in every]
         # On the calling thread: a pool of threads would not survive a fork.
         try:
-            return self._package.batch_count(list(texts), ENCODING, 1)
+            return self._package.batch_count(every, ENCODING, 1)
         except UnicodeEncodeError as error:
             raise _not_unicode(error) from error
 
     def cut(self, text: str, tokens_max: int) -> int:
         limit = max(0, tokens_max)
+        piece, total = self._truncated(text, limit)
+        # A prefix alone may split into other tokens than in the whole text, and into more.
+        while total > tokens_max and self.count(piece) > tokens_max and limit:
+            limit -= 1
+            piece, total = self._truncated(text, limit)
+        return len(piece)
+
+    def _truncated(self, text: str, limit: int) -> tuple[str, int]:
+        """Return a prefix of whole tokens, at most ``limit``, and the tokens of the whole text."""
+        table = self._table
+        if table is not None and table.is_plain(text):
+            try:
+                return self._by_table(table, text, limit)
+            except Unplain:
+                pass
         try:
-            piece, total = self._package.truncate(text, limit, ENCODING)
-            # A prefix alone may split into other tokens than in the whole text, and into more.
-            while total > tokens_max and self.count(piece) > tokens_max and limit:
-                limit -= 1
-                piece, total = self._package.truncate(text, limit, ENCODING)
+            return self._package.truncate(text, limit, ENCODING)
         except UnicodeEncodeError as error:
             raise _not_unicode(error) from error
-        return len(piece)
+
+    def _by_table(self, table: BytePairs, text: str, limit: int) -> tuple[str, int]:
+        before = table.pieces
+        total = table.count(text)
+        self._credit -= len(text) + _PIECE_COST * (table.pieces - before)
+        if self._credit < 0:
+            self._table = None
+        return (text if total <= limit else table.truncate(text, limit)), total
+
+    @functools.cached_property
+    def _package(self) -> _Toktok:
+        """The package, which builds its tables here.
+
+        Raises:
+            Unsupported: the installed toktok counts otherwise than this version of Cerata.
+        """
+        if fingerprint(self._unchecked) != _FINGERPRINT:
+            raise Unsupported(
+                f"{self.name} counts otherwise than {ENCODING}",
+                remedy="Install the version of toktok-rs that Cerata's requirements name.",
+            )
+        return self._unchecked
 
 
 @functools.cache
 def tokenizer() -> Tokenizer:
-    """Return the process's tokenizer; loading takes 0.2 s and 40 MB, once.
-
-    Raises:
-        Unsupported: the installed toktok counts otherwise than this version of Cerata.
-    """
+    """Return the process's tokenizer; the package's tables take 0.2 s and 40 MB, once."""
     try:
         with loading("toktok"):
             import toktok
     except ImportError:
         return Utf8Tokenizer()
-    bpe = BpeTokenizer(cast("_Toktok", toktok))
-    if fingerprint(bpe) != _FINGERPRINT:
-        raise Unsupported(
-            f"{bpe.name} counts otherwise than {ENCODING}",
-            remedy="Install the version of toktok-rs that Cerata's requirements name.",
-        )
-    return bpe
+    return BpeTokenizer(cast("_Toktok", toktok), byte_pairs())
 
 
-def fingerprint(counter: Tokenizer) -> str:
-    """Return a hash that two tokenizers share only if their counts of the probe are equal."""
-    counts = counter.count_many(_PROBE[:size] for size in range(len(_PROBE) + 1))
+def fingerprint(package: _Toktok) -> str:
+    """Return a hash that two packages share only if their counts of the probe are equal."""
+    prefixes = [_PROBE[:size] for size in range(len(_PROBE) + 1)]
+    counts = package.batch_count(prefixes, ENCODING, 1)
     return hashlib.sha256(repr(counts).encode()).hexdigest()
 
 
