@@ -302,12 +302,14 @@ class Log(Handle):
         """
         return self._state.reader.embeddings(self.snapshot, key, seqs)
 
-    def embedding_offsets(self, key: ColumnKey, seqs: I64) -> I64:
-        """Return the offsets of the same vectors in `file`; −1 if a vector is not sealed yet.
+    def embedding_columns(self, key: ColumnKey, seqs: I64) -> Iterator[tuple[I64, int]]:
+        """Yield the columns that have the vectors of events: their events, and offset in `file`.
 
-        The offsets never change. Cost: a look-up in each large batch and segment. Raises: Corrupt.
+        Row r of a column is the vector of event r of the column. Events that are not sealed have no
+        column. The offsets never change. Cost: a look-up in each large batch and segment. Raises:
+        Corrupt.
         """
-        return self._state.reader.embedding_offsets(self.snapshot, key, seqs)
+        return self._state.reader.embedding_columns(self.snapshot, key, seqs)
 
     def chain_at(self, seq: int) -> bytes:
         """Return the chain hash after event ``seq``. Cost: the events since its segment began."""

@@ -168,13 +168,18 @@ class Reader:
                     vectors[row] = _vector_of(source.events[int(number)], key)
         return vectors
 
-    def embedding_offsets(self, snapshot: Snapshot, key: ColumnKey, seqs: I64) -> I64:
-        """Return the file offsets of the vectors of ascending events; −1 for events in the ring."""
-        offsets = np.full(len(seqs), -1, np.int64)
+    def embedding_columns(
+        self, snapshot: Snapshot, key: ColumnKey, seqs: I64
+    ) -> Iterator[tuple[I64, int]]:
+        """Yield events and file offset of each column with a vector of some ascending events.
+
+        A column has a row for each of its events, in order. Events in the ring have no column.
+        """
         for rows, source, numbers in self._holding(snapshot, seqs):
             if isinstance(source, Segment):
-                offsets[rows] = source.embedding_offsets(key, numbers)
-        return offsets
+                own_events, offset = source.embedding_column(key, numbers)
+                first = int(seqs[rows[0]] - source.numbers_of(numbers[:1])[0])
+                yield source.numbers_of(own_events) + first, offset
 
     def _holding(
         self, snapshot: Snapshot, seqs: I64

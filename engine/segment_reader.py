@@ -130,6 +130,14 @@ class Segment:
         batches = firsts.searchsorted(events, "right") - 1
         return batches, own_firsts[batches] + events - firsts[batches]
 
+    def numbers_of(self, own_events: I64) -> I64:
+        """Return the segment's numbers of events that are numbered as in `event`."""
+        own_firsts = np.array(self._own_firsts)
+        # A spilled batch has no such event: of two batches with one first, the later has it.
+        batches = own_firsts.searchsorted(own_events, "right") - 1
+        numbers: I64 = own_events - own_firsts[batches] + np.array(self._batch_firsts)[batches]
+        return numbers
+
     def batch_first(self, batch: int) -> int:
         """Return the segment's number of the batch's first event."""
         return self._batch_firsts[batch]
@@ -248,10 +256,16 @@ class Segment:
         parts = [self._read(column.offset + row * size, size) for row in places.tolist()]
         return np.frombuffer(b"".join(parts), np.uint8).reshape(-1, size)
 
-    def embedding_offsets(self, key: ColumnKey, own_events: I64) -> I64:
-        """Return the file offsets of the rows of a column that belong to events, ascending."""
-        column, places = self._rows_of(key, own_events)
-        return self._base + column.offset + places * column.row_size
+    def embedding_column(self, key: ColumnKey, own_events: I64) -> tuple[I64, int]:
+        """Return all events of the column with the rows of some events, and its file offset.
+
+        Raises:
+            Corrupt: one of the events has no row in it.
+        """
+        column, _ = self._rows_of(key, own_events)
+        rows = slice(column.first, column.first + column.count)
+        events = np.frombuffer(self.index.attachment_events, "<u4")[rows].astype(np.int64)
+        return events, self._base + column.offset
 
     def _rows_of(self, key: ColumnKey, own_events: I64) -> tuple[ColumnRow, I64]:
         """Return the column with a key, and the rows of events in it. Raises `Corrupt`."""

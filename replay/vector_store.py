@@ -4,13 +4,12 @@ Owns the cache, and the frame of each vector. Leaves out the search for the near
 """
 
 import threading
-from itertools import pairwise
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
 from cerata.engine.errors import Corrupt
-from cerata.engine.file import LogFile
 from cerata.engine.log import Log
 from cerata.projections.columnar.columns import F64, I64, NO_ROW, U8, U32, Column, Mask
 from cerata.projections.columnar.hash_index import hashes64
@@ -20,12 +19,14 @@ from cerata.projections.vectors.nearest import Metric, lengths_of
 from cerata.projections.vectors.reader import Space
 
 from .hnsw import Graph
+from .vector_places import VectorPlaces
+from .verified_vectors import KeptVectors, VerifiedVectors, sums_of
 
 NO_VECTOR: Final = -1
 """In place of a row: the frame has no vector."""
 
 KEPT_SIZE_MAX: Final = 512 << 20
-"""Size in bytes of a space above which only offsets of vectors are cached."""
+"""Size in bytes of a space above which only lengths and sums of vectors are cached."""
 
 
 class StoredSpace:
@@ -96,39 +97,43 @@ class StoredSpace:
 class StoredVectors(StoredSpace):
     """The vectors of a space in a log; any thread may read them.
 
-    - ``_kept`` and ``_lengths`` have an item for each row, filled if ``_has`` is true for the row.
-    - ``_placed`` is a file and the offsets in it of the first rows, all sealed.
+    - A vector is hashed before its first use in this process. In a space of at most 512 MiB it then
+      stays in memory; else it is read again, and must have the sum that it had.
     """
 
     def __init__(self, log: Log, source: SpaceRows) -> None:
         super().__init__(log, source)
-        self._kept = matrix_of(b"", source.key)
-        self._lengths = np.empty(0)
-        self._has = np.empty(0, np.bool_)
-        # True if some row that no question has compared yet is damaged.
-        self._is_damaged = False
-        self._placed = log.file, Column(np.int64)
-        self._looking = threading.RLock()
+        self._model = matrix_of(b"", source.key)
+        self._cache = KeptVectors(self._model)
+        self._verified = VerifiedVectors()
+        self._places = VectorPlaces(log, source)
         self._graph: Graph | None = None
 
-    def rows(self, space: Space, wanted: I64) -> tuple[Matrix, F64]:
+    def rows(self, space: Space, rows: I64) -> tuple[Matrix, F64]:
         """Return the vectors in rows of the space, which ascend, and their lengths.
 
-        Shapes: (len(wanted), dimension) and (len(wanted),).
+        Shapes: (len(rows), dimension) and (len(rows),).
 
-        Cost: the first call finds the offsets of all rows, and reads and hashes its rows; a later
-        call with rows outside the cache reads and hashes all remaining rows. In a space over 512
-        MiB each call reads and hashes its rows.
+        Cost: a read and a hash of each row on its first use, no other row. In a space over 512 MiB
+        each call reads its rows.
 
         Raises:
             Corrupt: a vector is damaged.
         """
-        if len(space.seqs) * self._row_size > KEPT_SIZE_MAX:
-            vectors = self._read(space, wanted)
-            return vectors, lengths_of(vectors)
-        if len(self._has) < len(space.seqs) or not bool(self._has[wanted].all()):
-            self._keep(space, wanted)
-        return self._kept.take(wanted, axis=0), self._lengths.take(wanted)
+        if len(self.source) * self._row_size > KEPT_SIZE_MAX:
+            self._cache = KeptVectors(self._model)
+            return self._read_again(space, rows)
+        cache = self._cache
+        vectors = cache.find(rows)
+        if vectors is None:
+            with self._mutex:
+                for step in self._steps(cache.missing(rows)):
+                    data = self._places.read(space.seqs, step)
+                    matrix = self._matrix(self._checked(space, step, data))
+                    cache.add(step, matrix, lengths_of(matrix), len(space.seqs))
+            vectors = cache.find(rows)
+            assert vectors is not None
+        return vectors
 
     def vector(self, space: Space, row: int) -> Matrix:
         """Return one vector, (dimension,). Cost: a read and a hash unless it is cached.
@@ -136,103 +141,60 @@ class StoredVectors(StoredSpace):
         Raises:
             Corrupt: the vector is damaged.
         """
-        if row < len(self._has) and self._has[row]:
-            vector: Matrix = self._kept[row].copy()
-        else:
-            vector = self._read(space, np.array([row]))[0]
+        vectors, _ = self.rows(space, np.array([row]))
+        vector: Matrix = vectors[0]
         return vector
 
     @property
     def _row_size(self) -> int:
-        return self._kept.itemsize * self._key[2]
+        return self._model.itemsize * self._key[2]
 
-    def _keep(self, space: Space, rows: I64) -> None:
-        with self._mutex:
-            total = len(space.seqs)
-            is_first = not self._has.any()
-            if total > len(self._has):
-                self._grow(total)
-            # A single question, as of a command line, need not wait for rows outside of it.
-            if not is_first and not self._is_damaged:
-                try:
-                    self._take_in(space, np.flatnonzero(~self._has[:total]))
-                except Corrupt:
-                    # The damaged row is not part of this question, and may be another tenant's.
-                    self._is_damaged = True
-            self._take_in(space, rows[~self._has[rows]])
-
-    def _take_in(self, space: Space, missing: I64) -> None:
-        step = max(STEP_NUMBERS // self._key[2], 1)
-        for start in range(0, len(missing), step):
-            rows = missing[start : start + step]
-            self._kept[rows] = vectors = self._read(space, rows)
-            self._lengths[rows] = lengths_of(vectors)
-            self._has[rows] = True
-
-    def _grow(self, count: int) -> None:
-        """Make room for so many rows; rows that are not read yet take no memory."""
-        room = max(count, len(self._has) * 3 // 2)
-        read = np.flatnonzero(self._has)
-        vectors = np.empty((room, self._key[2]), self._kept.dtype)
-        lengths = np.empty(room)
-        has = np.zeros(room, np.bool_)
-        vectors[read] = self._kept[read]
-        lengths[read] = self._lengths[read]
-        has[read] = True
-        # Readers without the lock look at `_has` first.
-        self._kept = vectors
-        self._lengths = lengths
-        self._has = has
-
-    def _read(self, space: Space, rows: I64) -> Matrix:
-        """Read rows, which ascend; adjacent rows in the file take one read."""
-        log_file, offsets = self._places_of(space)
-        size = self._row_size
-        sealed = int(rows.searchsorted(len(offsets)))
-        places = offsets[rows[:sealed]]
-        read = log_file.file.read_at
-        starts = [0, *(np.flatnonzero(np.diff(places) != size) + 1).tolist()] if sealed else []
-        pieces: list[bytes] = []
-        for start, end in pairwise([*starts, sealed]):
-            # Pad a short read of a truncated file; the hash check rejects the padding.
-            pieces.append(
-                read(int(places[start]), (end - start) * size).ljust((end - start) * size)
-            )
-        if sealed < len(rows):
-            pieces.append(self._log.embeddings(self._key, space.seqs[rows[sealed:]]).tobytes())
-        data = np.frombuffer(b"".join(pieces), np.uint8)
-        return self._verified(space, rows, data.reshape(-1, size))
-
-    def _places_of(self, space: Space) -> tuple[LogFile, I64]:
-        """Return the file, and the offsets of its rows up to the first that is not sealed."""
-        with self._looking:
-            while self._placed[0] is not self._log.file or len(self._placed[1]) < len(space.seqs):
-                file = self._log.file
-                if self._placed[0] is not file:
-                    # A compactor replaced the file, with other offsets.
-                    self._placed = file, Column(np.int64)
-                offsets = self._placed[1]
-                count = len(offsets)
-                added = self._log.embedding_offsets(self._key, space.seqs[count:])
-                if self._log.file is not file:
-                    continue
-                unsealed = np.flatnonzero(added < 0)
-                if len(offsets) == count:
-                    offsets.extend(added[: unsealed[0]] if len(unsealed) else added)
-                break
-            file, offsets = self._placed
-            return file, offsets.view()
-
-    def _verified(self, space: Space, rows: I64, data: U8) -> Matrix:
-        is_equal = hashes64([row.tobytes() for row in data]) == space.checks[rows]
-        if not bool(is_equal.all()):
-            seq = int(space.seqs[rows[~is_equal][0]])
-            raise Corrupt(
-                f"The vector of event {seq:,} is damaged",
-                where=self._log.path,
-                remedy="Run 'cerata verify' to see the damage.",
-            )
+    def _matrix(self, data: U8) -> Matrix:
         return matrix_of(data.reshape(-1), self._key)
+
+    def _steps(self, rows: I64) -> Iterator[I64]:
+        step = max(STEP_NUMBERS // self._key[2], 1)
+        for start in range(0, len(rows), step):
+            yield rows[start : start + step]
+
+    def _read_again(self, space: Space, rows: I64) -> tuple[Matrix, F64]:
+        """Return the same from the log; a vector that was verified need not be hashed again."""
+        vectors = np.empty((len(rows), self._key[2]), self._model.dtype)
+        lengths = np.empty(len(rows))
+        at = 0
+        for step in self._steps(rows):
+            part = slice(at, at := at + len(step))
+            data = self._places.read(space.seqs, step)
+            sums = sums_of(data)
+            with self._mutex:
+                is_known = self._verified.is_known(step, sums)
+                lengths[part] = self._verified.lengths(step)
+            if not bool(is_known.all()):
+                fresh = np.flatnonzero(~is_known)
+                data[fresh] = verified = self._checked(space, step[fresh], data[fresh])
+                lengths[part][fresh] = measured = lengths_of(self._matrix(verified))
+                with self._mutex:
+                    self._verified.add(step[fresh], sums_of(verified), measured, len(space.seqs))
+            vectors[part] = self._matrix(data)
+        return vectors, lengths
+
+    def _checked(self, space: Space, rows: I64, data: U8) -> U8:
+        """Return the bytes of rows, verified; look up again those that are at another place.
+
+        Raises:
+            Corrupt: a vector is damaged.
+        """
+        wrong = _wrong(space, rows, data)
+        if len(wrong):
+            data[wrong] = again = self._places.read(space.seqs, rows[wrong], again=True)
+            damaged = rows[wrong][_wrong(space, rows[wrong], again)]
+            if len(damaged):
+                raise Corrupt(
+                    f"The vector of event {int(space.seqs[damaged[0]]):,} is damaged",
+                    where=self._log.path,
+                    remedy="Run 'cerata verify' to see the damage.",
+                )
+        return data
 
     def graph(self, metric: Metric) -> Graph:
         """Return the graph over the space, built on first use.
@@ -244,3 +206,9 @@ class StoredVectors(StoredSpace):
             if self._graph is None:
                 self._graph = Graph(metric, self._key[2])
             return self._graph
+
+
+def _wrong(space: Space, rows: I64, data: U8) -> I64:
+    """Return the places of the rows whose bytes have other hashes than the space has."""
+    hashes = hashes64([row.tobytes() for row in data])
+    return np.flatnonzero(hashes != space.checks[rows])

@@ -145,13 +145,15 @@ class SpaceRows:
             if before:
                 self.until.set_once(before[-1], seqs[row])
 
-    def replace_all(self) -> None:
-        """Set ``until`` of all replaced rows at once. Cost: a sort."""
+    def replace(self, first: int) -> None:
+        """Do the same at once. Cost: a sort of the rows of the frames with such a vector."""
         frames = self.frames.view()
         seqs = self.seqs.view()
-        if bool((frames == seqs.astype(np.uint64)).all()):
+        late = frames[first:][frames[first:] != seqs[first:].view(np.uint64)]
+        if not len(late):
             return
-        order = np.argsort(frames, kind="stable")
+        rows = np.flatnonzero(np.isin(frames, late))
+        order = rows[np.argsort(frames[rows], kind="stable")]
         is_replaced = frames[order[1:]] == frames[order[:-1]]
         self.until.set_once(order[:-1][is_replaced], seqs[order[1:][is_replaced]])
 
@@ -202,11 +204,13 @@ class VectorColumns:
         """Append rows from ``first_row`` on to their spaces; return the first by code of space."""
         seqs, spaces, frames, checks = (view[first_row:] for view in self.table.views())
         grown: dict[int, int] = {}
-        for code in _codes_in(spaces):
+        codes = _codes_in(spaces)
+        for code in codes:
             places = np.flatnonzero(spaces == code)
             rows = self.spaces[code - 1]
             grown[code] = len(rows)
-            rows.extend(places + first_row, seqs[places], frames[places], checks[places])
+            among = slice(None) if len(codes) == 1 else places
+            rows.extend(places + first_row, seqs[among], frames[among], checks[among])
         return grown
 
     # --- effects ---------------------------------------------------------------------------------
@@ -214,21 +218,38 @@ class VectorColumns:
     def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the canonical columns of events ``after + 1`` … ``through``."""
         table = self.table.effects(after, through)
-        codes = table["vectors.space"]
         start = rows_up_to(self.table.seq.view(), after)
-        places, signs = self._places(codes)
-        for code in _codes_in(codes):
-            rows = self.spaces[code - 1]
-            first, end = rows.rows.view().searchsorted([start, start + len(codes)])
-            starts = places[codes == code]
-            signs[starts[:, None] + np.arange(rows.width)] = rows.signs(first, end)
+        signs = self._signs(table["vectors.space"], start)
         return {**self.names.effects(after, through), **table, "signs": signs}
 
-    def _places(self, codes: AnyColumn) -> tuple[I64, U8]:
-        """Return the start of each row's signs, and zeros for the signs of all rows."""
-        widths = np.array([0, *(rows.width for rows in self.spaces)], np.int64)
-        starts = offsets(widths[codes])
-        return starts[:-1], np.zeros(int(starts[-1]), np.uint8)
+    def _signs(self, codes: AnyColumn, start: int) -> U8:
+        """Return the signs of the rows from ``start`` on, which have these codes."""
+        places = self._places(codes)
+        signs = np.empty(int(places[-1]), np.uint8)
+        distinct = _codes_in(codes)
+        for code in distinct:
+            rows = self.spaces[code - 1]
+            first, end = rows.rows.view().searchsorted([start, start + len(codes)])
+            if len(distinct) == 1:
+                return rows.signs(first, end).reshape(-1)
+            starts = places[:-1][codes == code]
+            signs[starts[:, None] + np.arange(rows.width)] = rows.signs(first, end)
+        return signs
+
+    def _places(self, codes: AnyColumn) -> I64:
+        """Return the start of each row's signs among the signs of all rows, then their end."""
+        return offsets(np.array([0, *(rows.width for rows in self.spaces)], np.int64)[codes])
+
+    def _signs_of(self, code: int, codes: AnyColumn, signs: U8) -> U64:
+        """Return the sign words of the rows of a space among the signs of all rows."""
+        width = self.spaces[code - 1].width
+        if len(_codes_in(codes)) == 1:
+            of_rows = signs.reshape(-1, width)
+        else:
+            starts = self._places(codes)[:-1][codes == code]
+            of_rows = signs[starts[:, None] + np.arange(width)]
+        words: U64 = of_rows.view("<u8")
+        return words
 
     def effect_columns(self) -> list[AppendOnly]:
         """Return the columns that the fold appends to, without derived columns."""
@@ -258,12 +279,10 @@ class VectorColumns:
         self.spaces += [SpaceRows(key) for key in keys]
         first_row = len(self.table)
         self.table.load(loaded)
-        places, _ = self._places(codes)
-        for code in self._spread(first_row):
+        for code, first in self._spread(first_row).items():
             rows = self.spaces[code - 1]
-            starts = places[codes == code]
-            rows.sign(signs[starts[:, None] + np.arange(rows.width)].view("<u8"))
-            rows.replace_all()
+            rows.sign(self._signs_of(code, codes, signs))
+            rows.replace(first)
 
     @property
     def size_bytes(self) -> int:
@@ -272,7 +291,8 @@ class VectorColumns:
 
 
 def _codes_in(codes: AnyColumn) -> list[int]:
-    distinct: list[int] = np.unique(codes).tolist()
+    """Return the distinct codes, ascending; they are at most the number of spaces."""
+    distinct: list[int] = np.flatnonzero(np.bincount(codes)).tolist()
     return distinct
 
 

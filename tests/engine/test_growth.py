@@ -376,7 +376,7 @@ def test_a_column_that_is_not_its_attachments_is_refused(wrong: dict[str, int]) 
     for read in (
         lambda: log.event(1).attached(vector("s", [0, 0])[0].data),
         lambda: log.embeddings(key, seqs),
-        lambda: log.embedding_offsets(key, seqs),
+        lambda: [*log.embedding_columns(key, seqs)],
     ):
         with pytest.raises(Corrupt, match="a column does not fit"):
             read()

@@ -1,0 +1,158 @@
+"""Where the vectors of a space are in the log's file.
+
+Owns the runs of adjacent vectors, and the reading of their bytes. Leaves out the verification of
+these bytes (`vector_store`).
+"""
+
+import threading
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from cerata.engine.draft_validation import DTYPE_SIZES
+from cerata.engine.file import LogFile
+from cerata.engine.log import Log
+from cerata.engine.storage import Buffer, StorageFile
+from cerata.projections.columnar.columns import I64, U8
+from cerata.projections.vectors.columns import SpaceRows
+
+UNPLACED: Final = -1
+"""In place of an offset: the vector is not sealed yet, and has none."""
+
+NEAR_SIZE: Final = 8 << 10
+"""Bytes between two vectors up to which one read has both: they take less time than a read."""
+
+
+class Runs(NamedTuple):
+    """Runs of rows whose vectors are adjacent in the file, sorted by first row; (runs,) each.
+
+    - The first run is empty and before all rows, so that each row has a run at or before it.
+    """
+
+    firsts: I64
+    counts: I64
+    offsets: I64
+
+    @classmethod
+    def of(cls, firsts: I64, counts: I64, offsets: I64) -> "Runs":
+        """Return runs in any order; of two with a common first row the later."""
+        order = np.argsort(firsts, kind="stable")
+        return cls(
+            *(
+                np.append(start, column[order])
+                for start, column in ((-1, firsts), (0, counts), (0, offsets))
+            )
+        )
+
+    def places(self, rows: I64, size: int) -> I64:
+        """Return the file offsets of rows of so many bytes, or `UNPLACED`."""
+        runs = self.firsts.searchsorted(rows, "right") - 1
+        places = rows - self.firsts[runs]
+        return np.where(places < self.counts[runs], self.offsets[runs] + size * places, UNPLACED)
+
+    def replaced_by(self, runs: "Runs") -> "Runs":
+        """Return the runs, with later runs in place of those that start inside one of these."""
+        at = runs.firsts.searchsorted(self.firsts, "right") - 1
+        stays = self.firsts >= runs.firsts[at] + runs.counts[at]
+        stays[0] = False
+        return Runs.of(
+            *(
+                np.concatenate([own[stays], other[1:]])
+                for own, other in zip(self, runs, strict=True)
+            )
+        )
+
+
+NO_RUNS: Final = Runs.of(*[np.empty(0, np.int64)] * 3)
+
+
+class VectorPlaces:
+    """The places of a space's vectors; any thread may use them.
+
+    - The rows are those of ``source``.
+    - Places are hints: the caller verifies the vectors that it finds there.
+    """
+
+    def __init__(self, log: Log, source: SpaceRows) -> None:
+        self._log = log
+        self._source = source
+        self._size = DTYPE_SIZES[source.key[1]] * source.key[2]
+        self._mutex = threading.RLock()
+        # Replaced as a whole, for readers without a lock. A compactor may replace the file.
+        self._current: tuple[LogFile, Runs] = log.file, NO_RUNS
+
+    def read(self, seqs: I64, rows: I64, *, again: bool = False) -> U8:
+        """Return the bytes of rows, which ascend; (n, size). Not verified.
+
+        Cost: a read for each group of rows near each other; on the first use of a batch or segment
+        its index, too.
+
+        Args:
+            seqs: The event of each row of the space.
+            rows: The rows; (n,).
+            again: True to look the places up, since the vectors were not where they should be.
+
+        Raises:
+            Corrupt: an event has no such vector.
+        """
+        file, offsets = self._places(seqs, rows, again=again)
+        is_sealed = offsets != UNPLACED
+        pieces = read_rows(file.file, offsets[is_sealed], self._size)
+        if not bool(is_sealed.all()):
+            # Events in the ring come after all sealed events, and so do their rows.
+            unsealed = self._log.embeddings(self._source.key, seqs[rows[~is_sealed]])
+            pieces.append(unsealed.tobytes())
+        return np.frombuffer(bytearray().join(pieces), np.uint8).reshape(-1, self._size)
+
+    def _places(self, seqs: I64, rows: I64, *, again: bool) -> tuple[LogFile, I64]:
+        """Return the file, and the offsets in it of rows; `UNPLACED` for events in the ring."""
+        file, runs = self._current
+        offsets = runs.places(rows, self._size)
+        unknown = rows if again or file is not self._log.file else rows[offsets == UNPLACED]
+        if not len(unknown):
+            return file, offsets
+        with self._mutex:
+            while True:
+                file, runs = self._current
+                if file is not self._log.file:
+                    # The file that replaced it has the vectors elsewhere.
+                    file, runs, unknown = self._log.file, NO_RUNS, rows
+                runs = runs.replaced_by(self._looked_up(seqs, unknown))
+                if file is self._log.file:
+                    self._current = file, runs
+                    return file, runs.places(rows, self._size)
+
+    def _looked_up(self, seqs: I64, rows: I64) -> Runs:
+        """Return the runs of the columns that have the vectors of rows."""
+        parts = [tuple(np.empty(0, np.int64) for _ in Runs._fields)]
+        for events, offset in self._log.embedding_columns(self._source.key, seqs[rows]):
+            at = seqs.searchsorted(events)
+            # An event may have bytes that are no vector, and so no row.
+            places = np.flatnonzero(seqs[np.minimum(at, len(seqs) - 1)] == events)
+            of_events = at[places]
+            starts = np.flatnonzero(np.append(True, np.diff(of_events - places) != 0))
+            counts = np.diff(np.append(starts, len(places)))
+            parts.append((of_events[starts], counts, offset + self._size * places[starts]))
+        return Runs.of(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def read_rows(file: StorageFile, offsets: I64, size: int) -> list[Buffer]:
+    """Return the bytes of rows at offsets, in order; rows near each other take one read."""
+    if not len(offsets):
+        return []
+    steps = np.diff(offsets)
+    starts = [0, *(np.flatnonzero((steps < size) | (steps > size + NEAR_SIZE)) + 1).tolist()]
+    places: list[int] = offsets.tolist()
+    pieces: list[Buffer] = []
+    for start, end in pairwise([*starts, len(places)]):
+        first = places[start]
+        length = places[end - 1] + size - first
+        # Pad a short read of a truncated file; the hash check rejects the padding.
+        data = file.read_at(first, length).ljust(length)
+        if length == (end - start) * size:
+            pieces.append(data)
+        else:
+            view = memoryview(data)
+            pieces += [view[place - first : place - first + size] for place in places[start:end]]
+    return pieces
