@@ -68,9 +68,9 @@ class PointsInTime(Writer):
         if (
             type(basis) is int
             and 0 <= basis <= self._log.snapshot.head_seq
-            and not is_relative(valid_at)
+            and not (isinstance(valid_at, str) and is_relative(valid_at))
             and now is None
-            and not self._session.in_transaction
+            and self._session.open_block is None
         ):
             # Events up to the snapshot's head never change, so the file need not be read again.
             instant = None if valid_at is None else to_microseconds(valid_at)

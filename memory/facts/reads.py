@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from functools import partial
 from typing import cast
 
 from cerata.engine.errors import InvalidInput
@@ -102,8 +101,11 @@ class FactReads(Reader):
             invalid=include_invalid,
             instant=instant,
         )
+        if not rows and overlapping is None and allen is None:
+            return []
         spans = spans_of(facts, rows) if include_retracted else facts.spans(rows)
-        if instant is not None:
+        if instant is not None and facts.roles.any_functional:
+            # Only a later value of a functional predicate changes the stated period.
             spans = [span for span in spans if span.valid.start <= instant < span.valid.end]
         if overlapping is not None:
             period = _interval(overlapping)
@@ -321,15 +323,16 @@ def _find(
     if predicate is not None:
         checked_name("The predicate", predicate)
     facts = snapshot.facts_at
-    find = partial(
-        facts.find, name, predicate, folded=True, closed=closed, invalid=invalid, instant=instant
+    stored = None if object_ is None else stored_object(object_)
+    rows = facts.find(
+        name, predicate, stored, folded=True, closed=closed, invalid=invalid, instant=instant
     )
-    if object_ is None:
-        return facts, find()
-    stored = stored_object(object_)
-    rows = find(stored)
-    if stored[0] is ObjectKind.STRING and str(stored[1]).strip():
-        rows = sorted([*rows, *find((ObjectKind.ENTITY, stored[1]))])
+    if stored is not None and stored[0] is ObjectKind.STRING and str(stored[1]).strip():
+        entity = ObjectKind.ENTITY, stored[1]
+        more = facts.find(
+            name, predicate, entity, folded=True, closed=closed, invalid=invalid, instant=instant
+        )
+        rows = sorted([*rows, *more])
     return facts, rows
 
 

@@ -5,11 +5,13 @@ Owns `to_fact`, ids in a view, and the look-up of an entity by name. Leaves out 
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from cerata.engine.errors import NotFound
 from cerata.projections.columnar.times import to_datetime
 from cerata.projections.facts.entities import Entities, EntityRow
-from cerata.projections.facts.reader import FactsAt
+from cerata.projections.facts.objects import ObjectKind
+from cerata.projections.facts.reader import EvidencePlace, FactsAt
 from cerata.projections.facts.validity import FactSpan
 
 from ..values.facts import (
@@ -22,39 +24,58 @@ from ..values.facts import (
     shown_object,
 )
 
+_ENTITY: Final = int(ObjectKind.ENTITY)
+
 
 def to_fact(facts: FactsAt, span: FactSpan, basis: int, present: int) -> Fact:
     """Return the fact of a row with its valid period, in a view of the log at ``basis``.
 
     ``present`` is the instant, in microseconds, by which a fact may have ended.
     """
-    row = span.row
-    recorded, retracted, by = facts.known_period_of(row)
-    confidence, source = facts.last_assertion_of(row)
+    (
+        seq,
+        subject,
+        predicate,
+        kind,
+        value,
+        (recorded, retracted, retracted_by),
+        (confidence, source),
+        evidence,
+        assumptions,
+        depth,
+        scope,
+        standing,
+    ) = facts.contents(span.row)
+    is_entity = kind == _ENTITY
     valid = period_of(span.valid)
+    by = span.by
     return Fact(
-        id_of_seq(facts.seq_of(row), basis),
-        facts.subject_of(row),
-        facts.predicate_of(row),
-        shown_object(*facts.object_of(row)),
+        seq if seq <= basis else basis - seq,
+        subject,
+        predicate,
+        Entity(value) if is_entity and isinstance(value, str) else shown_object(kind, value),
         valid,
-        valid if span.by is None else period_of(facts.stated(row).valid),
+        valid if by is None else period_of(facts.stated(span.row).valid),
         Period(to_datetime(recorded), None if retracted is None else to_datetime(retracted)),
         confidence,
         source,
-        tuple(
-            [
-                FactEvidence(id_of_seq(place.frame, basis), place.start, place.end, place.quote)
-                for place in facts.evidence_of(row)
-            ]
-        ),
-        tuple(facts.assumptions_of(row)),
-        facts.depth_of(row),
-        dict(facts.scope_of(row)),
-        None if span.by is None else id_of_seq(facts.seq_of(span.by), basis),
-        None if by is None else id_of_seq(by, basis),
-        facts.standing_of(row),
+        _evidence_of(evidence, basis) if evidence else (),
+        tuple(assumptions),
+        depth,
+        scope,
+        None if by is None else id_of_seq(facts.seq_of(by), basis),
+        None if retracted_by is None else id_of_seq(retracted_by, basis),
+        standing,
         span.valid.end <= present,
+    )
+
+
+def _evidence_of(places: Sequence[EvidencePlace], basis: int) -> tuple[FactEvidence, ...]:
+    return tuple(
+        [
+            FactEvidence(id_of_seq(place.frame, basis), place.start, place.end, place.quote)
+            for place in places
+        ]
     )
 
 

@@ -9,7 +9,6 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property
 from itertools import chain
 
 import msgspec
@@ -201,12 +200,12 @@ class Snapshot:
         """
         return tuple(msgspec.structs.replace(draft, salt=None) for draft in self.layers.drafts)
 
-    @cached_property
+    @once
     def base(self) -> LogLayer:
         """The layer of the log."""
         return self._base or LogLayer(self._fold, self.basis, self.reach)
 
-    @cached_property
+    @once
     def layers(self) -> Layers:
         """The frames and words of the log, and over them the pending frames of a transaction."""
         return Layers(self._log, self.base, lambda: self.now, self._pending)
@@ -236,12 +235,12 @@ class Snapshot:
         """Return the instant at which a read's facts must be true, in microseconds; None is any."""
         return self.valid_at_us if valid_at is None else self._instant(valid_at)
 
-    @cached_property
+    @once
     def present_us(self) -> int:
         """The instant by which reads call a fact ended: that of true facts, else `now`."""
         return to_microseconds(self.now) if self.valid_at_us is None else self.valid_at_us
 
-    @cached_property
+    @once
     def last_us(self) -> int:
         """`present_us` for rankings: without a clock, the time of the last event."""
         if self.valid_at_us is not None:
@@ -256,14 +255,18 @@ class Snapshot:
     @once
     def facts_at(self) -> FactsAt:
         """The facts of the log and of the transaction's drafts, without the invalid facts."""
+        pending = self._pending
+        has_drafts = pending is not None and pending.has_any(LINK_EVENTS)
+        if not has_drafts and self._fold.links(self.basis).is_empty:
+            return self._all_facts
         return self._all_facts.labelled(self.labelling) if len(self._links) else self._all_facts
 
-    @cached_property
+    @once
     def labelling(self) -> Labelling:
         """The standing of the facts by their links; also if no link exists."""
         return Labelling(self._all_facts, self._links, self.is_current)
 
-    @cached_property
+    @once
     def _links(self) -> LinksAt:
         pending = self._pending
         if pending is None or not pending.has_any(LINK_EVENTS):
@@ -275,14 +278,14 @@ class Snapshot:
         number = id_of_seq(frame, self.basis)
         return self.layers.closing_of(number) is None if self.layers.has(number) else None
 
-    @cached_property
+    @once
     def _all_facts(self) -> FactsAt:
         pending = self._pending
         if pending is None or not pending.has_any(FACT_EVENTS):
             return FactsAt(self._fold.facts(self.basis), self.basis, self.reach)
         return FactsAt(pending.folds.facts(), self.basis + pending.count, self.reach)
 
-    @cached_property
+    @once
     def repeats(self) -> Repeats:
         """The facts and declarations of the log and the drafts, in every scope."""
         pending = self._pending
@@ -290,7 +293,7 @@ class Snapshot:
             return Repeats(FactsAt(self._fold.facts(self.basis), self.basis))
         return Repeats(FactsAt(pending.folds.facts(), self.basis + pending.count))
 
-    @cached_property
+    @once
     def fact_text(self) -> FactText:
         """The words of `facts_at`."""
         pending = self._pending
@@ -298,7 +301,7 @@ class Snapshot:
             return self._fold.fact_text(self.basis)
         return pending.folds.fact_text()
 
-    @cached_property
+    @once
     def vectors(self) -> Vectors:
         """The vectors of the log; the vectors of a transaction are in its drafts."""
         return self._fold.vectors(self.basis)
@@ -452,7 +455,7 @@ class Snapshot:
         rows = self._accesses.by_frame.get(frame, ())
         return [counts for scope, counts in rows if self.sees(scope)]
 
-    @cached_property
+    @once
     def _accesses(self) -> Accesses:
         accesses = self._rows(Accesses.name)
         assert isinstance(accesses, Accesses)
@@ -469,12 +472,12 @@ class Snapshot:
 
     # --- the embedder ----------------------------------------------------------------------------
 
-    @cached_property
+    @once
     def embedder(self) -> Embedder | None:
         """The embedder of texts and questions: the store's, else the one in use, if it can run."""
         return self.embedders.passed or self.embedders.of(self.used_embedder)
 
-    @cached_property
+    @once
     def used_embedder(self) -> Used | None:
         """The embedder that the memory uses at the basis, by the newest event of the tenant."""
         if self._pending is None or not self._pending.count:

@@ -33,6 +33,9 @@ class Entity:
         return self.name
 
 
+_ENTITY: Final = int(ObjectKind.ENTITY)
+_TIMESTAMP: Final = int(ObjectKind.TIMESTAMP)
+
 StoredObject: TypeAlias = str | int | float | bool | bytes
 """An object as an event holds it."""
 
@@ -250,12 +253,12 @@ def stored_object(value: FactObject) -> tuple[ObjectKind, StoredObject]:
     raise wrong_type("object", "a plain value or Entity", value, remedy)
 
 
-def shown_object(kind: ObjectKind, value: StoredObject) -> FactObject:
+def shown_object(kind: int, value: StoredObject) -> FactObject:
     """Return the object of a kind and a stored value."""
-    if kind is ObjectKind.ENTITY:
+    if kind == _ENTITY:
         assert isinstance(value, str)
         return Entity(value)
-    if kind is ObjectKind.TIMESTAMP:
+    if kind == _TIMESTAMP:
         assert isinstance(value, int)
         return to_datetime(value)
     return value
@@ -277,6 +280,8 @@ def entity_name(role: str, value: object) -> str:
 
 def checked_name(role: str, value: object) -> str:
     """Return a name that can be stored; ``role`` begins messages. Raises `InvalidInput`."""
+    if type(value) is str and value.isascii() and value and not value.isspace():
+        return value
     name = expect_text(role, value)
     if not name.strip():
         raise InvalidInput(f"{role} is empty", remedy="Pass a name.")

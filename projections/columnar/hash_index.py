@@ -8,7 +8,8 @@ for a single query sorts nothing.
 
 import threading
 from collections.abc import Sequence
-from typing import Final, NamedTuple, TypeAlias
+from itertools import chain
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from blake3 import blake3
@@ -27,12 +28,63 @@ _BATCH_MIN: Final = 16
 _BUCKET_LONG: Final = 24
 """A bucket with more rows than this is compared by numpy."""
 
+_ROWS_FEW: Final = 16
+"""Up to this many rows of a key are returned as a list, which takes less time to filter."""
+
 _MIX: Final = 0x9E37_79B9_7F4A_7C15
 """The odd number nearest to 2**64 over the golden ratio (Knuth, as above)."""
 
 _MASK: Final = (1 << 64) - 1
 
-Keys: TypeAlias = U32 | U64
+_SECOND_MIX: Final = 0xD6E8_FEB8_6659_FD93
+"""An odd number, by which pairs with the same sum get different keys."""
+
+
+Rows: TypeAlias = list[int] | I64
+"""Ascending rows: a list of few, an array of many."""
+
+
+class Keys(Protocol):
+    """A column of integers, as an index reads it: an array, or `PairKeys`."""
+
+    def __len__(self) -> int: ...
+
+    def item(self, row: int, /) -> int:
+        """Return the key of a row."""
+        ...
+
+    def __getitem__(self, rows: slice | U32 | I64, /) -> U32 | U64:
+        """Return the keys of rows."""
+        ...
+
+
+class PairKeys:
+    """A column of keys of two columns, computed when read.
+
+    Two pairs with one key differ in both numbers, so a caller compares the second.
+    """
+
+    __slots__ = ("_firsts", "_seconds")
+
+    def __init__(self, firsts: U32 | U64, seconds: U32) -> None:
+        self._firsts = firsts
+        self._seconds = seconds
+
+    def __len__(self) -> int:
+        return len(self._firsts)
+
+    def item(self, row: int, /) -> int:
+        return pair_key(self._firsts.item(row), self._seconds.item(row))
+
+    def __getitem__(self, rows: slice | U32 | I64, /) -> U64:
+        keys = self._firsts[rows].astype(np.uint64) * np.uint64(_MIX)
+        keys += self._seconds[rows].astype(np.uint64) * np.uint64(_SECOND_MIX)
+        return keys
+
+
+def pair_key(first: int, second: int) -> int:
+    """Return the key of two numbers in `PairKeys`."""
+    return (first * _MIX + second * _SECOND_MIX) & _MASK
 
 
 class _Piece(NamedTuple):
@@ -44,7 +96,7 @@ class _Piece(NamedTuple):
     """A key's bucket is its hash, shifted right by this many bits."""
     starts: memoryview
     """The start of each bucket in ``rows``, then the end of the last bucket."""
-    rows: memoryview
+    rows: U32
 
 
 class HashIndex:
@@ -68,39 +120,55 @@ class HashIndex:
 
         Cost: O(log n) and the rows returned; occasionally a sort of the rows added since.
         """
-        size = len(keys)
+        rows = self.rows(keys, key)
+        return rows if isinstance(rows, list) else rows.tolist()
+
+    def rows(self, keys: Keys, key: int) -> Rows:
+        """Return the rows of `find`, as an array if they are many."""
+        # Once, since another thread may sort more rows in between.
         pieces = self._pieces
+        rows = _few(pieces, keys, key, key * _MIX & _MASK)
+        return self._complete(pieces, keys, key, rows)
+
+    def _complete(
+        self, pieces: tuple[_Piece, ...], keys: Keys, key: int, rows: list[int] | None
+    ) -> Rows:
+        """Return the result of `_few` with the rows that it left out."""
+        if rows is None:
+            return self._rows_of_long(pieces, keys, key)
+        if _end(pieces) < len(keys):
+            rows += self._scanned(_end(pieces), keys, key).tolist()
+        return rows
+
+    def _rows_of_long(self, pieces: tuple[_Piece, ...], keys: Keys, key: int) -> Rows:
+        size = len(keys)
         hashed = key * _MIX & _MASK
-        matches: list[int] = []
+        parts: list[I64] = []
         for _, end, shift, starts, rows in pieces:
             bucket = hashed >> shift
-            start = starts[bucket]
-            stop = starts[bucket + 1]
-            if start == stop:
-                continue
-            if stop - start > _BUCKET_LONG:
-                members = np.asarray(rows[start:stop])
-                members = members[: members.searchsorted(size)] if end > size else members
-                matches += members[keys[members] == key].tolist()
-                continue
-            item = keys.item
-            for row in rows[start:stop].tolist():
-                if row < size and item(row) == key:
-                    matches.append(row)
-        covered = pieces[-1].end if pieces else 0
-        if covered < size:
-            matches += (np.flatnonzero(keys[covered:] == key) + covered).tolist()
-            self._scans += 1
-            if self._scans > _SCANS_MAX:
-                self._cover(keys)
+            members = rows[starts[bucket] : starts[bucket + 1]].astype(np.int64)
+            if end > size:
+                members = members[: members.searchsorted(size)]
+            parts.append(members[keys[members] == key])
+        if _end(pieces) < size:
+            parts.append(self._scanned(_end(pieces), keys, key))
+        matches: I64 = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return matches.tolist() if len(matches) <= _ROWS_FEW else matches
+
+    def _scanned(self, start: int, keys: Keys, key: int) -> I64:
+        """Return the rows with a key from ``start`` on; sorts those rows after many scans."""
+        matches: I64 = np.flatnonzero(keys[start:] == key) + start
+        self._scans += 1
+        if self._scans > _SCANS_MAX:
+            self._cover(keys)
         return matches
 
-    def find_all(self, keys: Keys, values: U64) -> list[int]:
+    def find_all(self, keys: U32 | U64, values: U64) -> list[int]:
         """Return the rows of ``keys`` that equal any of ``values``; about 0.2 us for each."""
         if len(values) < _BATCH_MIN:
             return [row for key in set(values.tolist()) for row in self.find(keys, key)]
         size = len(keys)
-        if size - self._covered > SORT_SIZE_MIN:
+        if size - _end(self._pieces) > SORT_SIZE_MIN:
             self._cover(keys)
         pieces = self._pieces
         ordered = np.unique(values)
@@ -111,7 +179,7 @@ class HashIndex:
             starts = np.asarray(piece.starts)
             first = starts[buckets].astype(np.int64)
             counts = starts[buckets + 1] - first
-            rows = np.asarray(piece.rows)[gather_ranges(first, counts)]
+            rows = piece.rows[gather_ranges(first, counts)]
             inside = rows < size
             same = keys[rows[inside]] == np.repeat(ordered, counts)[inside]
             matches += rows[inside][same].tolist()
@@ -124,14 +192,10 @@ class HashIndex:
         """Take over the pieces, which are immutable, within the first ``count`` rows."""
         self._pieces = tuple(piece for piece in index._pieces if piece.end <= count)
 
-    @property
-    def _covered(self) -> int:
-        return self._pieces[-1].end if self._pieces else 0
-
     def _cover(self, keys: Keys) -> None:
         """Sort the rows after the last piece into buckets; about 20 ns a row, O(log n) times."""
         with self._lock:
-            first = self._covered
+            first = _end(self._pieces)
             end = len(keys)
             if first < end:
                 pieces = list(self._pieces)
@@ -146,6 +210,98 @@ class HashIndex:
         return sum(piece.starts.nbytes + piece.rows.nbytes for piece in self._pieces)
 
 
+def _few(
+    pieces: tuple[_Piece, ...],
+    keys: Keys,
+    key: int,
+    hashed: int,
+    seconds: U32 | None = None,
+    value: int = 0,
+) -> list[int] | None:
+    """Return the sorted rows of a key, and a value of a second column; None if many.
+
+    ``hashed`` chooses the buckets; they are many if a bucket is long.
+    """
+    size = len(keys)
+    item = keys.item
+    matches: list[int] = []
+    for _, _, shift, starts, rows in pieces:
+        bucket = hashed >> shift
+        start = starts[bucket]
+        stop = starts[bucket + 1]
+        if stop - start > _BUCKET_LONG:
+            return None
+        # A loop, since Python 3.11 calls a function for a comprehension.
+        for row in rows[start:stop].tolist():
+            is_key = row < size and item(row) == key
+            if is_key and (seconds is None or seconds.item(row) == value):
+                matches.append(row)
+    return matches
+
+
+def _end(pieces: tuple[_Piece, ...]) -> int:
+    """Return the end of the rows in buckets."""
+    return pieces[-1].end if pieces else 0
+
+
+class PairIndex(HashIndex):
+    """Finds the rows of a column that hold a key, also those with a number of a second column.
+
+    - ``_pairs`` has both columns; it is filled for keys of many rows only.
+    """
+
+    __slots__ = ("_pairs",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pairs = HashIndex()
+
+    def rows_with(
+        self, keys: U32 | U64, key: int, seconds: U32, values: Sequence[int] | None
+    ) -> Rows:
+        """Return rows of a key, among which are all with a value in the second column.
+
+        Args:
+            keys: The column.
+            key: The key.
+            seconds: The second column.
+            values: The values, or None for all rows.
+        """
+        pieces = self._pieces
+        rows = _few(pieces, keys, key, key * _MIX & _MASK)
+        if rows is None and values is not None:
+            return merged([self._rows_of_pair(keys, key, seconds, value) for value in values])
+        return self._complete(pieces, keys, key, rows)
+
+    def _rows_of_pair(self, keys: U32 | U64, key: int, seconds: U32, value: int) -> Rows:
+        index = self._pairs
+        pieces = index._pieces
+        pair = pair_key(key, value)
+        rows = _few(pieces, keys, key, pair * _MIX & _MASK, seconds, value)
+        if rows is None or _end(pieces) < len(keys):
+            near = index.find(PairKeys(keys, seconds), pair)
+            return [row for row in near if seconds.item(row) == value]
+        return rows
+
+    def share(self, index: HashIndex, count: int) -> None:
+        super().share(index, count)
+        if isinstance(index, PairIndex):
+            self._pairs.share(index._pairs, count)
+
+    @property
+    def size_bytes(self) -> int:
+        return super().size_bytes + self._pairs.size_bytes
+
+
+def merged(parts: Sequence[Rows]) -> Rows:
+    """Return the rows of ascending sequences, none in two, in one ascending sequence."""
+    if len(parts) == 1:
+        return parts[0]
+    if all(isinstance(part, list) for part in parts):
+        return sorted(chain.from_iterable(parts))
+    return np.sort(np.concatenate([np.asarray(part, np.int64) for part in parts]))
+
+
 def _piece(keys: Keys, first: int, end: int) -> _Piece:
     bits = max(1, (end - first).bit_length() - 1)
     shift = 64 - bits
@@ -153,7 +309,7 @@ def _piece(keys: Keys, first: int, end: int) -> _Piece:
     starts = np.zeros((1 << bits) + 1, np.uint32)
     np.cumsum(np.bincount(buckets, minlength=1 << bits), out=starts[1:])
     rows: I64 = ascending_order(buckets) + first
-    return _Piece(first, end, shift, starts.data, rows.astype(np.uint32).data)
+    return _Piece(first, end, shift, starts.data, rows.astype(np.uint32))
 
 
 def _hashed(keys: U64) -> U64:

@@ -245,6 +245,7 @@ class ScopeNames(Names):
         self.tenants: list[int] = [0]
         self._numbers: dict[str, int] = {}
         self._scopes: dict[int, Scope] = {}
+        self._values: dict[int, dict[str, ScopeValue]] = {}
         self._admitted = AdmittedCodes(self)
 
     def scope_code(self, scope: Scope, seq: int) -> int:
@@ -263,6 +264,13 @@ class ScopeNames(Names):
         if scope is None:
             scope = self._scopes[code] = read_scope(self.text(code) or "[]")
         return scope
+
+    def values(self, code: int) -> dict[str, ScopeValue]:
+        """Return the names and values of the scope with a code, in a new dict."""
+        values = self._values.get(code)
+        if values is None:
+            values = self._values[code] = dict(self.scope(code))
+        return values.copy()
 
     def admitted(self, reach: Reach | None) -> frozenset[int] | None:
         """Return the codes of the scopes that a reach admits, or None (all) without a reach."""

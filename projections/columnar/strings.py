@@ -21,6 +21,10 @@ _KEPT_MAX: Final = 1 << 16
 
 _WORD: Final = 8
 
+_TEXTS_MAX: Final = 1 << 14
+_TEXT_LENGTH_MAX: Final = 200
+"""Texts of up to 200 characters are cached for readers, about 3 MB; a full cache is cleared."""
+
 Signs: TypeAlias = npt.NDArray[np.int8]
 
 
@@ -29,6 +33,7 @@ class Strings:
 
     - The string with code i + 1 is at place i of the table, with the first event that has it.
     - ``_cached`` has every string with a code above ``_evicted``, and the new strings.
+    - ``_texts`` has strings that were read; a code never changes its string.
     """
 
     def __init__(self) -> None:
@@ -36,6 +41,7 @@ class Strings:
         self._cached: dict[str, int] = {}
         self._new: list[tuple[str, int]] = []
         self._evicted = 0
+        self._texts: dict[int, str] = {}
 
     def __len__(self) -> int:
         """Return the number of settled strings."""
@@ -95,7 +101,14 @@ class Strings:
 
     def text(self, code: int) -> str:
         """Return the string with a code."""
-        return self.utf8(code).decode()
+        text = self._texts.get(code)
+        if text is None:
+            text = self.utf8(code).decode()
+            if len(text) <= _TEXT_LENGTH_MAX:
+                if len(self._texts) >= _TEXTS_MAX:
+                    self._texts.clear()
+                self._texts[code] = text
+        return text
 
     def utf8(self, code: int) -> bytes:
         """Return the UTF-8 of the string with a code."""

@@ -22,7 +22,7 @@ from ..columnar.columns import (
     require,
     rows_up_to,
 )
-from ..columnar.hash_index import HashIndex
+from ..columnar.hash_index import HashIndex, PairIndex
 from ..columnar.names import NO_NAME, Names
 from ..columnar.scopes import ScopeNames
 from ..columnar.strings import Strings
@@ -149,8 +149,8 @@ class FactColumns:
         self.closed_at = ClosedRows()
         self._identity = Column(np.uint64)
         self.identities = HashIndex()
-        self.by_subject = HashIndex()
-        self.by_object = HashIndex()
+        self.by_subject = PairIndex()
+        self.by_object = PairIndex()
         self.by_repeat = HashIndex()
         self.by_evidence = HashIndex()
         self.by_assumption = HashIndex()

@@ -34,11 +34,15 @@ class Facts:
         self.births = columns.seq.view().data
         self.recorded = columns.recorded.view().data
         self.subjects = self.subject_codes.data
-        self.predicates = columns.predicate.view().data
-        self.kinds = columns.kind.view().data
+        self.predicate_codes = columns.predicate.view()
+        self.predicates = self.predicate_codes.data
+        self.kind_codes = columns.kind.view()
+        self.kinds = self.kind_codes.data
         self.objects = self.object_numbers.data
-        self.starts = columns.valid_from.view().data
-        self.ends = columns.valid_to.view().data
+        self.start_times = columns.valid_from.view()
+        self.starts = self.start_times.data
+        self.end_times = columns.valid_to.view()
+        self.ends = self.end_times.data
         self.scopes = columns.scope.view().data
         self.confidences = columns.confidence.view().data
         self.sources = columns.source.view().data
@@ -46,6 +50,7 @@ class Facts:
         self.flags = columns.flags.view().data
         self.closed = columns.closed_at.view().data
         self.closings = self.closing_seqs.data
+        self.any_closings = len(self.closing_seqs) > 0
         self.any_repeats = len(columns.repeats) > 0
         self._ruling = columns.acts.ruling.view()
         self._ruling_seqs: I64 = columns.acts.seq.view()[self._ruling]

@@ -114,6 +114,11 @@ class RolesAt(Roles):
         self._groups: dict[int, frozenset[int]] = {}
         self.is_plain: bool = not self._any_holds()
         """True if no merge and no split holds, so that every name means itself."""
+        first = history.functional_from
+        self.any_functional: bool = any(
+            first.get(scope, _NEVER) <= n for scope in self._scopes_in(first)
+        )
+        """True if a functional predicate was declared by n; it may have been changed since."""
 
     def _any_holds(self) -> bool:
         by_scope = self._history.counts
@@ -206,12 +211,6 @@ class RolesAt(Roles):
             if self.holds(seq) and (ruling.into, ruling.scope) == (into, scope):
                 return seq
         return None
-
-    @property
-    def any_functional(self) -> bool:
-        """True if a functional predicate was declared by n; it may have been changed since."""
-        first = self._history.functional_from
-        return any(first.get(scope, _NEVER) <= self._n for scope in self._scopes_in(first))
 
     def reads_as(self, other: "RolesAt") -> bool:
         """Return whether both read every name as itself, with equal functional predicates."""

@@ -5,23 +5,20 @@ merges and splits (`entity_resolution`). Leaves out valid time (`validity`) and 
 row (`reader`).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from copy import copy
-from functools import cached_property
-from itertools import chain
-from typing import Final, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 
-from cerata.engine.events import Scope
+from cerata.engine.events import Scope, once
 
-from ..columnar.columns import I64, Mask, rows_up_to
+from ..columnar.columns import I64, U32, U64, Mask, rows_up_to
+from ..columnar.hash_index import PairIndex, Rows, merged
 from ..columnar.scopes import Reach
 from .entity_resolution import ActRow
 from .history import Facts
-from .objects import TEXT_KINDS, ObjectKind, Standing, number_of, text_of
-
-_CACHED_TEXTS_MAX: Final = 1024
+from .objects import ObjectKind, Standing, number_of, text_of
 
 
 class Labels(Protocol):
@@ -53,8 +50,7 @@ class FactRows:
         self.roles = facts.roles(n, self._scopes)
         self._is_plain = self.roles.is_plain
         # A row is known at n if its closing has at least this index; `NO_ROW` is larger than all.
-        self._closings = rows_up_to(facts.closing_seqs, n)
-        self._texts: dict[int, str] = {}
+        self._closings = rows_up_to(facts.closing_seqs, n) if facts.any_closings else 0
 
     @property
     def row_count(self) -> int:
@@ -80,48 +76,34 @@ class FactRows:
         retracted by n, ``invalid`` rows that links invalidate. ``instant`` drops the rows whose
         stated range does not contain the instant.
         """
-        facts = self._facts
-        codes = None
+        codes: Sequence[int] | None = None
         if predicate is not None:
             codes = self._predicates(predicate, folded=folded)
             if not codes:
                 return []
         if subject is not None:
-            rows = self._of_subject(subject, folded=folded)
-            if rows and object_ is not None:
-                numbers = self._numbers(*object_, folded=folded)
-                rows = self._with_object(rows, object_[0], numbers) if numbers else []
+            rows = self._of_subject(subject, codes, folded=folded)
         elif object_ is not None:
-            rows = self._of_object(*object_, folded=folded)
+            rows = self._of_object(*object_, codes, folded=folded)
         else:
             rows = self._scan(codes, closed=closed)
-            codes = None
-        if not rows:
-            return rows
-        predicates = facts.predicates
-        starts = facts.starts
-        ends = facts.ends
-        matches: list[int] = []
-        for row in rows:
-            if codes is not None and predicates[row] not in codes:
-                continue
-            if instant is None or starts[row] <= instant < ends[row]:
-                matches.append(row)
-        return self._admitted(matches, closed=closed, invalid=invalid) if matches else matches
+        matches = self._matching(rows, codes, instant, closed=closed)
+        if matches and object_ is not None:
+            matches = self._with_object(matches, *object_, folded=folded)
+        return matches if invalid else self._valid(matches, closed=closed)
 
-    def _predicates(self, name: str, *, folded: bool) -> list[int]:
+    def _predicates(self, name: str, *, folded: bool) -> Sequence[int]:
         if folded:
             return self._columns.folded_predicates.alike(name)
         code = self._columns.predicates.find(name)
-        return [] if code is None else [code]
+        return () if code is None else (code,)
 
-    def _scan(self, predicates: list[int] | None, *, closed: bool) -> list[int]:
+    def _scan(self, predicates: Sequence[int] | None, *, closed: bool) -> I64:
         mask = np.ones(self.row_count, np.bool_) if closed else self.known_mask()
         if predicates is not None:
             codes = self._columns.predicate.view()[: len(mask)]
-            mask &= codes == predicates[0] if len(predicates) == 1 else np.isin(codes, predicates)
-        rows: list[int] = np.flatnonzero(mask).tolist()
-        return rows
+            mask &= _is_any(codes, predicates)
+        return np.flatnonzero(mask)
 
     def known_mask(self) -> Mask:
         """Return a mask over the rows by n of known rows, in any scope."""
@@ -172,32 +154,76 @@ class FactRows:
                     moments[tenant] = min(moment, moments.get(tenant, moment))
         return moments
 
-    def _admitted(self, rows: Iterable[int], *, closed: bool, invalid: bool = False) -> list[int]:
-        """Return the rows that are known at n, not invalid, and within the scope."""
+    def _valid(self, rows: list[int], *, closed: bool = False) -> list[int]:
+        """Return the rows that no link invalidates; with ``closed`` the rows may be retracted."""
+        if self.labels is None or not rows:
+            return rows
+        open_rows = [row for row in rows if self.is_known(row)] if closed else rows
+        rejected = self.labels.invalid(open_rows)
+        return [row for row in rows if row not in rejected] if rejected else rows
+
+    def _matching(
+        self, rows: Rows, predicates: Sequence[int] | None, instant: int | None, *, closed: bool
+    ) -> list[int]:
+        """Return the rows that are known at n, within the scope, and match.
+
+        They match if they have one of the predicates, and their stated range has the instant.
+        """
+        closings = 0 if closed else self._closings
+        if isinstance(rows, list):
+            return self._few_matching(rows, predicates, instant, closings)
+        many: list[int] = self._many_matching(rows, predicates, instant, closings).tolist()
+        return many
+
+    def _few_matching(
+        self, rows: list[int], codes: Sequence[int] | None, instant: int | None, closings: int
+    ) -> list[int]:
         facts = self._facts
         n = self.n
         scopes = self._scopes
         births = facts.births
-        admitted = [row for row in rows if births[row] <= n]
-        if not closed and self._closings:
-            admitted = [row for row in admitted if self.is_known(row)]
-        if scopes is not None:
-            codes = facts.scopes
-            admitted = [row for row in admitted if codes[row] in scopes]
-        if self.labels is None or invalid:
-            return admitted
-        open_rows = [row for row in admitted if self.is_known(row)] if closed else admitted
-        rejected = self.labels.invalid(open_rows)
-        return [row for row in admitted if row not in rejected] if rejected else admitted
+        predicates = facts.predicates
+        matches: list[int] = []
+        for row in rows:
+            if codes is not None and predicates[row] not in codes:
+                continue
+            if instant is not None and not facts.starts[row] <= instant < facts.ends[row]:
+                continue
+            if births[row] > n or (closings and facts.closed[row] < closings):
+                continue
+            if scopes is None or facts.scopes[row] in scopes:
+                matches.append(row)
+        return matches
 
-    def _of_subject(self, name: str, *, folded: bool = False) -> list[int]:
-        """Return the rows whose subject is read as the entity of a name, known or not."""
+    def _many_matching(
+        self, rows: I64, codes: Sequence[int] | None, instant: int | None, closings: int
+    ) -> I64:
+        facts = self._facts
+        if codes is not None:
+            rows = rows[_is_any(facts.predicate_codes[rows], codes)]
+        if instant is not None:
+            # In turn, since a read of a random row costs more than the comparison.
+            rows = rows[facts.start_times[rows] <= instant]
+            rows = rows[facts.end_times[rows] > instant]
+        rows = rows[facts.seqs[rows] <= self.n]
+        if closings:
+            rows = rows[self._columns.closed_at.view()[rows] >= closings]
+        if self._scopes is not None:
+            rows = rows[np.isin(self._columns.scope.view()[rows], list(self._scopes))]
+        return rows
+
+    def _of_subject(
+        self, name: str, predicates: Sequence[int] | None = None, *, folded: bool = False
+    ) -> Rows:
+        """Return the rows whose subject is read as the entity of a name, known or not.
+
+        With predicates, rows with another predicate may be left out.
+        """
         columns = self._columns
         facts = self._facts
         codes = self._codes(name, folded=folded)
         if self._is_plain:
-            parts = [columns.by_subject.find(facts.subject_codes, code) for code in codes]
-            return _merged(parts)
+            return self._of_keys(columns.by_subject, facts.subject_codes, codes, predicates)
         rows = {
             row
             for entity in self._related(codes)
@@ -205,19 +231,42 @@ class FactRows:
         }
         return sorted(row for row in rows if self._reads_as_any(row, facts.subjects[row], codes))
 
-    def _of_object(self, kind: ObjectKind, value: object, *, folded: bool) -> list[int]:
-        """Return the rows with an object, known or not; entities compare as read."""
-        columns = self._columns
-        keys = self._facts.object_numbers
-        numbers = self._numbers(kind, value, folded=folded)
-        entities = self._related(numbers) if kind is ObjectKind.ENTITY else numbers
-        rows = _merged([columns.by_object.find(keys, number) for number in entities])
-        return self._with_object(rows, kind, numbers)
+    def _of_object(
+        self,
+        kind: ObjectKind,
+        value: object,
+        predicates: Sequence[int] | None = None,
+        *,
+        folded: bool,
+    ) -> Rows:
+        """Return rows, among which are all with an object, known or not.
+
+        With predicates, rows with another predicate may be left out.
+        """
+        numbers: Collection[int] = self._numbers(kind, value, folded=folded)
+        if kind is ObjectKind.ENTITY and not self._is_plain:
+            numbers = self._related(numbers)
+        column = self._facts.object_numbers
+        return self._of_keys(self._columns.by_object, column, numbers, predicates)
+
+    def _of_keys(
+        self,
+        index: PairIndex,
+        column: U32 | U64,
+        keys: Collection[int],
+        predicates: Sequence[int] | None,
+    ) -> Rows:
+        codes = self._facts.predicate_codes
+        if len(keys) == 1:
+            (key,) = keys
+            return index.rows_with(column, key, codes, predicates)
+        return merged([index.rows_with(column, key, codes, predicates) for key in keys])
 
     def _with_object(
-        self, rows: Sequence[int], kind: ObjectKind, numbers: Sequence[int]
+        self, rows: list[int], kind: ObjectKind, value: object, *, folded: bool
     ) -> list[int]:
-        """Return the rows with an object of some numbers; entities compare as read."""
+        """Return the rows with an object; entities compare as read."""
+        numbers = self._numbers(kind, value, folded=folded)
         kinds = self._facts.kinds
         objects = self._facts.objects
         if kind is not ObjectKind.ENTITY or self._is_plain:
@@ -228,47 +277,37 @@ class FactRows:
             if kinds[row] == kind and self._reads_as_any(row, objects[row], numbers)
         ]
 
-    def _numbers(self, kind: ObjectKind, value: object, *, folded: bool) -> list[int]:
+    def _numbers(self, kind: ObjectKind, value: object, *, folded: bool) -> Sequence[int]:
         """Return the numbers of an object in the columns; none if no column has the value."""
-        if kind not in TEXT_KINDS:
-            return [number_of(kind, value)]
-        return self._codes(text_of(value), folded=folded and kind is not ObjectKind.BYTES)
+        if kind is ObjectKind.ENTITY or kind is ObjectKind.STRING:
+            return self._codes(str(value), folded=folded)
+        if kind is ObjectKind.BYTES:
+            return self._codes(text_of(value), folded=False)
+        return (number_of(kind, value),)
 
-    def _codes(self, text: str, *, folded: bool) -> list[int]:
+    def _codes(self, text: str, *, folded: bool) -> Sequence[int]:
         """Return the codes of a text, or of the texts that are equal when folded."""
         if folded:
             return self._columns.folded_names.alike(text)
         code = self._columns.strings.find(text)
-        if code is None:
-            return []
-        self._cache(code, text)
-        return [code]
+        return () if code is None else (code,)
 
-    def _related(self, codes: Sequence[int]) -> Iterable[int]:
+    def _related(self, codes: Iterable[int]) -> set[int]:
         """Return the entities that may mean the same as any of some entities."""
-        if self._is_plain:
-            return codes
         return {entity for code in codes for entity in self.roles.related(code)}
 
     def known_among(self, rows: I64) -> I64:
         """Return the rows that are known at n, not invalid, and within the scope."""
-        rows = rows[rows < self.row_count]
-        rows = rows[self._columns.closed_at.view()[rows] >= self._closings]
-        if self._scopes is not None:
-            rows = rows[np.isin(self._columns.scope.view()[rows], list(self._scopes))]
-        if self.labels is not None:
-            rows = rows[~np.isin(rows, list(self.labels.invalid(rows)))]
-        return rows
+        return self.true_among(rows, None)
 
     def true_among(self, rows: I64, instant: int | None) -> I64:
         """Return `known_among` of rows, and of these the rows stated as true at an instant."""
-        rows = self.known_among(rows)
-        if instant is None:
-            return rows
-        columns = self._columns
-        starts = columns.valid_from.view()[rows]
-        ends = columns.valid_to.view()[rows]
-        return rows[(starts <= instant) & (instant < ends)]
+        # The caller's rows may come from a later state than this reader.
+        rows = rows[rows < self.row_count]
+        rows = self._many_matching(rows, None, instant, self._closings)
+        if self.labels is not None:
+            rows = rows[~np.isin(rows, list(self.labels.invalid(rows)))]
+        return rows
 
     def born_at(self, seqs: I64) -> I64:
         """Return the rows of facts that events first asserted; skips other events."""
@@ -278,7 +317,7 @@ class FactRows:
         born: I64 = rows[births[rows] == seqs[: len(rows)]]
         return born
 
-    @cached_property
+    @once
     def known_count(self) -> int:
         """The count of rows that are known at n and within the scope, invalid rows included."""
         if self._scopes is None:
@@ -418,8 +457,7 @@ class FactRows:
         """The rows by n within the scope, known or not."""
         if self._scopes is None:
             return np.arange(self.row_count)
-        rows = self._admitted(range(self.row_count), closed=True, invalid=True)
-        return np.array(rows, np.int64)
+        return self._many_matching(np.arange(self.row_count), None, None, 0)
 
     @property
     def acts(self) -> Iterator[ActRow]:
@@ -460,7 +498,8 @@ class FactRows:
         """Return the rows that are known at n and within the scope."""
         # The caller's rows may come from a later state than this reader.
         count = len(self._facts.births)
-        return self._admitted([row for row in rows if row < count], closed=False)
+        near = [row for row in rows if row < count]
+        return self._valid(self._matching(near, None, None, closed=False))
 
     def touched_since(self, n: int) -> list[int]:
         """Return the rows that events after ``n`` asserted, repeated or retracted; ascending."""
@@ -477,18 +516,9 @@ class FactRows:
         return self._text(self._read(row, self._facts.subjects[row]))
 
     def _text(self, code: int) -> str:
-        text = self._texts.get(code)
-        if text is None:
-            text = self._columns.strings.text(code)
-            self._cache(code, text)
-        return text
-
-    def _cache(self, code: int, text: str) -> None:
-        if len(self._texts) >= _CACHED_TEXTS_MAX:
-            self._texts.clear()
-        self._texts[code] = text
+        return self._columns.strings.text(code)
 
 
-def _merged(parts: Sequence[list[int]]) -> list[int]:
-    """Return the rows of lists, each ascending and none in two, in one ascending list."""
-    return parts[0] if len(parts) == 1 else sorted(chain.from_iterable(parts))
+def _is_any(codes: U32 | U64, values: Sequence[int]) -> Mask:
+    """Return a mask of the items that equal any of some values."""
+    return codes == values[0] if len(values) == 1 else np.isin(codes, np.array(values, codes.dtype))

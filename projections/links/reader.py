@@ -37,6 +37,11 @@ class Links:
         self.seqs: I64 = columns.seq.view()
         self.closing_seqs: I64 = columns.closings.seq.view()
 
+    @property
+    def is_empty(self) -> bool:
+        """True if no event up to ``seq`` created a link."""
+        return not len(self.seqs)
+
 
 class LinksAt:
     """The links at seq n; immutable, for any thread."""

@@ -6,9 +6,11 @@ it fast is switched off.
 
 import random
 import statistics
+import sys
 from collections.abc import Generator, Sequence
 from datetime import timedelta
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 import pytest
@@ -17,8 +19,13 @@ import cerata
 from benchmarks.beside_sqlite import START, Shape, assertions
 from benchmarks.facts_bench import Tables
 from cerata import Assertion, Store
-from cerata.projections.columnar.hash_index import HashIndex
+from cerata.memory.snapshot.reader import snapshot_of
+from cerata.projections.columnar.columns import U64
+from cerata.projections.columnar.hash_index import HashIndex, PairIndex, Rows
+from cerata.projections.facts.name_index import FoldedNames
+from cerata.projections.facts.objects import ObjectKind
 from cerata.projections.facts.reader import FactsAt
+from cerata.projections.fulltext.analyzer import folded_name
 
 from ...timing import seconds
 
@@ -108,7 +115,9 @@ def test_a_question_takes_a_few_times_what_sqlite_takes(store: Store, tables: Ta
 def test_a_question_that_looks_at_all_facts_is_seen(
     store: Store, tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def of_subject(facts: FactsAt, name: str, *, folded: bool = False) -> list[int]:
+    def of_subject(
+        facts: FactsAt, name: str, predicates: object = None, *, folded: bool = False
+    ) -> list[int]:
         assert folded
         return [row for row in range(facts.row_count) if facts.subject_of(row) == name]
 
@@ -186,3 +195,79 @@ def test_correcting_in_batches_costs_a_few_times_what_asserting_does() -> None:
 
 def test_correcting_one_by_one_is_seen() -> None:
     assert correcting_ratio(1) > 4
+
+
+# --- the steps of a look-up ----------------------------------------------------------------------
+
+
+def call_count(store: Store) -> int:
+    """Return the calls of Python functions that a look-up by subject and predicate makes."""
+    fact = FACTS[0]
+    count = 0
+
+    def profile(frame: FrameType, event: str, arg: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    def look_up() -> None:
+        store.at(4_000, valid_at=START).facts(fact.subject, "predicate-x")
+        store.at(4_000, valid_at=START).facts(fact.subject, fact.predicate, valid_at=_NEVER)
+
+    for _ in range(40):
+        look_up()
+    sys.setprofile(profile)
+    try:
+        look_up()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+_NEVER = START - timedelta(days=1)
+
+
+def test_a_look_up_makes_few_calls(store: Store) -> None:
+    """Measured 122; 200 before codes of names were cached, and links read if there are any."""
+    assert call_count(store) < 135
+
+
+def test_a_look_up_that_folds_its_names_again_is_seen(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def alike(names: FoldedNames, name: str) -> list[int]:
+        return names.find(folded_name(name))
+
+    monkeypatch.setattr(FoldedNames, "alike", alike)
+    assert call_count(store) > 135
+
+
+# --- many facts of one entity --------------------------------------------------------------------
+
+
+def pair_ratio() -> float:
+    """Return the time to find a rare predicate of a common object, over that to find a subject."""
+    with cerata.open(":memory:") as opened:
+        for at in range(0, 20_000, 2_000):
+            batch = [Assertion(f"person:{at + number}", "is", "active") for number in range(2_000)]
+            opened.assert_facts([*batch, Assertion(f"team:{at}", "was", "active")])
+        facts = snapshot_of(opened).facts_at
+        value = ObjectKind.STRING, "active"
+        for _ in range(40):
+            assert len(facts.find(None, "was", value)) == 10
+            assert len(facts.find("person:7")) == 1
+        rare = seconds(lambda: [facts.find(None, "was", value) for _ in range(50)])
+        return rare / seconds(lambda: [facts.find("person:7") for _ in range(50)])
+
+
+def test_a_rare_predicate_of_a_common_object_costs_its_own_facts() -> None:
+    assert pair_ratio() < 8
+
+
+def test_a_look_up_that_reads_all_facts_of_an_object_is_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def rows_with(index: PairIndex, keys: U64, key: int, *_: object) -> Rows:
+        return index.rows(keys, key)
+
+    monkeypatch.setattr(PairIndex, "rows_with", rows_with)
+    assert pair_ratio() > 8

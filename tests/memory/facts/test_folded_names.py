@@ -130,3 +130,18 @@ def _matches(fact: Any, subject: Any = None, predicate: Any = None, value: Any =
 
 def _equal(first: str, second: str) -> bool:
     return first == second or (folded_name(first) or None) == folded_name(second)
+
+
+def test_a_name_that_was_looked_up_matches_later_spellings(store: Store) -> None:
+    """The codes of a name are cached only while no string is added."""
+    store.assert_fact("Ann Lee", "lives in", "Oslo")
+    for _ in range(2):
+        assert len(store.facts("ann lee", "LIVES IN", "oslo")) == 1
+    early = store.view()
+    store.assert_fact("ANN LEE", "Lives in", "OSLO")
+    assert len(store.facts("ann lee", "LIVES IN", "oslo")) == 2
+    assert len(early.facts("ann lee", "LIVES IN", "oslo")) == 1
+    with store.transaction():
+        store.assert_fact("Ann lee", "lives IN", "oSLO")
+        assert len(store.facts("ann lee", "LIVES IN", "oslo")) == 3
+    assert len(store.facts("ann lee", "LIVES IN", "oslo")) == 3

@@ -54,9 +54,7 @@ def write(store: Store, turns: Sequence[Turn]) -> None:
 def expected(view: View, question: str) -> dict[int, float]:
     """Return the score of every frame with a word in or near it, by the formula."""
     firsts = {frame.id: view.history(frame)[0].id for frame in view.frames()}
-    frames = sorted(
-        view.frames(), key=lambda frame: (firsts[frame.id] < 0, abs(firsts[frame.id]))
-    )
+    frames = sorted(view.frames(), key=lambda frame: (firsts[frame.id] < 0, abs(firsts[frame.id])))
     words = {
         frame.id: terms(frame.text or "") + 2 * (terms(frame.title or "") + terms(frame.role or ""))
         for frame in frames

@@ -116,7 +116,9 @@ def test_a_look_up_costs_what_it_finds(many: FactsAt) -> None:
 def test_a_look_up_that_passes_over_all_is_seen(
     many: FactsAt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def every(self: FactsAt, name: str, *, folded: bool = False) -> list[int]:
+    def every(
+        self: FactsAt, name: str, predicates: object = None, *, folded: bool = False
+    ) -> list[int]:
         assert not folded
         return [row for row in self.find() if self.subject_of(row) == name]
 
