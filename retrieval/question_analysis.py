@@ -37,6 +37,9 @@ _RULES: Final[dict[Answer, re.Pattern[str]]] = {
     ),
     "why": re.compile(r"\b(?:why|how come|what (?:is|was|were|are) the reasons?)\b", re.IGNORECASE),
 }
+_TESTS: Final = re.compile(
+    r"\b(?:(?:unit|py)?test(?:s|ed|ing|case|cases)?|specs?)\b", re.IGNORECASE
+)
 _AMBIGUOUS: Final = re.compile(r"(?<![\d/.-])\d{1,2}([/.-])\d{1,2}\1(?:\d{4}|\d\d)(?![\d/-]|\.\d)")
 
 
@@ -56,11 +59,13 @@ class QuestionAnalysis:
     """The answers that a question asks for, and the periods that it names.
 
     - ``ignored`` are its dates that have two readings.
+    - ``names_tests`` is True if it has a word for tests of code.
     """
 
     answers: frozenset[Answer]
     periods: tuple[Period, ...]
     ignored: tuple[str, ...]
+    names_tests: bool = False
 
 
 def analysis_of(question: str, now: datetime | Callable[[], datetime]) -> QuestionAnalysis:
@@ -87,6 +92,7 @@ def analysis_of(question: str, now: datetime | Callable[[], datetime]) -> Questi
         frozenset(answer for answer, rule in _RULES.items() if rule.search(text)),
         tuple(periods),
         tuple(match[0] for match in _AMBIGUOUS.finditer(text)),
+        _TESTS.search(text) is not None,
     )
 
 

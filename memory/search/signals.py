@@ -20,6 +20,7 @@ from cerata.projections.fulltext.marks import Mark
 from cerata.retrieval.base_level_activation import days_between
 from cerata.retrieval.question_analysis import QuestionAnalysis, analysis_of
 from cerata.retrieval.ranking.signals import SCALES, SIGNALS, Candidates, sum_of, values_of
+from cerata.retrieval.source_files import is_test_file
 from cerata.retrieval.speaker_names import named_roles
 
 from ..snapshot.snapshot import Snapshot
@@ -97,6 +98,7 @@ class Signals:
             are_named=self._are_named(roles),
             follow=self._follow(rows, roles, turns),
             in_thread=self._in_thread(rows, turns),
+            are_tests=self._are_tests(rows),
             ages=self._ages(ids),
             times=times,
             frames_of_times=places,
@@ -152,6 +154,18 @@ class Signals:
         places = turns.places[rows]
         are_in: Mask = (places >= newest_of.start) & (places < newest_of.stop)
         return are_in
+
+    def _are_tests(self, rows: I64) -> Mask:
+        """Return which rows are of files of tests, by their URIs."""
+        are_tests = np.zeros(len(rows), np.bool_)
+        if not self._has_any("test") or self.question.names_tests:
+            return are_tests
+        for layer, places, of_layer in self.snapshot.layers.by_layer(rows):
+            codes, at = layer.frames.uri_codes(of_layer)
+            # The chunks of a file share its URI.
+            tests = [code for code in set(codes.tolist()) if is_test_file(layer.frames.uri(code))]
+            are_tests[places[at[np.isin(codes, tests)]]] = True
+        return are_tests
 
     def _ages(self, ids: I64) -> F64:
         if not self._has_any("recency"):

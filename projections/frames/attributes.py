@@ -287,19 +287,27 @@ class AttributeView:
 
     def times_of(self, rows: I64, field: str) -> tuple[I64, I64]:
         """Return the times of a field of rows, and the place of each time's row among them."""
+        keys, places = self._keys_of(rows, field, ValueType.TIME)
+        # The XOR removes the bias of a time's key.
+        return (keys ^ np.uint64(1 << 63)).view(np.int64), places
+
+    def codes_of(self, rows: I64, field: str) -> tuple[I64, I64]:
+        """Return the codes of a field's strings of rows, and the place of each code's row."""
+        keys, places = self._keys_of(rows, field, ValueType.STRING)
+        return keys.astype(np.int64), places
+
+    def _keys_of(self, rows: I64, field: str, kind: ValueType) -> tuple[U64, I64]:
         code = self._fields.find(field)
         if code is None:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
+            return np.empty(0, np.uint64), np.empty(0, np.int64)
         of_rows, groups, keys = self._columns
         starts = np.searchsorted(of_rows, rows)
         counts = np.searchsorted(of_rows, rows, side="right") - starts
         places = np.repeat(np.arange(len(rows)), counts)
         within = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
         at = np.repeat(starts, counts) + within
-        chosen = groups[at] == group_of(code, ValueType.TIME)
-        # The XOR removes the bias of a time's key.
-        times = (keys[at[chosen]] ^ np.uint64(1 << 63)).view(np.int64)
-        return times, places[chosen]
+        chosen = groups[at] == group_of(code, kind)
+        return keys[at[chosen]], places[chosen]
 
     def within(self, first_row: int, end_row: int, field: str, kind: ValueType) -> Posting:
         """Return keys and rows of a field and type for a range of rows, in order of row."""

@@ -238,6 +238,14 @@ class Frames:
         times = (recorded, created[stated], dates)
         return np.concatenate(times), np.concatenate([np.arange(len(rows)), stated, places])
 
+    def uri_codes(self, rows: I64) -> tuple[I64, I64]:
+        """Return the codes of the URIs of rows, and the place of each code's row."""
+        return self._attributes.codes_of(rows, attributes.URI)
+
+    def uri(self, code: int) -> str:
+        """Return the URI of a code of `uri_codes`."""
+        return self._attributes.strings.text(code)
+
     # --- conversations ---------------------------------------------------------------------------
 
     def conversations(self, n: int) -> I64:

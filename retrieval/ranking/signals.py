@@ -17,6 +17,8 @@ weight (`profiles`); a signal without weight is off. Leaves out where the proper
     short       the turn has less than 8 terms: 1 without any, 1/8 less for each
     recency     exp(−age / 14 days)
     thread      the turn is of the conversation of the newest turn
+    test        the frame is of a file of tests, and the question has no word for tests: a test has
+                the words of the code that it tests, and seldom explains the code
 
 Weights are in standard deviations of a lane's scores, as z-scores are; `SCALES` converts them for
 the other methods of fusion.
@@ -36,7 +38,7 @@ from .fusion import Method
 
 SIGNALS: Final = (
     *("speaker", "period", "when", "count", "name", "why"),
-    *("question", "follows", "short", "recency", "thread"),
+    *("question", "follows", "short", "recency", "thread", "test"),
 )
 """All signals, in the order of their sum."""
 
@@ -77,6 +79,7 @@ class Candidates:
     are_named: Mask
     follow: Mask
     in_thread: Mask
+    are_tests: Mask
     ages: F64
     times: I64
     frames_of_times: I64
@@ -109,6 +112,7 @@ def values_of(signal: str, question: QuestionAnalysis, candidates: Candidates) -
         "question": candidates.marks & int(Mark.QUESTION) > 0,
         "follows": candidates.follow,
         "thread": candidates.in_thread,
+        "test": candidates.are_tests & (not question.names_tests),
     }
     return masks[signal].astype(np.float64)
 
@@ -117,6 +121,8 @@ def _is_asked(signal: str, question: QuestionAnalysis) -> bool:
     """Return False if the signal is 0 for every frame."""
     if signal == "period":
         return bool(question.periods)
+    if signal == "test":
+        return not question.names_tests
     return signal in question.answers or signal not in _MARKS
 
 

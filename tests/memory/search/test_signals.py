@@ -31,6 +31,7 @@ WEIGHTS = {
     # No sum of the others is 0 with it: then a score depends on the age of a frame just written.
     "recency": 0.17,
     "thread": 0.4,
+    "test": -0.8,
 }
 ALL = Profile("all", 1, {"text": 1}, method="zscore", signals=WEIGHTS)
 PLAIN = Profile("plain", 1, {"text": 1}, method="zscore")
@@ -73,6 +74,7 @@ def write(store: Store, turns: Sequence[Turn]) -> None:
             track=track,
             created=created,
             content_dates=() if content is None else (content,),
+            uri=None if track is None else f"file:lib/{track}_test.py",
         )
 
 
@@ -121,6 +123,7 @@ def values(view: View, question: str, frame: cerata.Frame, last: datetime) -> di
         "short": max(0, 8 - len(terms(text))) / 8 if has_role else 0,
         "recency": math.exp(-age / 14),
         "thread": frame in talk and turns[-1].track == frame.track,
+        "test": frame.track is not None,
     }
     return {name: float(value) for name, value in signals.items()}
 
@@ -227,13 +230,18 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {"text": "painted harbour boats wood oil colour brush evening", "role": "Mina"},
         {"text": "painted harbour", "role": "Mina"},
     ),
+    "test": (
+        "the painted harbour",
+        {"text": "def paint(harbour, colour, brush, wood, oil)", "uri": "file:lib/harbour.py"},
+        {"text": "painted harbour", "uri": "file:lib/test/test_harbour.py"},
+    ),
 }
 
 
 @pytest.mark.parametrize("signal", CASES)
 def test_a_signal_changes_an_order_that_is_wrong_without_it(signal: str) -> None:
     question, answer, rival = CASES[signal]
-    weights = {"question": -5.0, "short": -5.0}
+    weights = {"question": -5.0, "short": -5.0, "test": -5.0}
     on = {signal: weights.get(signal, 5.0)}
     with cerata.open(":memory:") as store:
         best = store.put_frame(answer.pop("text"), **answer).id
@@ -272,6 +280,17 @@ def test_the_newest_conversation_is_the_thread() -> None:
         assert store.search("boat", profile=PLAIN)[0].id != new
         assert store.search("boat", profile=thread)[0].id == new
         assert store.at(1).search("boat", profile=thread)[0].id == 1
+
+
+def test_a_question_for_tests_finds_tests() -> None:
+    lowered = Profile("one", 1, {"text": 1}, method="zscore", signals={"test": -5})
+    with cerata.open(":memory:") as store:
+        store.put_frame("def paint(harbour, colour)", uri="file:lib/harbour.py")
+        test = store.put_frame("paint the harbour", uri="file:lib/test_harbour.py").id
+        for question in ("the test of paint harbour", "paint harbour with pytest"):
+            hits = store.search(question, profile=lowered)
+            assert (hits[0].id, store.explain(hits[0]).signals) == (test, ())
+        assert store.search("paint harbour", profile=lowered)[0].id != test
 
 
 def test_a_speaker_is_no_filter() -> None:

@@ -24,6 +24,7 @@ def candidates(count: int = 1, **arrays: object) -> Candidates:
         are_named=off,
         follow=off,
         in_thread=off,
+        are_tests=off,
         ages=np.full(count, np.inf),
         times=np.empty(0, np.int64),
         frames_of_times=np.empty(0, np.int64),
@@ -48,6 +49,7 @@ def asking(answer: Answer) -> QuestionAnalysis:
         ("short", NOTHING, candidates(terms=[0])),
         ("recency", NOTHING, candidates(ages=[0.0])),
         ("thread", NOTHING, candidates(in_thread=[True])),
+        ("test", NOTHING, candidates(are_tests=[True])),
         (
             "period",
             QuestionAnalysis(frozenset(), (Period("", 0, DAY),), ()),
