@@ -236,8 +236,11 @@ class PutFrame(EventBody, frozen=True, kw_only=True):
     @property
     def embeddings(self) -> tuple[Embedding, ...]:
         """The frame's vector and its token vectors, as far as present."""
-        fields = self.embedding, self.token_embedding
-        return tuple(embedding for embedding in fields if embedding is not None)
+        if self.token_embedding is None:
+            return () if self.embedding is None else (self.embedding,)
+        if self.embedding is None:
+            return (self.token_embedding,)
+        return self.embedding, self.token_embedding
 
 
 @event("deleteFrame", references={"frame": "putFrame"})
@@ -695,6 +698,9 @@ class Event(msgspec.Struct, frozen=True, dict=True):
         """
         of_size: Held | None = vars(self).get("held")
         candidates = () if of_size is None else of_size(attachment.size)
+        if len(candidates) == 1 and "is_hashed" in vars(self):
+            # The maker of the draft has hashed these bytes for the body, in this process.
+            return candidates[0]
         return chosen(candidates, attachment, self.seq)
 
     @property
@@ -940,6 +946,8 @@ def names_unread(header: EventHeader, body: UnknownBody) -> list[int]:
 def named_by(body: EventBody) -> list[tuple[str, str, int]]:
     """Return a body's references: the field, the kind that it must name, and the seq."""
     named: list[tuple[str, str, int]] = []
+    if type(body) is PutFrame and body.parent is None:
+        return named
     for name, kind in body.references.items():
         value = getattr(body, name)
         if value is None:

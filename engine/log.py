@@ -261,16 +261,16 @@ class Log(Handle):
                 yield from self._state.reader.events(snapshot, at, batch.first_seq - 1)
                 at = batch.first_seq
             stop = min(last, batch.last_seq) + 1
-            for index in range(at - batch.first_seq, stop - batch.first_seq):
-                yield held.event(index)
+            yield from held.read(at - batch.first_seq, stop - batch.first_seq)
             at = stop
         if at <= last:
             yield from self._state.reader.events(snapshot, at, last)
 
     def drop_recent(self, through: int) -> None:
-        """Free the memory of the events up to ``through`` that `recent` would use."""
+        """Free the memory of the sealed events up to ``through`` that `recent` would use."""
         with self._lock.mutex:
-            self._state.recent.drop_through(through)
+            state = self._state
+            state.recent.drop_through(min(through, state.page.sealed_seq))
 
     def event(self, seq: int) -> Event:
         """Return one event. Raises `NotFound` if the log has no such seq."""

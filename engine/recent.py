@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from .codec import Batch, Prepared, WireEvent
-from .events import Draft, Event, EventBody, PutFrame, lifted_by
+from .events import Draft, Event, PutFrame, lifted_by
 from .reader import wire_event
 
 RECENT_SIZE_MAX: Final = 32 << 20
@@ -25,23 +25,23 @@ class RecentBatch(NamedTuple):
     drafts: Sequence[Draft]
     size: int
 
-    def event(self, index: int) -> Event:
-        """Return the event at ``index`` as it would be read back from the file.
+    def read(self, low: int, stop: int) -> Iterator[Event]:
+        """Yield events ``low`` to before ``stop`` of the batch as they would be read back.
 
         The body is that of the draft only if equal bytes decode to an equal body, which no caller
-        can change; else it is decoded from the payload.
+        can change; else it is decoded from the payload when it is asked for.
         """
-        event = wire_event(self.batch, index, self.events[index])
-        draft = self.drafts[index]
-        if draft.is_checked and _is_immutable(draft.body):
-            decoded = vars(event)
-            decoded["scope"] = draft.scope
-            decoded["body"] = lifted_by(draft.body, self.batch.first_seq - 1)
-        return event
-
-
-def _is_immutable(body: EventBody) -> bool:
-    return isinstance(body, PutFrame) and not body.metadata
+        base = self.batch.first_seq - 1
+        for index in range(low, stop):
+            event = wire_event(self.batch, index, self.events[index])
+            draft = self.drafts[index]
+            body = draft.body
+            if draft.is_checked and isinstance(body, PutFrame) and not body.metadata:
+                parts = vars(event)
+                parts["scope"] = draft.scope
+                parts["body"] = body if body.parent is None else lifted_by(body, base)
+                parts["is_hashed"] = True
+            yield event
 
 
 class RecentBatches:

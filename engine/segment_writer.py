@@ -7,6 +7,7 @@ sealing (`file`, `writer`); the layout is in `segment_index`.
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Final
 
 import msgspec
@@ -102,10 +103,11 @@ class SegmentDraft:
             attached.events += column.events
             attached.ordinals += column.ordinals
             pieces += column.data
-            for size in map(len, column.data):
-                offsets.append(at)
-                sizes.append(size)
-                at += size
+            column_sizes = [*map(len, column.data)]
+            ends = [*accumulate(column_sizes, initial=at)]
+            at = ends.pop()
+            offsets += ends
+            sizes += column_sizes
         types: dict[tuple[str, int], int] = {}
         events = self._events
         codes = [types.setdefault((event.type, event.version), len(types)) for event in events]
@@ -153,7 +155,11 @@ def _gathered(
         if not event.attachments:
             continue
         embedding = _embedding_in(event, None if bodies is None else bodies[index])
-        for ordinal, (key, data) in enumerate(_keyed(event.attachments, embedding)):
+        place = None if embedding is None else _place_of(embedding.data, event.attachments)
+        for ordinal, data in enumerate(event.attachments):
+            key = _NO_COLUMN
+            if embedding is not None and ordinal == place:
+                key = embedding.space, embedding.dtype, embedding.dimension
             column = columns.get(key)
             if column is None:
                 column = columns[key] = _Attached()
@@ -171,24 +177,15 @@ class _Vectors(msgspec.Struct, frozen=True, gc=False):
 
 _VECTORS = msgspec.msgpack.Decoder(_Vectors)
 _PAYLOAD = msgspec.msgpack.Decoder(Payload[msgspec.Raw])
+_EMBEDDED: Final = (PutFrame, PutEmbedding)
 _NO_COLUMN: Final[ColumnKey] = ("", "", 0)
 
 
 def columns_of(event: WireEvent) -> Iterator[tuple[ColumnKey, bytes]]:
     """Pair an event's attachments with their columns."""
-    if event.attachments:
-        yield from _keyed(event.attachments, _embedding_in(event, None))
-
-
-def _keyed(
-    attachments: Sequence[bytes], embedding: Embedding | None
-) -> Iterator[tuple[ColumnKey, bytes]]:
-    place = None if embedding is None else _place_of(embedding.data, attachments)
-    for ordinal, data in enumerate(attachments):
-        if embedding is not None and ordinal == place:
-            yield (embedding.space, embedding.dtype, embedding.dimension), data
-        else:
-            yield _NO_COLUMN, data
+    for key, column in _gathered([event], None):
+        for data in column.data:
+            yield key, data
 
 
 def _place_of(named: Attachment, attachments: Sequence[bytes]) -> int | None:
@@ -196,6 +193,8 @@ def _place_of(named: Attachment, attachments: Sequence[bytes]) -> int | None:
 
     The body names only attachments that are present, so a single match by size needs no hash.
     """
+    if len(attachments) == 1:
+        return 0 if len(attachments[0]) == named.size else None
     sized = [place for place, data in enumerate(attachments) if len(data) == named.size]
     if len(sized) < 2:
         return sized[0] if sized else None
@@ -206,7 +205,7 @@ def _embedding_in(event: WireEvent, body: EventBody | None) -> Embedding | None:
     """Return an event's embedding if its values fill a row of a column."""
     if event.salt is None:
         return None
-    if isinstance(body, PutFrame | PutEmbedding):
+    if isinstance(body, _EMBEDDED):
         embedding = body.embedding
     else:
         # A body of another kind, or of a later version, may hold any value under this name.

@@ -410,7 +410,7 @@ class Fold:
         try:
             while projection.seq < min(end, target) and damage is None:
                 stop = min(end, next_stop(projection.seq))
-                damage = _fold_events(projection, self._log.read(projection.seq + 1, stop))
+                damage = _fold_events(projection, self._log.recent(projection.seq + 1, stop))
                 if stop < end and damage is None:
                     # A long fold: save progress, so that a killed process need not repeat it.
                     self._save_quietly(projection)
@@ -437,7 +437,7 @@ class Fold:
         taken = {name: self._take(name) for name in self.registry.names}
         first = min(projection.seq for projection in taken.values())
         together = [projection for projection in taken.values() if projection.seq == first]
-        pieces = batches(self._log.read(first + 1, self._end))
+        pieces = batches(self._log.recent(first + 1, self._end))
         with suppress(Corrupt):
             # A later read past the damage raises it.
             for batch in _decodable(pieces):
@@ -622,6 +622,9 @@ class Fold:
             publish(self._log, {self._key(name): plan for name, plan in plans.items()}, wait=wait)
             for name in plans:
                 self._forget_damage(name)
+            if len(self._settled) == len(self.registry.names):
+                # No fold needs these events again, and the seal has their hashes.
+                self._log.drop_recent(min(each.seq for each in self._settled.values()))
 
     def _forget_damage(self, name: str) -> None:
         """Clear the report of unusable chunks, which have been replaced."""

@@ -36,8 +36,13 @@ class RecentTriples:
 
     def note_appended(self, drafts: Sequence[Draft], appended: Appended) -> None:
         """Note that a batch of this store is in the log."""
-        hashes = [triple_hash(draft.body) for draft in drafts if isinstance(draft.body, AssertFact)]
-        is_readable = not any(isinstance(draft.body, UnknownBody) for draft in drafts)
+        kinds = {type(draft.body) for draft in drafts}
+        hashes: list[int] = []
+        if any(issubclass(kind, AssertFact) for kind in kinds):
+            hashes = [
+                triple_hash(draft.body) for draft in drafts if isinstance(draft.body, AssertFact)
+            ]
+        is_readable = not any(issubclass(kind, UnknownBody) for kind in kinds)
         with self._lock:
             is_full = len(self._hashes) + len(hashes) > _TRIPLES_MAX
             if is_full or appended.first_seq != self._end + 1:

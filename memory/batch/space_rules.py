@@ -6,7 +6,7 @@ the events that other writers appended since.
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
@@ -34,6 +34,9 @@ LogShapes: TypeAlias = dict[SpaceName, tuple[int, Shape]]
 """Shapes that the log has, with `Fold.replaced`: an erasure may leave a space without vectors."""
 
 
+_EMBEDDED: Final = (PutFrame, PutEmbedding)
+
+
 class SpaceRules(Rule):
     """The embeddings of a batch, put through a store of a reach."""
 
@@ -46,8 +49,14 @@ class SpaceRules(Rule):
 
     def take(self, drafts: Sequence[Draft], first: int) -> bool:
         self._shapes = self._earlier_shapes.copy()
+        scope: Scope | None = None
+        realm_name: str | None = None
         for draft in drafts[first - 1 :]:
-            self._check(draft.body, realm(draft.scope, self._reach))
+            if draft.scope is not scope:
+                # The drafts of a call mostly share one scope object.
+                scope = draft.scope
+                realm_name = realm(scope, self._reach)
+            self._check(draft.body, realm_name)
         # A shape that the log has once, stays: without erasures no check is due.
         return bool(self._shapes) and not self._log_shapes.items() >= self._marked().items()
 
@@ -80,7 +89,7 @@ class SpaceRules(Rule):
     def _check(self, body: EventBody | Erased, realm_name: str | None) -> None:
         if realm_name is None:
             return
-        for embedding in body.embeddings if isinstance(body, PutFrame | PutEmbedding) else ():
+        for embedding in body.embeddings if isinstance(body, _EMBEDDED) else ():
             self._check_shape(embedding, realm_name)
 
     def _check_shape(self, embedding: object, realm_name: str) -> None:

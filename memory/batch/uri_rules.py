@@ -7,6 +7,7 @@ replace (`frames.replacement`).
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Final
 
 from cerata.engine.errors import Conflict
 from cerata.engine.events import DeleteFrame, Draft, Event, PutFrame, Scope, SupersedeFrame
@@ -17,6 +18,9 @@ from cerata.projections.frames.reader import Frames
 from .conditional_draft import ConditionalDraft
 from .reference_rules import closed_by
 from .rule import Rule, State
+
+_CLOSINGS: Final = (DeleteFrame, SupersedeFrame)
+"""A tuple: a loop would build a union for each item."""
 
 
 class UriRules(Rule):
@@ -29,9 +33,7 @@ class UriRules(Rule):
     def take(self, drafts: Sequence[Draft], first: int) -> bool:
         new = drafts[first - 1 :]
         self._new_closed = {
-            closed_by(draft.body)
-            for draft in new
-            if isinstance(draft.body, DeleteFrame | SupersedeFrame)
+            closed_by(draft.body) for draft in new if isinstance(draft.body, _CLOSINGS)
         }
         self._new = [
             (draft.body.uri or "", draft.scope)

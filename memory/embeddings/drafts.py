@@ -126,6 +126,8 @@ def with_vectors(
             has no place for the event that records its first.
         ReadOnly: the store was opened for reading; the embedder did not run.
     """
+    if not vectors:
+        return drafts
     lacking = [any(cache.lacks(draft.body) for cache in vectors) for draft in drafts]
     embedder = session.embedder if any(lacking) else None
     if embedder is None:

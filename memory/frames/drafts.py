@@ -137,8 +137,10 @@ def frame_draft(
     else:
         remedy = "Pass a pathlib.Path to remember() to store a file."
         raise wrong_type("content", "str or bytes", content, remedy)
-    vectors = (embedding, tokens)
-    attachments = (*attachments, *(vector[1] for vector in vectors if vector is not None))
+    if embedding is not None:
+        attachments = (*attachments, embedding[1])
+    if tokens is not None:
+        attachments = (*attachments, tokens[1])
     body = msgspec.structs.replace(
         fields,
         text=text,

@@ -75,7 +75,8 @@ def content_hash(content: str | bytes) -> bytes:
     Raises:
         InvalidInput: content is neither text nor bytes, or has a lone surrogate and so no UTF-8.
     """
-    expect_type("content", content, str | bytes, "str or bytes", "Pass the text or the bytes.")
+    if type(content) is not str:
+        expect_type("content", content, str | bytes, "str or bytes", "Pass the text or the bytes.")
     try:
         data = content.encode() if isinstance(content, str) else content
     except UnicodeEncodeError as error:

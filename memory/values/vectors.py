@@ -64,10 +64,12 @@ def vectors(
             f"and these have {matrix.shape[1]:,} ({dtype})",
             remedy=_REMEDY,
         )
-    rows = [row.tobytes() for row in matrix]
+    dimension = matrix.shape[1]
+    size = matrix.itemsize * dimension
+    data = matrix.tobytes()
+    rows = [data[start : start + size] for start in range(0, len(data), size)]
     return [
-        (Embedding(space, dtype, matrix.shape[1], Attachment(hash_bytes(row), len(row))), row)
-        for row in rows
+        (Embedding(space, dtype, dimension, Attachment(hash_bytes(row), size)), row) for row in rows
     ]
 
 

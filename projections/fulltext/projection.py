@@ -375,4 +375,5 @@ def _read_lengths(columns: Columns, count: int) -> FieldLengths:
 def searchable(body: PutFrame) -> Searched:
     """Return the searched texts of a frame, in the order of `Field`."""
     content = body.search_text if body.search_text is not None else body.text
-    return content or "", body.title or "", " ".join(body.tags), body.role or ""
+    tags = " ".join(body.tags) if body.tags else ""
+    return content or "", body.title or "", tags, body.role or ""

@@ -25,6 +25,7 @@ from ..columnar.columns import (
     Columns,
     narrow,
     require,
+    run_starts,
 )
 from ..columnar.string_table import StringRows, StringTable
 from .english import STEM_SIZE_MAX, WORD_SIZE_MAX, english
@@ -150,33 +151,32 @@ class Vocabulary:
             ids[unknown] = self._learn(data, words, unknown, rows_of)
         return ids
 
-    def _learn(self, data: bytes, words: Words, unknown: I64, rows_of: RowsOf) -> list[int]:
+    def _learn(self, data: bytes, words: Words, unknown: I64, rows_of: RowsOf) -> I32:
         """Return the term ids of words that the table lacks, and cache them."""
         met: dict[bytes, int] = {}
         first: list[int] = []
         new = _New()
-        result: list[int] = []
-        starts = words.starts[unknown].tolist()
-        ends = words.ends[unknown].tolist()
-        for place, start, end in zip(unknown.tolist(), starts, ends, strict=True):
+        ids: list[int] = []
+        places, repeats = _distinct(data, words, unknown)
+        starts = words.starts[places].tolist()
+        ends = words.ends[places].tolist()
+        for place, start, end in zip(places.tolist(), starts, ends, strict=True):
             word = data[start:end]
-            term_id = met.get(word)
+            term_id = self._overflow.get(word)
             if term_id is None:
-                term_id = self._overflow.get(word)
-                if term_id is None:
-                    term_id = self._id_of(word, place, new)
-                    first.append(place)
-                    met[word] = term_id
-            result.append(term_id)
-        for table, added, places in (
+                term_id = self._id_of(word, place, new)
+                first.append(place)
+                met[word] = term_id
+            ids.append(term_id)
+        for table, added, firsts in (
             (self._terms, new.terms, new.term_places),
             (self._forms, new.forms, new.form_places),
         ):
             if added:
-                table.extend(table.rows_of(added, rows_of(np.array(places, np.int64))))
+                table.extend(table.rows_of(added, rows_of(np.array(firsts, np.int64))))
         self._form_terms.extend(new.form_terms)
         self._remember(met, words, np.array(first, np.int64))
-        return result
+        return np.array(ids, np.int32)[repeats]
 
     def _id_of(self, word: bytes, place: int, new: "_New") -> int:
         term = english().term(word)
@@ -287,6 +287,31 @@ class Vocabulary:
         """Memory of words and table, without cached terms."""
         size = self._terms.size_bytes + self._forms.size_bytes
         return size + self._form_terms.size_bytes + self._table.size_bytes
+
+
+def _distinct(data: bytes, words: Words, places: I64) -> tuple[I64, I64]:
+    """Return the first place of each distinct word, ascending, and for each place its index there.
+
+    Cost: sorts of numbers for words of up to 16 bytes, whose keys are exact; a look-up in a
+    dictionary for each longer word.
+    """
+    firsts = places.copy()
+    is_short = words.ends[places] - words.starts[places] <= KEY_SIZE
+    short = np.flatnonzero(is_short)
+    low = words.low[places[short]]
+    high = words.high[places[short]]
+    order = np.lexsort((high, low))
+    is_first = run_starts(low[order], high[order])
+    # The sort is stable, so the first of equal words is the first in the text.
+    runs = np.flatnonzero(is_first)
+    sizes = np.diff(np.append(runs, len(order)))
+    firsts[short[order]] = np.repeat(places[short[order[runs]]], sizes)
+    met: dict[bytes, int] = {}
+    for index in np.flatnonzero(~is_short).tolist():
+        place = int(places[index])
+        firsts[index] = met.setdefault(data[words.starts[place] : words.ends[place]], place)
+    distinct, repeats = np.unique(firsts, return_inverse=True)
+    return distinct, repeats
 
 
 def _rows(columns: Columns, name: str, firsts: I64) -> StringRows:

@@ -6,7 +6,7 @@ bits of the vector's hash, which verify a read from the log, and a sign bit for 
 vectors of a text's tokens are a single row, with the signs of their sum.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -80,12 +80,12 @@ def pooled(tokens: Matrix) -> Matrix:
 
 
 class NewVector(NamedTuple):
-    """A vector to append: the seq of its event, its frame, and its bytes."""
+    """A vector to append: the seq of its event, its frame, its bytes, and 8 bytes of their hash."""
 
     seq: int
     frame: int
     key: Key
-    check: int
+    check: bytes
     data: bytes
 
 
@@ -178,20 +178,38 @@ class VectorColumns:
         self.spaces: list[SpaceRows] = []
 
     def append(self, vectors: Sequence[NewVector]) -> None:
-        """Append vectors in order of seq."""
-        codes = [self._code(vector.key, vector.seq) for vector in vectors]
+        """Append those of the vectors, which are in order of seq, whose numbers are finite."""
+        places_of: dict[Key, list[int]] = {}
+        for place, vector in enumerate(vectors):
+            places_of.setdefault(vector.key, []).append(place)
+        signs: dict[Key, U64] = {}
+        rejected = set[int]()
+        for key, places in places_of.items():
+            matrix = _pooled([vectors[place].data for place in places], key)
+            if key[1] != "i1":
+                is_finite = np.isfinite(matrix).all(axis=1)
+                if not bool(is_finite.all()):
+                    rejected.update(np.array(places)[~is_finite].tolist())
+                    matrix = matrix[is_finite]
+            signs[key] = sign_words(matrix)
+        if rejected:
+            vectors = [one for place, one in enumerate(vectors) if place not in rejected]
+        if vectors:
+            self._append(vectors, signs)
+
+    def _append(self, vectors: Sequence[NewVector], signs: Mapping[Key, U64]) -> None:
+        seqs, frames, keys, checks, _ = zip(*vectors, strict=True)
+        codes: dict[Key, int] = {}
+        for seq, key in zip(seqs, keys, strict=True):
+            if key not in codes:
+                codes[key] = self._code(key, seq)
         first_row = len(self.table)
-        self.table.extend(
-            [vector.seq for vector in vectors],
-            codes,
-            [vector.frame for vector in vectors],
-            [vector.check for vector in vectors],
-        )
+        hashes = np.frombuffer(b"".join(checks), "<u8")
+        self.table.extend(seqs, [codes[key] for key in keys], frames, hashes)
         grown = self._spread(first_row)
         for code in sorted(grown):
             rows = self.spaces[code - 1]
-            data = [vector.data for vector, its in zip(vectors, codes, strict=True) if its == code]
-            rows.sign(sign_words(_pooled(data, rows.key)))
+            rows.sign(signs[rows.key])
             rows.replace_one_by_one(grown[code])
 
     def _code(self, key: Key, seq: int) -> int:

@@ -9,9 +9,7 @@ later frame, a missing attachment, or bytes that are no finite vector.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar
-
-import numpy as np
+from typing import ClassVar, TypeAlias
 
 from cerata.engine.draft_validation import vector_count
 from cerata.engine.errors import Corrupt, NotFound
@@ -19,10 +17,11 @@ from cerata.engine.events import Embedding, Event, PutEmbedding, PutFrame, is_to
 
 from ..core.column_fold import ColumnFold
 from ..core.projection import FoldedEvent
-from .columns import Key, NewVector, VectorColumns, matrix_of
+from .columns import Key, NewVector, VectorColumns
 from .reader import Vectors
 
-_TYPES = frozenset((PutFrame.wire_name, PutEmbedding.wire_name))
+_BODIES = (PutFrame, PutEmbedding)
+_TYPES = frozenset(kind.wire_name for kind in _BODIES)
 
 
 class VectorsProjection(ColumnFold[VectorColumns]):
@@ -56,71 +55,69 @@ class VectorsProjection(ColumnFold[VectorColumns]):
 
     def _fold(self, events: Sequence[FoldedEvent]) -> None:
         vectors: list[NewVector] = []
+        # By shape, if its embeddings have a row: most of a step share one shape.
+        valid: dict[_Shape, bool] = {}
         for event in events:
             if event.type not in _TYPES:
                 continue
             body = event.body
-            if not isinstance(body, PutFrame | PutEmbedding):
+            if not isinstance(body, _BODIES):
                 continue
+            embeddings = body.embeddings
+            if not embeddings:
+                continue
+            is_of_frame = isinstance(body, PutFrame)
+            tokens = body.token_embedding if isinstance(body, PutFrame) else None
             frame = body.frame if isinstance(body, PutEmbedding) else event.seq
             if not 0 < frame <= event.seq:
                 continue
-            for embedding in body.embeddings:
-                if isinstance(body, PutFrame) and _is_misplaced(embedding, body):
-                    continue
-                try:
-                    data = _attached(event, embedding)
-                except Corrupt as error:
-                    raise _Unreadable(event.seq, error) from error
+            for embedding in embeddings:
+                is_tokens = embedding is tokens
+                key = key_of(embedding)
+                shape = (*key, embedding.data.size, is_of_frame, is_tokens)
+                is_valid = valid.get(shape)
+                if is_valid is None:
+                    is_valid = valid[shape] = _is_valid(
+                        embedding, is_of_frame=is_of_frame, is_tokens=is_tokens
+                    )
+                data = _attached(event, embedding) if is_valid else None
                 if data is not None:
-                    check = int.from_bytes(embedding.data.hash[:8], "little")
-                    vectors.append(NewVector(event.seq, frame, key_of(embedding), check, data))
-        if vectors := [
-            vector
-            for vector, is_finite in zip(vectors, _are_finite(vectors), strict=True)
-            if is_finite
-        ]:
+                    check = embedding.data.hash[:8]
+                    vectors.append(NewVector(event.seq, frame, key, check, data))
+        if vectors:
             self._columns.append(vectors)
 
 
-def _is_misplaced(embedding: Embedding, body: PutFrame) -> bool:
-    """Return whether an embedding is in the wrong field; so a frame has a single row in a space."""
-    return is_token_space(embedding.space) != (embedding is body.token_embedding)
+_Shape: TypeAlias = tuple[str, str, int, int, bool, bool]
+"""Space, dtype, dimension and size; is it in a frame's event, and in the field of token vectors."""
+
+
+def _is_valid(embedding: Embedding, *, is_of_frame: bool, is_tokens: bool) -> bool:
+    """Return whether the bytes of an embedding may be a row of its space.
+
+    In the wrong field of a frame they are none, so a frame has a single row in a space.
+    """
+    if is_of_frame and is_token_space(embedding.space) != is_tokens:
+        return False
+    return bool(embedding.space) and vector_count(embedding) > 0
 
 
 def _attached(event: FoldedEvent, embedding: Embedding) -> bytes | None:
-    """Return the bytes of a vector, or of a text's token vectors; None if missing or invalid.
+    """Return the bytes of a vector, or of a text's token vectors; None if missing.
 
     Only events of the log have attachments.
 
     Raises:
-        Corrupt: the bytes are damaged.
+        _Unreadable: the bytes are damaged.
     """
     if not isinstance(event, Event):
         raise TypeError(f"{type(event).__name__} {event.seq} has no attachments to fold")
-    if not vector_count(embedding):
-        return None
     try:
-        data = event.attached(embedding.data)
+        return event.attached(embedding.data)
     except NotFound:
         return None
-    return data if embedding.space else None
-
-
-def _are_finite(vectors: Sequence[NewVector]) -> list[bool]:
-    """Return for each vector whether all of its numbers are finite; int8 numbers always are."""
-    results = [True] * len(vectors)
-    by_key = dict[Key, list[int]]()
-    for place, vector in enumerate(vectors):
-        by_key.setdefault(vector.key, []).append(place)
-    for key, places in by_key.items():
-        if key[1] == "i1":
-            continue
-        rows = matrix_of(b"".join(vectors[place].data for place in places), key)
-        finite = np.isfinite(rows).all(axis=1)
-        for place in np.flatnonzero(~finite).tolist():
-            results[places[place]] = False
-    return results
+    except Corrupt as error:
+        raise _Unreadable(event.seq, error) from error
 
 
 class _Unreadable(Exception):

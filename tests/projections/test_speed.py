@@ -80,9 +80,7 @@ def test_known_words_are_looked_up_a_batch_at_a_time(monkeypatch: pytest.MonkeyP
     handled: list[int] = []
     learn = Vocabulary._learn
 
-    def counted(
-        self: Vocabulary, data: bytes, words: Words, unknown: I64, rows: RowsOf
-    ) -> list[int]:
+    def counted(self: Vocabulary, data: bytes, words: Words, unknown: I64, rows: RowsOf) -> I32:
         handled.append(len(unknown))
         return learn(self, data, words, unknown, rows)
 

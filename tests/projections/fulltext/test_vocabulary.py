@@ -33,6 +33,22 @@ def test_a_buffer_is_cut_as_each_text_is(texts: list[str]) -> None:
     assert sum(sizes) + max(len(texts) - 1, 0) == len(data)
 
 
+@given(st.lists(_texts, max_size=6), st.integers(1, 3))
+def test_distinct_words_are_found_in_the_order_of_the_text(texts: list[str], step: int) -> None:
+    """A dictionary of all words is the model; words of one key size and longer words mix."""
+    data, _ = folded(texts)
+    found = cut(data)
+    places = np.arange(0, len(found.starts), step)
+    first_places = dict[bytes, int]()
+    for place in places.tolist():
+        first_places.setdefault(data[found.starts[place] : found.ends[place]], place)
+    distinct, repeats = vocabulary._distinct(data, found, places)
+    assert distinct.tolist() == [*first_places.values()]
+    assert [data[found.starts[p] : found.ends[p]] for p in distinct[repeats].tolist()] == [
+        data[found.starts[p] : found.ends[p]] for p in places.tolist()
+    ]
+
+
 @given(st.lists(st.lists(st.binary(min_size=1, max_size=18), max_size=30), max_size=5))
 def test_the_table_is_a_dictionary_of_short_words(batches: list[list[bytes]]) -> None:
     table, model = WordTable(), dict[bytes, int]()

@@ -1,0 +1,150 @@
+"""A fold takes what its process has just appended from memory; the state is that of the file."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from random import Random
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import cerata
+from cerata import Store
+from cerata.engine.environment import Environment
+from cerata.engine.events import PutFrame
+from cerata.engine.memory_storage import MemoryStorage
+from cerata.engine.reader import Reader
+from cerata.engine.recent import RecentBatches
+from cerata.engine.segment_reader import Segment
+from cerata.replay.fold import Fold
+
+from ..clocks import StandingClock
+from .spending import Spending, Spent
+
+COUNT = 120
+
+
+def disk() -> Environment:
+    return Environment(MemoryStorage(), StandingClock(1_700_000_000_000_000), Random(7).randbytes)
+
+
+def put(store: Store, seed: int, **options: Any) -> None:
+    """Put a batch that goes beside the ring."""
+    source = np.random.default_rng(seed)
+    matrix = source.standard_normal((COUNT, 96)).astype(np.float32)
+    texts = [f"text {seed} of word{number} and others" for number in range(COUNT)]
+    store.put_frames(texts, embeddings=matrix, space="s", **options)
+
+
+@contextmanager
+def unread() -> Iterator[None]:
+    """Refuse every read of events from the file."""
+    refused = AssertionError("an event was read from the file")
+    with (
+        mock.patch.object(Reader, "events", side_effect=refused),
+        mock.patch.object(Segment, "_read_block", side_effect=refused),
+    ):
+        yield
+
+
+def check_equal(store: Store) -> None:
+    """Compare each projection with the fold of the file."""
+    fold = store._fold
+    alone = Fold(store._session.log, fold.registry, use_checkpoints=False)
+    with mock.patch.object(store._session.log, "recent", store._session.log.read):
+        expected = alone.digests()
+    assert fold.digests() == expected
+
+
+def test_a_fold_reads_nothing_that_was_just_appended() -> None:
+    """Each projection read, decompressed and decoded the events that were still in memory."""
+    with cerata.open("a.cera", environment=disk(), projections=[Spending]) as store:
+        put(store, 1, tags=["t"])
+        put(store, 2, metadata=[{"number": number} for number in range(COUNT)])
+        store.append(Spent(tag="food", cents=5))
+        with unread():
+            assert len(store.search("word7", k=5)) > 0
+            assert len(store.search(np.ones(96, np.float32), k=3)) == 3
+            assert store.projection("spending").rows["food"] == 5
+            store._fold.digests()
+            store._fold.save()
+        check_equal(store)
+
+
+def test_events_of_another_process_are_read_from_the_file() -> None:
+    """Only this handle's batches are in memory, with the other ones between them."""
+    environment = disk()
+    with (
+        cerata.open("a.cera", environment=environment) as store,
+        cerata.open("a.cera", environment=environment) as other,
+    ):
+        for seed in range(0, 6, 2):
+            put(store, seed)
+            put(other, seed + 1)
+            other.put_frame("small")
+        for each in (store, other):
+            each.refresh()
+            check_equal(each)
+            assert each.head.seq == 3 * (2 * COUNT + 1)
+
+
+@pytest.mark.parametrize("size_max", [0, 10_000, 100_000])
+def test_a_full_list_drops_its_oldest_batches(size_max: int) -> None:
+    """The fold then reads these from the file, and the list stays below its limit."""
+    with cerata.open("a.cera", environment=disk()) as store:
+        recent = store._session.log._state.recent = RecentBatches(size_max)
+        for seed in range(4):
+            put(store, seed)
+            store.put_frame("small")
+            assert recent.size_bytes <= size_max
+        check_equal(store)
+
+
+def test_a_body_that_its_caller_changes_is_folded_as_stored() -> None:
+    """The log has the bytes of the call; a map that the caller still holds is no part of it."""
+    with cerata.open("a.cera", environment=disk()) as store:
+        metadata: dict[str, Any] = {"colour": "red", "sizes": [1, 2]}
+        store.append(PutFrame(text="a", metadata=metadata), PutFrame(text="b"))
+        metadata["colour"] = "blue"
+        metadata["sizes"].append(3)
+        [frame] = store.frames(where=cerata.Filter(metadata={"colour": "red"}))
+        assert frame.metadata == {"colour": "red", "sizes": [1, 2]}
+        check_equal(store)
+
+
+def test_a_saved_checkpoint_frees_the_events() -> None:
+    """No fold needs them again, and the seal has taken their hashes."""
+    with cerata.open("a.cera", environment=disk()) as store:
+        put(store, 1)
+        recent = store._session.log._state.recent
+        assert recent.size_bytes > COUNT * 96 * 4
+        store._fold.save()
+        assert recent.size_bytes == 0
+        put(store, 2)
+        check_equal(store)
+
+
+def test_an_erasure_empties_the_list() -> None:
+    """`Log.forget` drops all that a process holds of the events."""
+    with cerata.open("a.cera", environment=disk()) as store:
+        put(store, 1)
+        log = store._session.log
+        log.forget()
+        assert log._state.recent.size_bytes == 0
+        check_equal(store)
+
+
+def test_references_within_a_batch_are_lifted_as_in_the_file() -> None:
+    """A parent named by its place is the same frame in memory and in the file."""
+    with cerata.open("a.cera", environment=disk()) as store:
+        store.put_frame("first")
+        with store.transaction():
+            above = store.put_frame("above")
+            store.put_frame("below", parent=above)
+        events = list(store._session.log.recent(1, 3))
+        stored = list(store._session.log.read(1, 3))
+        assert [event.body for event in events] == [event.body for event in stored]
+        assert [event.scope for event in events] == [event.scope for event in stored]
+        assert [event.leaf for event in events] == [event.leaf for event in stored]
+        check_equal(store)
