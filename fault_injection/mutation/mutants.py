@@ -207,7 +207,7 @@ PLANTS: tuple[Plant, ...] = (
     _bug(
         "store maps in the order they were made",
         "stories",
-        "cerata.engine.codec:_encode_payload",
+        "cerata.engine.codec:_encoded_body",
         "data = _encode(body)",
         "data = msgspec.msgpack.encode(body)",
     ),
