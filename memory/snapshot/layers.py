@@ -9,6 +9,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from heapq import merge
+from itertools import chain
+from typing import Final
 
 import numpy as np
 
@@ -29,6 +32,9 @@ from cerata.projections.fulltext.query import Query, loosened
 from .layer import Layer, LogLayer, shape_of
 from .pending import PendingEvent, PendingEvents
 from .pending_turns import conversations_with
+
+_ROWS_TOGETHER: Final = 256
+"""Rows whose mask is read at first by a read of the newest frames; later reads double."""
 
 _DELETED = (ClosingKind.DELETE, ClosingKind.WITH_DELETED)
 
@@ -250,10 +256,13 @@ class Layers:
         """Return the newest current frame with a URI, first of exactly the scope; no chunk."""
         reach = self.base.reach
         scope = None if reach is None else reach.pairs
+        frames = [frame for frame in self.find_uri(uri) if self._chunk_index(frame) is None]
+        if len(frames) == 1:
+            return frames[0]
         rows = [
             (is_same(row.scope, scope), self.moment(frame), frame)
-            for frame in self.find_uri(uri)
-            if (row := self.row(frame)) is not None and row.chunk_index is None
+            for frame in frames
+            if (row := self.row(frame)) is not None
         ]
         return max(rows)[-1] if rows else None
 
@@ -400,14 +409,29 @@ class Layers:
         return tuple(layer.searched for layer in self.all)
 
     def newest(self, masks: Sequence[Mask], *, by_first: bool = False) -> Iterator[int]:
-        """Yield the frames in rows, newest first; if ``by_first``, by their first versions."""
+        """Yield the frames in rows, newest first; if ``by_first``, by their first versions.
+
+        Cost: the frames yielded; with ``by_first`` also a sort of the later versions in the rows.
+        """
         firsts = self._first_versions if by_first else None
         if firsts is not None:
-            rows = np.flatnonzero(end_to_end(masks))
-            yield from self.ids_at(rows[np.argsort(firsts[rows], kind="stable")[::-1]]).tolist()
+            yield from self._newest_by_first(end_to_end(masks), firsts)
             return
         for layer, mask in zip(reversed(self.all), reversed(masks), strict=True):
-            yield from layer.ids(np.flatnonzero(mask)[::-1]).tolist()
+            for rows in _descending(mask):
+                yield from layer.ids(rows).tolist()
+
+    def _newest_by_first(self, mask: Mask, firsts: I64) -> Iterator[int]:
+        """Merge the rows at their own place with the later versions, which have another."""
+        is_later = firsts != np.arange(len(firsts))
+        later = np.flatnonzero(mask & is_later)
+        later = later[np.argsort(firsts[later], kind="stable")[::-1]]
+        placed = chain.from_iterable(rows.tolist() for rows in _descending(mask & ~is_later))
+        newest = merge(
+            placed, later.tolist(), key=lambda row: (firsts.item(row), row), reverse=True
+        )
+        for row in newest:
+            yield from self.ids_at(np.array([row])).tolist()
 
     # --- full text -------------------------------------------------------------------------------
 
@@ -539,6 +563,17 @@ class Layers:
         ids[rows < base] = self.base.ids(rows[rows < base])
         ids[rows >= base] = drafts.ids(rows[rows >= base] - base)
         return ids
+
+
+def _descending(mask: Mask) -> Iterator[I64]:
+    """Yield the rows in a mask, last first, in arrays; the first array costs a few rows."""
+    end = len(mask)
+    size = _ROWS_TOGETHER
+    while end:
+        start = max(0, end - size)
+        yield np.flatnonzero(mask[start:end])[::-1] + start
+        end = start
+        size *= 2
 
 
 def end_to_end(masks: Sequence[Mask]) -> Mask:

@@ -202,6 +202,8 @@ class Frames:
 
     def unread(self, n: int) -> list[int]:
         """Return the events up to n whose body this process could not decode, in order."""
+        if not len(self._anomaly_seq):
+            return []
         end = rows_up_to(self._anomaly_seq, n)
         seqs: list[int] = self._anomaly_seq[:end][
             self._anomaly_kind[:end] == FrameAnomaly.UNREAD
