@@ -267,6 +267,7 @@ def test_a_verify_that_unpacks_a_block_for_each_event_is_seen(
         ("graph_bench", "two hops from an object"),
         ("hostile_bench", "over a limit: none"),
         ("fulltext_bench", "hash of all answers"),
+        ("reads_bench", "answered"),
         ("recovery_bench", "(random salts)"),
         ("late_bench", "hash of all answers"),
         ("transaction_bench", "a fact, read"),
