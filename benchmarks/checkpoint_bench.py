@@ -66,7 +66,7 @@ def checkpoint_cost(path: Path, documents: int, checkpoints: int) -> CheckpointC
         put_documents(store, documents, source)
         store.checkpoint()
         file_size = path.stat().st_size
-        with mock.patch.object(Fold, "save_if_due", return_value=False):
+        with mock.patch.object(Fold, "save_gradually", return_value=False):
             for _ in range(checkpoints):
                 put_documents(store, BATCH, source)
                 with open_log(str(path)) as log:

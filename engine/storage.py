@@ -38,7 +38,7 @@ class LockName(IntEnum):
     """Shared by every opener for writing; an exclusive lock proves that no other has the file."""
 
     MAINTENANCE = 2
-    """Taken without waiting, by merges and compaction."""
+    """Taken without waiting, by checkpoints and compaction."""
 
 
 class StorageFile(Protocol):

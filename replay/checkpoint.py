@@ -151,17 +151,19 @@ def plan_checkpoint(
     erased: int,
     tail: bool,
     bad: frozenset[int] = frozenset(),
+    through: int | None = None,
 ) -> Plan | None:
     """Return the checkpoint plan of a projection, or None if there is nothing to write.
 
     ``erased`` is `Log.erased` from before the fold of the projection. ``tail`` includes the events
-    after the last complete range. ``bad`` are the first seqs of chunks to replace.
+    after the last complete range. ``bad`` are the first seqs of chunks to replace. ``through``, the
+    end of a largest range, leaves out the events after it.
 
     Raises:
         StateDamaged: the state in memory differs from the result of the fold.
     """
-    seq = projection.seq
-    end = last_complete(projection.seq)
+    seq = projection.seq if through is None else min(projection.seq, through)
+    end = last_complete(seq)
     pages = _pages(log_file, saved)
     stored = {
         (ref.first_seq - 1, ref.last_seq): ref

@@ -31,7 +31,7 @@ from cerata.engine.events import Event
 from cerata.engine.format.toc import Ref, SavedProjection, Toc
 from cerata.engine.log import Log
 from cerata.projections.core.projection import FoldedEvent, Forkable, Projection
-from cerata.projections.core.ranges import RANGE_SEQS, RANGE_SEQS_MAX
+from cerata.projections.core.ranges import RANGE_SEQS
 from cerata.projections.core.seal import StateDamaged
 from cerata.projections.facts.history import Facts
 from cerata.projections.facts.projection import FactsProjection
@@ -51,6 +51,7 @@ from cerata.projections.vectors.reader import Space, Vectors
 
 from .checkpoint import Plan, chunk_refs, plan_checkpoint, publish, read_chunk
 from .feed import apply_events, batches, hole, next_stop
+from .gradual_checkpoint import GradualCheckpoint
 from .token_vector_store import StoredTokens
 from .vector_store import StoredVectors
 
@@ -126,6 +127,7 @@ class Fold:
         self.reports: dict[str, FoldReport] = {}
         self._replaced = 0
         self._erased = NOT_FOLDED
+        self._gradual = GradualCheckpoint(log, self)
 
     @property
     def replaced(self) -> int:
@@ -522,10 +524,6 @@ class Fold:
         """Return whether a later opener would fold the events after the checkpoints for 5 ms."""
         return self._log.is_lasting and self.pending_events() > CLOSE_COST_MS * _EVENTS_PER_MS
 
-    def is_due(self) -> bool:
-        """Return whether a largest range is complete and not saved: about 100 ms of folding."""
-        return self._log.head.seq // RANGE_SEQS_MAX > self._saved_seq() // RANGE_SEQS_MAX
-
     def save(self) -> None:
         """Write a checkpoint of every projection at the head. Durable on return.
 
@@ -535,27 +533,88 @@ class Fold:
         with self._mutex:
             self._log.refresh()
             self._save_all(tail=True)
+            self._gradual.saved()
 
-    def save_if_due(self) -> bool:
-        """Save the complete ranges of every projection if a save is due; return whether it was.
+    def save_gradually(self, appended: int) -> bool:
+        """Take the checkpoint steps that an append owes; return whether any was taken.
 
-        The save follows an acknowledged append, so an obstacle is not an error of the append:
-        neither a full disk, a lock or a damaged log, nor a user's code. A later read raises the
-        error.
+        A step follows an acknowledged append, so an obstacle is not an error of the append: neither
+        a full disk, a lock or a damaged log, nor a user's code. A later read raises the error. If
+        another thread folds, no step is taken.
         """
-        if self._log.head.seq < self._try_from:
+        if self._log.head.seq < self._try_from or not self._may_save():
+            return False
+        if not self._mutex.acquire(blocking=False):
             return False
         try:
-            if not self._may_save() or not self.is_due():
-                return False
-            with self._mutex:
-                self._save_all(tail=False, wait=False)
+            replaced = self._replaced
+            self._drop_all_if_erased()
+            if replaced != self._replaced:
+                self._gradual.drop()
+            return self._gradual.take_steps(appended)
         except BaseException as error:
-            # A failed save is expensive and may fail again: do not repeat it with every append.
+            # A failed step is expensive and may fail again: do not repeat it with every append.
             self._try_from = self._log.head.seq + RANGE_SEQS
             if not isinstance(error, Exception):
                 raise
+            return False
+        finally:
+            self._mutex.release()
+
+    # --- the steps of a gradual checkpoint, with the mutex ----------------------------------------
+
+    @property
+    def names(self) -> Sequence[str]:
+        return [name for name in self.registry.names if name not in self._failed]
+
+    def saved_seq(self) -> int:
+        return self._saved_seq()
+
+    def folded_seq(self) -> int:
+        settled = self._settled
+        return min(
+            (settled[name].seq if name in settled else -1 for name in self.names),
+            default=self._log.head.seq,
+        )
+
+    def fold_slice(self, through: int) -> bool:
+        for name in self.names:
+            if name not in self._settled:
+                projection = self._settled[name] = self._take(name)
+                if projection.seq > RANGE_SEQS:
+                    return True
+        before = self.folded_seq()
+        taken = {name: self._settled.pop(name) for name in self.names}
+        with suppress(Corrupt):
+            # A later read past the damage raises it.
+            for batch in _decodable(batches(self._log.recent(before + 1, through))):
+                for name in list(taken):
+                    if not self._apply_rest(taken[name], batch):
+                        del taken[name]
+        self._settle_all([*taken.values()])
+        return self.folded_seq() != before
+
+    def _apply_rest(self, projection: Projection, batch: Sequence[Event]) -> bool:
+        """Fold the events of a batch that a projection lacks; return whether its state is whole."""
+        first = batch[0].seq
+        if not first - 1 <= projection.seq < batch[-1].seq:
+            return True
+        try:
+            projection.apply(batch[projection.seq + 1 - first :])
+        except ProjectionFailed:
+            self._failed.add(projection.name)
+        except StateDamaged:
+            self._forget_reads()
+            return False
         return True
+
+    def plan(self, name: str, through: int) -> Plan | None:
+        return self._plan_of(name, self._log.toc(), tail=False, through=through)
+
+    def publish_plans(self, plans: dict[str, Plan]) -> None:
+        self._publish(plans, wait=False)
+
+    # --- saving at once --------------------------------------------------------------------------
 
     def _may_save(self) -> bool:
         is_whole = self._use_checkpoints and self._last is None
@@ -572,7 +631,7 @@ class Fold:
             # The failure loses nothing. The next call of a poisoned handle raises.
             return
 
-    def _save_all(self, *, tail: bool, wait: bool = True) -> None:
+    def _save_all(self, *, tail: bool) -> None:
         """Fold every projection to the head, and save it. Needs the mutex."""
         self._settle_all(self._taken_together())
         toc = self._log.toc()
@@ -581,19 +640,23 @@ class Fold:
             plan = self._plan_of(name, toc, tail=tail)
             if plan is not None:
                 plans[name] = plan
-        self._publish(plans, wait=wait)
+        self._publish(plans, wait=True)
 
-    def _plan_of(self, name: str, toc: Toc, *, tail: bool) -> Plan | None:
+    def _plan_of(
+        self, name: str, toc: Toc, *, tail: bool, through: int | None = None
+    ) -> Plan | None:
         """Return the checkpoint plan of a projection; a damaged state is folded again.
+
+        Without ``through`` the projection is folded and saved to the head, else to that event.
 
         Raises:
             Corrupt: the state was damaged in memory at every try.
         """
         damage: StateDamaged | None = None
         for _ in range(_TRIES):
-            projection, _fault = self._advanced(name, None)
+            projection, _fault = self._advanced(name, through)
             try:
-                plan = self._planned(projection, toc, tail=tail)
+                plan = self._planned(projection, toc, tail=tail, through=through)
             except StateDamaged as error:
                 damage = error
                 self._forget_reads()
@@ -609,12 +672,20 @@ class Fold:
             remedy="Run 'cerata rebuild', and test this machine's memory; nothing was saved.",
         )
 
-    def _planned(self, projection: Projection, toc: Toc, *, tail: bool) -> Plan | None:
+    def _planned(
+        self, projection: Projection, toc: Toc, *, tail: bool, through: int | None = None
+    ) -> Plan | None:
         report = self.reports.get(projection.name)
         bad = frozenset[int]() if report is None else report.bad_seqs
         saved = toc.saved(projection_key(projection))
         return plan_checkpoint(
-            projection, self._log.file, saved, erased=self._erased, tail=tail, bad=bad
+            projection,
+            self._log.file,
+            saved,
+            erased=self._erased,
+            tail=tail,
+            bad=bad,
+            through=through,
         )
 
     def _publish(self, plans: Mapping[str, Plan], *, wait: bool) -> None:

@@ -269,9 +269,11 @@ def test_a_verify_that_unpacks_a_block_for_each_event_is_seen(
         ("fulltext_bench", "hash of all answers"),
         ("reads_bench", "answered"),
         ("recovery_bench", "(random salts)"),
+        ("scale_bench", "peak memory"),
         ("late_bench", "hash of all answers"),
         ("transaction_bench", "a fact, read"),
         ("vectors_bench", "recall of the best 10"),
+        ("writers_bench", "every document is there"),
     ],
 )
 def test_benchmarks_run(checkout: Path, module: str, last: str) -> None:

@@ -39,7 +39,7 @@ from cerata.replay.fold import Fold
 from cerata.retrieval.embedders.built_in import spaces_of
 from cerata.retrieval.embedders.embedder import Embedder
 
-from ..snapshot.layer import LogLayer
+from ..snapshot.layer import LogLayer, PastLayers
 from ..snapshot.snapshot import Snapshot
 from ..snapshot.store_embedder import StoreEmbedder
 from ..values.arguments import (
@@ -94,6 +94,7 @@ class WriteSession:
         self._key = object()
         # The layer of the newest view, reused until an append.
         self._latest: tuple[int, LogLayer] | None = None
+        self._past = PastLayers()
         self._shapes: LogShapes = {}
         self.uses = EmbedderUse(self.fold)
         self.recent_triples = RecentTriples(self.fold)
@@ -127,6 +128,7 @@ class WriteSession:
         session.is_owner = False
         session._key = object()
         session._latest = None
+        session._past = PastLayers()
         # Names of vector spaces are unique within a reach.
         session._shapes = {}
         return session
@@ -300,8 +302,17 @@ class WriteSession:
         self, seq: int, now_us: int | None = None, valid_at_us: int | None = None
     ) -> Snapshot:
         """Return the state at an event of the log."""
-        embedders = self.embedders
-        return Snapshot(self.log, self.fold, seq, self.reach, now_us, valid_at_us, embedders)
+        base = self._past.at(self.fold, seq, self.log.head.seq, self.reach)
+        return Snapshot(
+            self.log,
+            self.fold,
+            seq,
+            self.reach,
+            now_us,
+            valid_at_us,
+            embedders=self.embedders,
+            _base=base,
+        )
 
     def newest_seq(self) -> int:
         """Return the newest seq that the caller can see, within a repeated block an earlier seq."""
@@ -477,7 +488,7 @@ class WriteSession:
             checks.appended()
             self.uses.note_appended(drafts, appended)
             self.recent_triples.note_appended(drafts, appended)
-        self.fold.save_if_due()
+        self.fold.save_gradually(len(drafts))
         return self._receipt(drafts, appended)
 
     def _receipt(self, drafts: Sequence[Draft], appended: Appended) -> Receipt:

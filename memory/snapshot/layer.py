@@ -7,10 +7,11 @@ frames that a transaction closes (`layers`).
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
+from cerata.engine.segment_reader import forget_oldest
 from cerata.projections.columnar.columns import I64, Mask
 from cerata.projections.columnar.scopes import Reach
 from cerata.projections.columnar.turn_order import NO_ROW, TurnOrder, first_versions, turn_order
@@ -18,6 +19,9 @@ from cerata.projections.frames.filters import Filter
 from cerata.projections.frames.reader import Frames
 from cerata.projections.fulltext.bm25 import FulltextView
 from cerata.replay.fold import Fold
+
+_PAST_LAYERS_MAX: Final = 4
+"""Layers of the past in memory: about 10 bytes for each frame in each."""
 
 DOCUMENT_KIND = "document"
 """The kind of a frame that was split: its chunks are searched in its place."""
@@ -142,6 +146,30 @@ class LogLayer(Layer):
         if self.turns is None:
             return self.ranking
         return self.folds.fulltext(self.n).view(self.sought)
+
+
+class PastLayers:
+    """The layers of the last points of the log that were read, so that masks are computed once.
+
+    - Layers are dropped when the log grows, since each holds the buffers of its time.
+    """
+
+    def __init__(self) -> None:
+        self._end: tuple[int, int] = 0, 0
+        self._layers: dict[int, LogLayer] = {}
+
+    def at(self, fold: Fold, n: int, head: int, reach: Reach | None) -> LogLayer:
+        """Return the layer at event ``n`` of a log that ends at event ``head``."""
+        end = fold.replaced, head
+        layers = self._layers
+        if end != self._end:
+            # Another thread may still use the old dictionary.
+            layers = self._layers = {}
+            self._end = end
+        layer = layers.pop(n, None) or LogLayer(fold, n, reach)
+        layers[n] = layer
+        forget_oldest(layers, _PAST_LAYERS_MAX)
+        return layer
 
 
 def shape_of(ranked: Mask, is_chunk: Mask, turns: TurnOrder | None) -> tuple[int, int, int]:

@@ -228,9 +228,10 @@ class RowFold:
     def digest_at(self, seq: int) -> bytes:
         if seq == self._seq:
             return self.digest()
-        if seq != self._base:
+        totals = {0: 0, **{saved.range[1]: saved.total for saved in self._saved}}
+        if seq not in totals:
             raise ValueError(f"no digest at seq {seq:,}: the fold is at seq {self._seq:,}")
-        return self._digest(seq, self._saved[-1].total if self._saved else 0)
+        return self._digest(seq, totals[seq])
 
     def _digest(self, seq: int, total: int) -> bytes:
         data = self._salt + seq.to_bytes(8, "little") + total.to_bytes(_SUM_SIZE, "little")

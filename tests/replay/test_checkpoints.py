@@ -59,15 +59,17 @@ def test_the_layout_does_not_depend_on_when_it_was_saved(tmp_path: Path) -> None
 
 
 def test_a_complete_range_is_saved_by_itself(tmp_path: Path) -> None:
-    """After the append that completes 4,096 events, and without the rest."""
+    """After the append that completes 4,096 events, in a few steps, and without the rest."""
     with opened(tmp_path / "a.cera") as store:
         fill(store, 4_000)
         assert spans(store, "frames") == []
         fill(store, 250)
+        fill(store, 30, batch=1)
         assert spans(store, "frames") == [(1, 4096)]
         fill(store, 3_000)
         assert spans(store, "fulltext") == [(1, 4096)]
         fill(store, 1_500)
+        fill(store, 30, batch=1)
         assert spans(store, "spending") == [(1, 4096), (4097, 8192)]
 
 
