@@ -22,7 +22,7 @@ from cerata.engine.log import Validate
 from cerata.projections.columnar.scopes import tenant_in
 from cerata.projections.facts.history import Facts
 
-from .rule import Rule, State
+from .rule import Rule, State, drafts_of
 
 _ENDING = (RetractFact, MergeEntities, UnmergeEntities, UnsplitEntity)
 
@@ -57,7 +57,7 @@ class FactRules(Rule):
     def take(self, drafts: Sequence[Draft], first: int) -> bool:
         self._drafts = drafts
         self._new_ended = self._ended
-        self._new = [draft for draft in drafts[first - 1 :] if isinstance(draft.body, _ENDING)]
+        self._new = drafts_of(drafts[first - 1 :], _ENDING)
         return bool(self._new)
 
     def check(self, state: State) -> Validate:

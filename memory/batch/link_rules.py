@@ -14,7 +14,7 @@ from cerata.projections.frames.reader import Frames
 from cerata.projections.links.columns import TO_FRAMES
 
 from ..values.links import kind_of
-from .rule import Rule, State
+from .rule import Rule, State, drafts_of
 
 
 class LinkRules(Rule):
@@ -26,7 +26,7 @@ class LinkRules(Rule):
 
     def take(self, drafts: Sequence[Draft], first: int) -> bool:
         self._drafts = drafts
-        self._new = [draft for draft in drafts[first - 1 :] if isinstance(draft.body, LinkFacts)]
+        self._new = drafts_of(drafts[first - 1 :], (LinkFacts,))
         return bool(self._new)
 
     def check(self, state: State) -> None:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cerata.engine.events import Draft
+from cerata.engine.events import Draft, EventBody
 from cerata.engine.log import Log, Validate
 from cerata.projections.columnar.scopes import Reach
 from cerata.projections.facts.history import Facts
@@ -29,6 +29,14 @@ class State:
 
     def frames(self) -> Frames:
         return self.fold.frames(self.n)
+
+
+def drafts_of(drafts: Sequence[Draft], kinds: tuple[type[EventBody], ...]) -> list[Draft]:
+    """Return the drafts with a body of one of the kinds; most batches have none."""
+    present = {type(draft.body) for draft in drafts}
+    if not any(issubclass(kind, kinds) for kind in present):
+        return []
+    return [draft for draft in drafts if isinstance(draft.body, kinds)]
 
 
 class Rule(ABC):

@@ -17,10 +17,9 @@ from cerata.projections.frames.reader import Frames
 
 from .conditional_draft import ConditionalDraft
 from .reference_rules import closed_by
-from .rule import Rule, State
+from .rule import Rule, State, drafts_of
 
 _CLOSINGS: Final = (DeleteFrame, SupersedeFrame)
-"""A tuple: a loop would build a union for each item."""
 
 
 class UriRules(Rule):
@@ -33,7 +32,9 @@ class UriRules(Rule):
     def take(self, drafts: Sequence[Draft], first: int) -> bool:
         new = drafts[first - 1 :]
         self._new_closed = {
-            closed_by(draft.body) for draft in new if isinstance(draft.body, _CLOSINGS)
+            closed_by(draft.body)
+            for draft in drafts_of(new, _CLOSINGS)
+            if isinstance(draft.body, _CLOSINGS)
         }
         self._new = [
             (draft.body.uri or "", draft.scope)

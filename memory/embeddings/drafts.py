@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from cerata.engine.codec import tenant_of
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import Draft, PutFrame
+from cerata.engine.events import Draft, EventBody, PutFrame, Scope
 from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.projections.columnar.scopes import tenant_in
 from cerata.projections.rows.embedders import Used
@@ -64,19 +64,23 @@ def notices_of(
         drafts: The drafts, with their vectors.
         through: The last event that counts; default the newest.
     """
-    lacking = {
-        tenant_in(draft.scope): draft.scope[:1]
-        for draft in drafts
-        if isinstance(draft.body, PutFrame)
-        and draft.body.embedding is None
-        and embedded_text(draft.body) is not None
-    }
+    lacking: dict[str, Scope] = {}
+    last: Scope | None = None
+    for draft in drafts:
+        # The drafts of a call mostly share one scope object.
+        if draft.scope is not last and _lacks_vector(draft.body):
+            last = draft.scope
+            lacking[tenant_in(last)] = last[:1]
     if not lacking:
         return ()
     seq = session.newest_seq() if through is None else through
     obstacles = [session.embedder_obstacle(scope, seq) for scope in lacking.values()]
     lines = (f"stored without vectors: {obstacle}" for obstacle in obstacles if obstacle)
     return tuple(dict.fromkeys(lines))
+
+
+def _lacks_vector(body: EventBody) -> bool:
+    return isinstance(body, PutFrame) and body.embedding is None and embedded_text(body) is not None
 
 
 def noted(session: WriteSession, receipt: Receipt, notices: tuple[str, ...]) -> Receipt:

@@ -8,6 +8,7 @@ import pytest
 from cerata.engine.errors import InvalidInput
 from cerata.projections.columnar.relative_times import interval_of
 from cerata.projections.columnar.times import to_datetime, to_microseconds
+from cerata.retrieval import text_dates
 from cerata.retrieval.text_dates import DATES_MAX, SIZE_MAX, dates_in, dates_of, phrases_in
 
 NOW = "2026-03-10T15:30:00+00:00"
@@ -125,6 +126,21 @@ def test_phrases_are_found_in_any_surroundings() -> None:
     assert dates_of(phrases_in(texts), [now_us] * len(texts)) == expected
     for number, text in enumerate(texts):
         assert dates_in(text, now_us) == expected.get(number, ())
+
+
+def test_a_large_batch_has_the_places_that_searches_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One pass finds the letters of all rules; a search for each is the definition."""
+    generator = random.Random(9)
+    parts = [
+        *("last ", "this ", "next ", " ago", "today", "tonight", "yesterday", "tomorrow", "20"),
+        *("19", "2020", "1920", "la", "las", "hi", "xt", "od", "ye", "yesterda", "r", " ", "\0"),
+    ]
+    monkeypatch.setattr(text_dates, "_LARGE_SIZE", 1 << 40)
+    for size in (0, 1, 2, 3, 50, 4_000):
+        text = "".join(generator.choices(parts, k=size)).encode()
+        for cut in range(min(len(text), 12)):
+            part = text[cut : len(text) - cut]
+            assert text_dates._letter_places().places(part) == text_dates._places(part)
 
 
 def test_without_a_time_only_whole_dates_count() -> None:
