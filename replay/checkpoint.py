@@ -1,8 +1,8 @@
 """Checkpoints: the chunks of projections in the file, their index, and the choice of ranges.
 
-Owns the stored form (a chunk's body is its id, the BLAKE3-256 of its canonical bytes, and these
-bytes in one zstd frame; pages of at most 256 references to chunks; the ledger of earlier digests)
-and `Plan`, the writes of a checkpoint. Leaves out folding (`fold`).
+Owns the stored form (a chunk's body is its id, the BLAKE3-256 of its canonical bytes, the places of
+its vectors, and these bytes in one zstd frame; pages of at most 256 references to chunks; the
+ledger of earlier digests) and `Plan`, the writes of a checkpoint. Leaves out folding (`fold`).
 
 The ranges of chunks are a function of the seq (`cerata.projections.core.ranges`); a partial range
 follows only if the caller also saves the tail. So a checkpoint writes new events, and joins
@@ -11,9 +11,11 @@ at most 4,096 events.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import struct
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import zstandard
 
@@ -40,13 +42,38 @@ _CHUNK_SIZE_MAX: Final = 1 << 32
 _KEY: Final = re.compile(r"(?P<name>[^/]+)/(?P<version>[0-9]+)/[0-9a-f]{16}~?")
 OUTLIVED_SEQS: Final = 32_768
 """Events by which an earlier version may lag before its entry is dropped."""
+_PLACES_SIZE: Final = struct.Struct("<I")
+
+Places: TypeAlias = Callable[[Projection, Range], bytes]
+"""Returns the places of the vectors of a range; empty for other projections."""
+
+
+def _no_places(_projection: Projection, _span: Range) -> bytes:
+    return b""
+
+
+class _Codecs(threading.local):
+    """A decompressor per thread: a new one for each chunk costs more than a small chunk."""
+
+    def __init__(self) -> None:
+        self.decompressor = zstandard.ZstdDecompressor()
+
+
+_codecs = _Codecs()
 
 
 # --- reading -------------------------------------------------------------------------------------
 
 
-def read_chunk(log_file: LogFile, ref: Ref) -> bytes:
-    """Return a chunk's canonical bytes.
+class Chunk(NamedTuple):
+    """A chunk's canonical bytes, and the places of its vectors."""
+
+    data: bytes
+    places: bytes
+
+
+def read_chunk(log_file: LogFile, ref: Ref) -> Chunk:
+    """Return a chunk.
 
     The extent's check covers the stored bytes. Hashing the decoded bytes as well would take as long
     as decoding, and is left to verify.
@@ -57,18 +84,22 @@ def read_chunk(log_file: LogFile, ref: Ref) -> bytes:
     return decode_chunk(log_file.read_extent(ref, ExtentKind.CHUNK), ref)
 
 
-def decode_chunk(body: bytes, ref: Ref) -> bytes:
-    """Return the canonical bytes of a stored chunk, which starts with its id. Raises `Corrupt`."""
+def decode_chunk(body: bytes, ref: Ref) -> Chunk:
+    """Return a stored chunk. Raises `Corrupt`."""
+    start = HASH_SIZE + _PLACES_SIZE.size
+    places_size = _PLACES_SIZE.unpack_from(body, HASH_SIZE)[0] if len(body) >= start else 0
+    places = body[start : start + places_size]
+    content = memoryview(body)[start + places_size :]
     try:
-        size = zstandard.frame_content_size(body[HASH_SIZE:])
+        size = zstandard.frame_content_size(content)
         if not 0 <= size <= _CHUNK_SIZE_MAX:
             raise Corrupt("A projection's chunk has a wrong size", offset=ref.offset)
-        data = zstandard.ZstdDecompressor().decompress(body[HASH_SIZE:])
+        data = _codecs.decompressor.decompress(content)
     except zstandard.ZstdError as error:
         raise Corrupt(
             f"A projection's chunk cannot be decoded: {error}", offset=ref.offset
         ) from error
-    return data
+    return Chunk(data, places)
 
 
 def is_named_rightly(body: bytes, data: bytes) -> bool:
@@ -76,9 +107,10 @@ def is_named_rightly(body: bytes, data: bytes) -> bool:
     return body[:HASH_SIZE] == hash_bytes(data)
 
 
-def chunk_body(data: bytes) -> bytes:
-    """Return the stored form of a chunk with these canonical bytes."""
-    return hash_bytes(data) + zstandard.compress(data, _COMPRESSION_LEVEL)
+def chunk_body(data: bytes, places: bytes = b"") -> bytes:
+    """Return the stored form of a chunk with these canonical bytes and places."""
+    content = zstandard.compress(data, _COMPRESSION_LEVEL)
+    return b"".join([hash_bytes(data), _PLACES_SIZE.pack(len(places)), places, content])
 
 
 def chunk_refs(log_file: LogFile, saved: SavedProjection) -> Iterator[tuple[Ref, Corrupt | None]]:
@@ -152,6 +184,7 @@ def plan_checkpoint(
     tail: bool,
     bad: frozenset[int] = frozenset(),
     through: int | None = None,
+    places: Places = _no_places,
 ) -> Plan | None:
     """Return the checkpoint plan of a projection, or None if there is nothing to write.
 
@@ -191,7 +224,9 @@ def plan_checkpoint(
         seq=reached,
         digest=digest,
         chunks=tuple(
-            stored.get(span) or (span, chunk_body(projection.chunk(*span))) for span in spans
+            stored.get(span)
+            or (span, chunk_body(projection.chunk(*span), places(projection, span)))
+            for span in spans
         ),
         ledger=thinned(ledger or (), LedgerEntry(reached, digest)),
         pages=pages,

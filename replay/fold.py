@@ -30,8 +30,9 @@ from cerata.engine.errors import (
 from cerata.engine.events import Event
 from cerata.engine.format.toc import Ref, SavedProjection, Toc
 from cerata.engine.log import Log
+from cerata.projections.core.column_fold import BlockFold
 from cerata.projections.core.projection import FoldedEvent, Forkable, Projection
-from cerata.projections.core.ranges import RANGE_SEQS
+from cerata.projections.core.ranges import RANGE_SEQS, Range
 from cerata.projections.core.seal import StateDamaged
 from cerata.projections.facts.history import Facts
 from cerata.projections.facts.projection import FactsProjection
@@ -52,6 +53,7 @@ from cerata.projections.vectors.reader import Space, Vectors
 from .checkpoint import Plan, chunk_refs, plan_checkpoint, publish, read_chunk
 from .feed import apply_events, batches, hole, next_stop
 from .gradual_checkpoint import GradualCheckpoint
+from .place_directory import PlaceDirectory
 from .token_vector_store import StoredTokens
 from .vector_store import StoredVectors
 
@@ -124,6 +126,7 @@ class Fold:
         self._last_links: Links | None = None
         self._stored: dict[Key, StoredVectors] = {}
         self._stored_tokens: dict[Key, StoredTokens] = {}
+        self._directory = PlaceDirectory(log)
         self.reports: dict[str, FoldReport] = {}
         self._replaced = 0
         self._erased = NOT_FOLDED
@@ -154,6 +157,7 @@ class Fold:
                     states.clear()
                 for stored in (self._stored, self._stored_tokens):
                     stored.clear()
+                self._directory.clear()
                 self._last_facts = self._last_links = self._undecodable = None
                 self._seen = (None, 0)
                 self._try_from = 0
@@ -232,7 +236,8 @@ class Fold:
             stored = self._stored.get(space.key)
             if stored is None or stored.source is not space.rows:
                 # A later fold has other rows; earlier views keep the old rows.
-                stored = self._stored[space.key] = StoredVectors(self._log, space.rows)
+                places = self._directory.places(space.rows)
+                stored = self._stored[space.key] = StoredVectors(self._log, space.rows, places)
             return stored
 
     def stored_tokens(self, space: Space) -> StoredTokens:
@@ -463,6 +468,8 @@ class Fold:
     def load(self, saved: SavedProjection, projection: Projection) -> FoldReport:
         """Load a checkpoint's chunks; fold the events of unusable chunks."""
         refs = [item for item in chunk_refs(self._log.file, saved) if item[0].last_seq <= self._end]
+        if refs and isinstance(projection, BlockFold):
+            projection.expect(refs[-1][0].last_seq)
         # Many at once up to the first unusable chunk; from there on singly.
         with suppress(Corrupt):
             for start in range(0, len(refs), _CHUNKS_TOGETHER):
@@ -494,7 +501,16 @@ class Fold:
     def _chunk(self, ref: Ref, damage: Corrupt | None) -> bytes:
         if damage is not None:
             raise damage
-        return read_chunk(self._log.file, ref)
+        log_file = self._log.file
+        chunk = read_chunk(log_file, ref)
+        self._directory.add(chunk.places, log_file)
+        return chunk.data
+
+    def places(self, projection: Projection, span: Range) -> bytes:
+        """Return the places of the vectors of a range of events, to be saved with its chunk."""
+        if not isinstance(projection, VectorsProjection):
+            return b""
+        return self._directory.encoded(projection.snapshot(), span)
 
     def _key(self, name: str) -> str:
         key = self._keys.get(name)
@@ -686,6 +702,7 @@ class Fold:
             tail=tail,
             bad=bad,
             through=through,
+            places=self.places,
         )
 
     def _publish(self, plans: Mapping[str, Plan], *, wait: bool) -> None:

@@ -62,13 +62,13 @@ def _rebuild(log: Log, fold: Fold, name: str, report: Progress) -> bool:
         stop = min(end, next_stop(fresh.seq))
         apply_events(fresh, log.read(fresh.seq + 1, stop))
         if stop < end:
-            _save(log, fresh, side, erased, bad)
+            _save(log, fold, fresh, side, erased, bad)
         report(f"rebuilding {name}", fresh.seq, end)
     with fold.exclusive():
         apply_events(fresh, log.read(fresh.seq + 1, log.head.seq))
         moves = {} if side == key else {side: key}
         # Try again if another rebuild continued the side state, or finished, in between.
-        while not _save(log, fresh, side, erased, bad, moves, tail=True):
+        while not _save(log, fold, fresh, side, erased, bad, moves, tail=True):
             if log.erased != erased:
                 return False
         fold.replace(fresh)
@@ -77,6 +77,7 @@ def _rebuild(log: Log, fold: Fold, name: str, report: Progress) -> bool:
 
 def _save(
     log: Log,
+    fold: Fold,
     fresh: Projection,
     side: str,
     erased: int,
@@ -88,7 +89,9 @@ def _save(
     """Save the folded state, replacing chunks at ``bad`` seqs; return whether it was saved."""
     saved = log.toc().saved(side)
     try:
-        plan = plan_checkpoint(fresh, log.file, saved, erased=erased, tail=tail, bad=bad)
+        plan = plan_checkpoint(
+            fresh, log.file, saved, erased=erased, tail=tail, bad=bad, places=fold.places
+        )
     except StateDamaged:
         if log.erased != erased:
             return False

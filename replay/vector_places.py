@@ -74,13 +74,14 @@ class VectorPlaces:
     - Places are hints: the caller verifies the vectors that it finds there.
     """
 
-    def __init__(self, log: Log, source: SpaceRows) -> None:
+    def __init__(self, log: Log, source: SpaceRows, log_file: LogFile, runs: Runs) -> None:
+        """``runs`` are places in ``log_file`` that are known already."""
         self._log = log
-        self._source = source
+        self.source = source
         self._size = DTYPE_SIZES[source.key[1]] * source.key[2]
         self._mutex = threading.RLock()
         # Replaced as a whole, for readers without a lock. A compactor may replace the file.
-        self._current: tuple[LogFile, Runs] = log.file, NO_RUNS
+        self._current: tuple[LogFile, Runs] = log_file, runs
 
     def read(self, seqs: I64, rows: I64, *, again: bool = False) -> U8:
         """Return the bytes of rows, which ascend; (n, size). Not verified.
@@ -101,9 +102,22 @@ class VectorPlaces:
         pieces = read_rows(file.file, offsets[is_sealed], self._size)
         if not bool(is_sealed.all()):
             # Events in the ring come after all sealed events, and so do their rows.
-            unsealed = self._log.embeddings(self._source.key, seqs[rows[~is_sealed]])
+            unsealed = self._log.embeddings(self.source.key, seqs[rows[~is_sealed]])
             pieces.append(unsealed.tobytes())
         return np.frombuffer(bytearray().join(pieces), np.uint8).reshape(-1, self._size)
+
+    def runs(self, seqs: I64, start: int, end: int) -> Runs:
+        """Return the runs of the rows [start, end), without those of events in the ring.
+
+        Raises:
+            Corrupt: an event has no such vector.
+        """
+        rows = np.arange(start, end)
+        _, offsets = self._places(seqs, rows, again=False)
+        starts = np.flatnonzero(np.append(True, np.diff(offsets) != self._size))
+        counts = np.diff(np.append(starts, len(rows)))
+        starts, counts = (part[offsets[starts] != UNPLACED] for part in (starts, counts))
+        return Runs.of(rows[starts], counts, offsets[starts])
 
     def _places(self, seqs: I64, rows: I64, *, again: bool) -> tuple[LogFile, I64]:
         """Return the file, and the offsets in it of rows; `UNPLACED` for events in the ring."""
@@ -126,7 +140,7 @@ class VectorPlaces:
     def _looked_up(self, seqs: I64, rows: I64) -> Runs:
         """Return the runs of the columns that have the vectors of rows."""
         parts = [tuple(np.empty(0, np.int64) for _ in Runs._fields)]
-        for events, offset in self._log.embedding_columns(self._source.key, seqs[rows]):
+        for events, offset in self._log.embedding_columns(self.source.key, seqs[rows]):
             at = seqs.searchsorted(events)
             # An event may have bytes that are no vector, and so no row.
             places = np.flatnonzero(seqs[np.minimum(at, len(seqs) - 1)] == events)

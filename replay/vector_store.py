@@ -101,12 +101,12 @@ class StoredVectors(StoredSpace):
       stays in memory; else it is read again, and must have the sum that it had.
     """
 
-    def __init__(self, log: Log, source: SpaceRows) -> None:
+    def __init__(self, log: Log, source: SpaceRows, places: VectorPlaces) -> None:
         super().__init__(log, source)
         self._model = matrix_of(b"", source.key)
         self._cache = KeptVectors(self._model)
         self._verified = VerifiedVectors()
-        self._places = VectorPlaces(log, source)
+        self._places = places
         self._graph: Graph | None = None
 
     def rows(self, space: Space, rows: I64) -> tuple[Matrix, F64]:

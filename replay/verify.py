@@ -198,7 +198,7 @@ class _Replaying:
                 # The verification of the log has reported this damage.
                 continue
             try:
-                stored = decode_chunk(body, ref)
+                stored = decode_chunk(body, ref).data
                 expected = check.replayed.chunk(after, through)
             except Corrupt as error:
                 check.diverges(after, through, f"a chunk cannot be decoded ({error.what})")

@@ -9,9 +9,9 @@ from typing import Final, cast
 
 import numpy as np
 
-from cerata.projections.columnar.columns import I64
+from cerata.projections.columnar.columns import I32, I64
 from cerata.projections.vectors.columns import Key, matrix_of
-from cerata.projections.vectors.maxsim import I32, Tokens, token_candidates
+from cerata.projections.vectors.maxsim import Tokens, token_candidates
 from cerata.replay.vector_store import NO_VECTOR
 
 from ..snapshot.snapshot import Snapshot

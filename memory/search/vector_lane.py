@@ -49,7 +49,7 @@ class VectorLane(SpaceLane):
     """A question's vector and its space in a snapshot.
 
     Scores are cosines, or inner products if the space's metric is that. Cost of a search: the
-    signs of all vectors, and the numbers of at most 8,192 vectors.
+    signs of all vectors, and the numbers of at most 2,048 vectors.
 
     With a window, the score of a turn is the mean of its score and those of the turns beside it
     (`cerata.projections.vectors.vector_window`).

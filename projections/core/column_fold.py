@@ -10,7 +10,14 @@ from typing import ClassVar, Generic, Protocol, Self, TypeVar, cast
 
 from cerata.engine.events import Scope
 
-from ..columnar.columns import AnyColumn, AppendOnly, Columns, decode_columns, encode_columns
+from ..columnar.columns import (
+    AnyColumn,
+    AppendOnly,
+    Column,
+    Columns,
+    decode_columns,
+    encode_columns,
+)
 from ..columnar.names import NO_NAME
 from .projection import (
     BLOCK_SEQS,
@@ -86,6 +93,14 @@ class BlockFold(ABC):
         self._seq = 0
         self._digests = BlockDigests(salt_of(self.name, self.version, self.parameters))
         self._seal = Seal(effect_columns)
+        self._expected = 0
+
+    def expect(self, through: int) -> None:
+        """Announce that chunks up to event ``through`` are loaded next, so that columns have room.
+
+        Without room each load may copy all that was loaded before.
+        """
+        self._expected = through
 
     @property
     def parameters(self) -> Parameters:
@@ -164,6 +179,18 @@ class ColumnFold(BlockFold, Generic[ColumnsType]):
         super().__init__(columns.effect_columns)
         self._columns = columns
 
+    def _growing(self) -> Sequence[AppendOnly]:
+        """Return the columns that grow with the log."""
+        return self._columns.effect_columns()
+
+    def _reserve(self) -> None:
+        """Make room for the expected events, at the items an event that are loaded so far."""
+        share = self._expected / self._seq - 1
+        for column in self._growing() if share > 0 else ():
+            count = len(column)
+            if isinstance(column, Column):
+                column.reserve(int(count * share) + 1)
+
     def _effects(self, after: int, through: int) -> dict[str, AnyColumn]:
         return self._columns.effects(after, through)
 
@@ -182,6 +209,7 @@ class ColumnFold(BlockFold, Generic[ColumnsType]):
         self._columns.load(columns, self._seq, through)
         self._digests.load(columns.u8("blocks"))
         self._seq = through
+        self._reserve()
         self._seal.restart()
 
     @property

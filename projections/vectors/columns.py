@@ -96,14 +96,16 @@ class SpaceRows:
       reader of an earlier state ignores later events.
     """
 
-    def __init__(self, key: Key) -> None:
+    def __init__(self, key: Key, code: int) -> None:
         self.key = key
+        self.code = code
+        """The number of the space, from 1, in order of first occurrence."""
         self.rows = Column(np.int64)
         self.seqs = Column(np.int64)
         self.frames = Column(np.uint64)
         self.checks = Column(np.uint64)
         self.until = Column(np.int64)
-        self.words = [Column(np.uint64) for _ in range(-(-key[2] // _WORD_BITS))]
+        self.words = [Column(np.uint64) for _ in range(_width(key) // 8)]
         self.by_frame = HashIndex()
 
     def __len__(self) -> int:
@@ -157,12 +159,14 @@ class SpaceRows:
         is_replaced = frames[order[1:]] == frames[order[:-1]]
         self.until.set_once(order[:-1][is_replaced], seqs[order[1:][is_replaced]])
 
+    def columns(self) -> list[AnyGrowing]:
+        """Return all columns."""
+        return [self.rows, self.seqs, self.frames, self.checks, self.until, *self.words]
+
     @property
     def size_bytes(self) -> int:
         """Memory of columns and index."""
-        columns: list[AnyGrowing] = [self.rows, self.seqs, self.frames, self.checks, self.until]
-        size = sum(column.size_bytes for column in (*columns, *self.words))
-        return size + self.by_frame.size_bytes
+        return sum(column.size_bytes for column in self.columns()) + self.by_frame.size_bytes
 
 
 class VectorColumns:
@@ -215,7 +219,7 @@ class VectorColumns:
     def _code(self, key: Key, seq: int) -> int:
         code = self.names.code(_text_of(key), seq)
         if code > len(self.spaces):
-            self.spaces.append(SpaceRows(key))
+            self.spaces.append(SpaceRows(key, code))
         return code
 
     def _spread(self, first_row: int) -> dict[int, int]:
@@ -274,6 +278,11 @@ class VectorColumns:
         signs = [column for rows in self.spaces for column in rows.words]
         return [*self.names.effect_columns(), *self.table.effect_columns(), *signs]
 
+    def growing_columns(self) -> list[AppendOnly]:
+        """Return the columns that grow with each vector, derived columns included."""
+        columns = [column for rows in self.spaces for column in rows.columns()]
+        return [*self.table.effect_columns(), *columns]
+
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return nothing: `load` computes the derived columns again."""
         return {}
@@ -290,11 +299,12 @@ class VectorColumns:
             bool((loaded["frame"] <= loaded["seq"].astype(np.uint64)).all()),
             "a vector precedes its frame",
         )
-        widths = [0, *(rows.width for rows in self.spaces), *(SpaceRows(key).width for key in keys)]
+        widths = [0, *(rows.width for rows in self.spaces), *map(_width, keys)]
         size = int(np.array(widths, np.int64)[codes].sum())
         require(len(signs) == size, "the size of its signs does not match its vectors")
         self.names.load(names)
-        self.spaces += [SpaceRows(key) for key in keys]
+        first_code = len(self.spaces) + 1
+        self.spaces += [SpaceRows(key, code) for code, key in enumerate(keys, first_code)]
         first_row = len(self.table)
         self.table.load(loaded)
         for code, first in self._spread(first_row).items():
@@ -312,6 +322,11 @@ def _codes_in(codes: AnyColumn) -> list[int]:
     """Return the distinct codes, ascending; they are at most the number of spaces."""
     distinct: list[int] = np.flatnonzero(np.bincount(codes)).tolist()
     return distinct
+
+
+def _width(key: Key) -> int:
+    """Return the bytes of a row's signs, whole words."""
+    return 8 * -(-key[2] // _WORD_BITS)
 
 
 def _text_of(key: Key) -> str:

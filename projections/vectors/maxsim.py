@@ -18,16 +18,14 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..columnar.columns import F64, I64, Mask
+from ..columnar.columns import F64, I32, I64, Mask
 from .nearest import SCORE_DIGITS, Nearest, first_best
-from .reader import Space
+from .reader import Space, agreement
 
 Tokens: TypeAlias = npt.NDArray[np.int8]
 """Token vectors of a text, (tokens, dimension)."""
 
 F32: TypeAlias = npt.NDArray[np.float32]
-
-I32: TypeAlias = npt.NDArray[np.int32]
 
 BestMatches: TypeAlias = npt.NDArray[np.float64]
 """The largest product of each question token with a token of each frame, (frames, tokens).
@@ -195,26 +193,6 @@ def token_candidates(space: Space, rows: I64, pooled: I32, k: int) -> I64:
     count = min(max(len(rows) // CANDIDATES_SHARE, CANDIDATES_MIN), CANDIDATES_MAX)
     count = min(max(count, k), len(rows))
     is_prefix = len(rows) == int(rows[-1]) + 1
-    agreeing = _agreement(space, slice(len(rows)) if is_prefix else rows, pooled)
+    agreeing = agreement(space, slice(len(rows)) if is_prefix else rows, pooled)
     limit = np.partition(agreeing, len(rows) - count)[len(rows) - count]
     return rows[first_best(-agreeing, -int(limit), count)]
-
-
-def _agreement(space: Space, rows: I64 | slice, query: I32) -> I32:
-    """Return for each row the sum of the query's sums in the dimensions with a set sign bit.
-
-    Exact: the sums are at most 2**20 in at most 1,024 dimensions. Computed by table look-up, a byte
-    of signs at a time.
-    """
-    pooled = np.zeros(64 * len(space.words), np.int32)
-    pooled[: len(query)] = query
-    bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
-    tables = pooled.reshape(-1, 8) @ bits.T.astype(np.int32)
-    totals: I32 | None = None
-    for place, column in enumerate(space.words):
-        codes = column[rows].astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)
-        for byte in range(8):
-            share = tables[8 * place + byte][codes[:, byte]]
-            totals = share if totals is None else np.add(totals, share, out=totals)
-    assert totals is not None
-    return totals

@@ -15,6 +15,7 @@ from cerata.engine.draft_validation import vector_count
 from cerata.engine.errors import Corrupt, NotFound
 from cerata.engine.events import Embedding, Event, PutEmbedding, PutFrame, is_token_space
 
+from ..columnar.columns import AppendOnly
 from ..core.column_fold import ColumnFold
 from ..core.projection import FoldedEvent
 from .columns import Key, NewVector, VectorColumns
@@ -39,6 +40,9 @@ class VectorsProjection(ColumnFold[VectorColumns]):
         if self._vectors is None or self._vectors.seq != self._seq:
             self._vectors = Vectors(self._columns, self._seq)
         return self._vectors
+
+    def _growing(self) -> Sequence[AppendOnly]:
+        return self._columns.growing_columns()
 
     def apply(self, events: Sequence[FoldedEvent]) -> None:
         """Fold events; if a vector cannot be read, fold the events before it.

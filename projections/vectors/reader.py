@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..columnar.columns import I64, U16, U32, U64, Mask, rows_up_to
+from ..columnar.columns import I32, I64, U16, U32, U64, Mask, rows_up_to
 from .columns import Key, SpaceRows, VectorColumns
 
 
@@ -89,3 +89,23 @@ def distances(space: Space, rows: I64 | slice, query: U64) -> U16 | U32:
     for count in rest:
         total += count
     return total
+
+
+def agreement(space: Space, rows: I64 | slice, query: I32) -> I32:
+    """Return for each row the sum of the query's numbers in the dimensions with a set sign bit.
+
+    Exact, if the magnitudes of the query add up to less than 2**31. Computed by table look-up, a
+    byte of signs at a time.
+    """
+    pooled = np.zeros(64 * len(space.words), np.int32)
+    pooled[: len(query)] = query
+    bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
+    tables = pooled.reshape(-1, 8) @ bits.T.astype(np.int32)
+    totals: I32 | None = None
+    for place, column in enumerate(space.words):
+        codes = column[rows].astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)
+        for byte in range(8):
+            share = tables[8 * place + byte][codes[:, byte]]
+            totals = share if totals is None else np.add(totals, share, out=totals)
+    assert totals is not None
+    return totals

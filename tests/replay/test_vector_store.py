@@ -1,5 +1,6 @@
 """Vectors in the log: which bytes a question reads, and that each is verified before its use."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from cerata.engine.storage import OsStorage
 from cerata.projections.columnar.columns import I64
 from cerata.projections.vectors import nearest as nearest_module
 from cerata.replay import vector_store
+from cerata.replay.place_directory import RUN, PlaceDirectory
 from cerata.replay.vector_places import NEAR_SIZE, NO_RUNS, UNPLACED, Runs, read_rows
 from cerata.replay.verified_vectors import KeptVectors, VerifiedVectors, sums_of
 
@@ -134,6 +136,92 @@ def test_a_vector_that_changes_after_it_was_verified_is_refused(
                 file.seek(place + offset)
                 file.write(data[place + offset : place + offset + 1])
         assert asked(store, row)[0] == (71, 1.0)
+
+
+# --- saved places --------------------------------------------------------------------------------
+
+
+def cold_reads(path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
+    """Return the reads of the vectors of a first question, once the projections are loaded."""
+    with cerata.open(path, mode="r") as store:
+        store.search("text", k=1)
+        store._fold.vectors()
+        file = counted(store, monkeypatch)
+        asked(store, drawn(2)[0])
+        return file.take()
+
+
+def test_a_first_question_reads_no_index_of_a_segment(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Looking up 1,000,000 vectors in their 10,000 batches took 2.5 s."""
+    reads, size = cold_reads(path, monkeypatch)
+    assert reads <= CANDIDATES + 2
+    assert size <= CANDIDATES * (SIZE + NEAR_SIZE)
+
+    def ignore(_directory: PlaceDirectory, _stored: bytes, _file: LogFile) -> None: ...
+
+    monkeypatch.setattr(PlaceDirectory, "add", ignore)
+    # Without saved places, three more reads for each segment and batch.
+    assert cold_reads(path, monkeypatch)[0] > reads + 6
+
+
+def test_saved_places_that_are_wrong_are_looked_up(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A place is a hint: the vector there has another hash, and the index has the right place."""
+    questions = drawn(3)[:4]
+    with cerata.open(path, mode="r") as store:
+        expected = [asked(store, question) for question in questions]
+    add = PlaceDirectory.add
+
+    def bent(field: str, shift: int) -> Callable[[PlaceDirectory, bytes, LogFile], None]:
+        def add_bent(directory: PlaceDirectory, stored: bytes, log_file: LogFile) -> None:
+            table = np.frombuffer(stored, RUN).copy()
+            table[field] += shift
+            add(directory, table.tobytes(), log_file)
+
+        return add_bent
+
+    for field, shift in (("offset", SIZE), ("offset", 1 << 40), ("first", 7), ("count", 40)):
+        monkeypatch.setattr(PlaceDirectory, "add", bent(field, shift))
+        for kept_size in (1, 1 << 30):
+            monkeypatch.setattr(vector_store, "KEPT_SIZE_MAX", kept_size)
+            with cerata.open(path, mode="r") as store:
+                assert [asked(store, question) for question in questions] == expected
+
+
+@pytest.mark.parametrize("stored", [b"x" * 7, b"\xff" * 48, bytes(24)])
+def test_impossible_runs_are_ignored(path: Path, stored: bytes) -> None:
+    """Only a faulty or hostile writer makes them: the check of the chunk covers them."""
+    with cerata.open(path, mode="r") as store:
+        [space] = store._fold.vectors().spaces(COUNT)
+        directory = PlaceDirectory(store._log)
+        directory.add(stored, store._log.file)
+        places = directory.places(space.rows)
+        found = places.read(space.seqs, np.array([5, 7]))
+        assert found.tobytes() == drawn(1)[[5, 7]].tobytes()
+
+
+def test_places_are_saved_of_large_batches_and_of_sealed_events(tmp_path: Path) -> None:
+    """Those of the ring are not: the same flip writes their segment. The next join has them."""
+    rows = drawn(1)
+    with cerata.open(tmp_path / "a.cera", ring_bytes=RING_SIZE) as store:
+        store.put_frames(["text"] * 500, embeddings=rows[:500], space="s")
+        store.put_frame("sealed", embedding=rows[500], space="s")
+        store.checkpoint()
+        store.put_frame("in the ring", embedding=rows[501], space="s")
+        store.put_frame("no vector")
+        store.put_frames(["text"] * 500, embeddings=rows[502:1002], space="t")
+        vectors = store._fold.vectors()
+        table = np.frombuffer(store._fold._directory.encoded(vectors, (0, 1_003)), RUN)
+        found = table[["first", "count", "space"]].tolist()
+        assert found == [(0, 500, 1), (500, 1, 1), (0, 500, 2)]
+        for run in table:
+            length = int(run["count"]) * SIZE
+            data = store._log.file.file.read_at(int(run["offset"]), length)
+            first = int(run["first"]) + (502 if run["space"] == 2 else 0)
+            assert data == rows[first : first + int(run["count"])].tobytes()
 
 
 # --- in memory -----------------------------------------------------------------------------------

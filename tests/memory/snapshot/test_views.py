@@ -10,7 +10,7 @@ from cerata.engine.events import JsonValue
 from cerata.engine.file import LogFile
 from cerata.engine.format.toc import Ref
 from cerata.replay import fold
-from cerata.replay.checkpoint import read_chunk
+from cerata.replay.checkpoint import Chunk, read_chunk
 
 from ..acts import ACTS, Act, everything, perform
 
@@ -68,7 +68,7 @@ def test_a_replay_takes_any_basis_and_no_checkpoint(monkeypatch: pytest.MonkeyPa
         store.checkpoint()
     loaded: list[Ref] = []
 
-    def counted(log_file: LogFile, ref: Ref) -> bytes:
+    def counted(log_file: LogFile, ref: Ref) -> Chunk:
         loaded.append(ref)
         return read_chunk(log_file, ref)
 
