@@ -31,14 +31,14 @@ from cerata.engine.plain_value import PlainValue
 from ..columnar.columns import F64, I64, U8, U32, Mask
 from ..columnar.turn_order import NO_ROW, TurnOrder
 from . import analyzer as text
-from .context_kernel import Counts, Shares, lent_shares, summed
+from .context_kernel import Counts, Shares, summed
 from .fields import Field, FieldLengths
 from .highlights import Highlight, highlights
 from .occurrences import Occurrences
 from .postings import Piece
 from .query import AnyWord, Query, plain
 from .query_evaluation import Filters, Group, Matching
-from .turn_ranking import TurnNorms, best_turns
+from .turn_ranking import TurnNorms, best_turns, turn_norms
 from .vocabulary import VocabularyView
 
 K1: Final = 1.2
@@ -139,10 +139,9 @@ class FulltextView:
 
     def text_lengths_at(self, rows: I64) -> I64:
         """Return how many terms the text field of rows has."""
-        fields = self._occurrences.fields
-        lengths = fields.total[rows].astype(np.int64)
-        for named in (fields.title, fields.tags, fields.role):
-            lengths -= named[rows]
+        # A term of another field weighs 2, so weighted lengths have it once more.
+        lengths = 2 * self._occurrences.fields.total[rows].astype(np.int64)
+        lengths -= self._lengths[rows]
         return lengths
 
     @cached_property
@@ -187,11 +186,8 @@ class FulltextView:
     def _turn_norms(self) -> TurnNorms:
         lengths = self._lengths_in_context / self._average_length
         norms = TURN_K1 * ((1.0 - TURN_B) + TURN_B * lengths)
-        inverse = np.zeros(len(norms), np.float32)
-        if self._turns is not None:
-            is_turn = self._turns.is_turn
-            np.divide(1.0, norms, out=inverse, where=is_turn, casting="same_kind")
-        return TurnNorms(norms, inverse)
+        is_turn = np.zeros(0, np.bool_) if self._turns is None else self._turns.is_turn
+        return turn_norms(norms, is_turn)
 
     def search(
         self,
@@ -253,7 +249,7 @@ class FulltextView:
             counts = group.weights[is_turn].astype(np.float64)
             reached, sums = Shares(len(order.rows)).spread(places[is_turn], counts)
             total = float(sums[reached == place].max(initial=0.0))
-            k1, norm = TURN_K1, float(self._turn_norms.norm[place])
+            k1, norm = TURN_K1, float(self._turn_norms.norms[place])
         added = idf * (total * (k1 + 1.0) / (total + norm))
         return WordScore(name, idf, count, round(total - count, SCORE_DECIMALS), added)
 
@@ -296,7 +292,7 @@ class FulltextView:
                 is_turn = places != NO_ROW
                 reached, sums = shares.spread(places[is_turn], counts[is_turn])
                 # A place may occur several times: assigned again, its sum stays the same.
-                added = _saturated(sums, self._turn_norms.norm[reached], TURN_K1) * idf
+                added = _saturated(sums, self._turn_norms.norms[reached], TURN_K1) * idf
                 by_place[reached] = by_place[reached] + added
                 rows, counts = rows[~is_turn], counts[~is_turn]
             if len(rows):
@@ -354,11 +350,9 @@ class FulltextView:
             turn_ends = np.searchsorted(np.flatnonzero(is_turn), counted.ends)
             counted = Counts(turn_ends, places[is_turn], counts[is_turn])
         is_admitted = None if among is None else among[order.rows]
-        turn_norms = self._turn_norms
-        with lent_shares(len(order.rows)) as shares:
-            places, scores = best_turns(
-                counted, idfs, shares, turn_norms, k, scale=TURN_K1 + 1.0, among=is_admitted
-            )
+        places, scores = best_turns(
+            counted, idfs, self._turn_norms, k, scale=TURN_K1 + 1.0, among=is_admitted
+        )
         turns = Ranking(order.rows[places], scores)
         return _joined(_best_of_rows(by_row, k, self._dead, among), turns, k)
 
