@@ -72,9 +72,9 @@ def named_roles(text: str, roles: Iterable[str]) -> set[str]:
     spelled = {word for word, _, _ in words}
     named: set[str] = set()
     for role in roles:
-        for name in _names_of(role):
-            if name.words[0] in spelled and _is_in(text, words, name):
-                named.add(role)
+        first_words, names = _names_of(role)
+        if not spelled.isdisjoint(first_words) and any(_is_in(text, words, name) for name in names):
+            named.add(role)
     return named
 
 
@@ -113,8 +113,10 @@ def _is_name(text: str, words: Sequence[tuple[str, int, int]], name: _Name) -> b
 
 
 @lru_cache(_ROLES_KEPT)
-def _names_of(role: str) -> tuple[_Name, ...]:
-    return tuple(name for names in _by_first_word.__wrapped__((role,)).values() for name in names)
+def _names_of(role: str) -> tuple[frozenset[str], tuple[_Name, ...]]:
+    """Return the first words of the names of a role, and the names."""
+    by_first = _by_first_word.__wrapped__((role,))
+    return frozenset(by_first), tuple(name for names in by_first.values() for name in names)
 
 
 @lru_cache(_ROLE_SETS_KEPT)

@@ -21,7 +21,6 @@ from cerata.retrieval.embedders.embedder import (
     spans_of_tokens,
     token_embedder,
 )
-from cerata.retrieval.query_classifier import Classified, QuestionKind, classify
 from cerata.retrieval.ranking.fusion import LaneRanking
 from cerata.retrieval.speaker_names import without_names
 from cerata.retrieval.token_weights import token_weights
@@ -112,7 +111,6 @@ class RunningLanes:
     - ``vectors`` stays the lane of the question itself after `moved`.
     """
 
-    kind: Classified
     weights: Mapping[str, float]
     facts: list[FactHit]
     vectors: VectorLane | None
@@ -149,12 +147,10 @@ def running_lanes(snapshot: Snapshot, request: SearchRequest) -> RunningLanes:
     Raises:
         Unsupported: none can run. Further errors are those of `vector_lane_of` and `late_lane_of`.
     """
-    query = request.query
     profile = request.profile
     vectors = vector_lane_of(snapshot, request)
     late = late_lane_of(snapshot, request)
-    kind = classify(query) if isinstance(query, str) else Classified("factual", "")
-    weights = _weights(request, kind.kind, vectors, late)
+    weights = _weights(request, vectors, late)
     facts: list[FactHit] = []
     if "facts" in weights:
         # Earlier versions of a profile leave facts out of a context with a filter.
@@ -167,19 +163,17 @@ def running_lanes(snapshot: Snapshot, request: SearchRequest) -> RunningLanes:
         late,
     )
     lanes = [lane for lane in able if lane is not None and lane.name in weights]
-    return RunningLanes(kind, weights, facts, vectors, late, lanes)
+    return RunningLanes(weights, facts, vectors, late, lanes)
 
 
-def _weights(
-    request: SearchRequest, kind: QuestionKind, *vector_lanes: Lane | None
-) -> dict[str, float]:
+def _weights(request: SearchRequest, *vector_lanes: Lane | None) -> dict[str, float]:
     """Return the lanes of the profile that run for a question, with their weights."""
     able: list[str] = []
     if request.mode != "vector":
         able += ["text", "facts"] if request.is_plain else ["text"]
     if request.mode != "text":
         able += [lane.name for lane in vector_lanes if lane is not None]
-    of_profile = request.profile.weights_for(kind)
+    of_profile = request.lane_weights
     weights = {lane: weight for lane, weight in of_profile.items() if lane in able}
     if not weights:
         raise Unsupported(

@@ -6,8 +6,7 @@ that need a snapshot: of vectors (`vector_lane`, `late_lane`) and of the filter 
 
 import math
 from collections.abc import Mapping
-from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -17,6 +16,7 @@ from cerata.engine.errors import InvalidInput
 from cerata.projections.frames.filter_tests import TimeRange
 from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext.query import AnyWord, Query, check_size, plain
+from cerata.retrieval.query_classifier import KINDS, Classified, classify
 from cerata.retrieval.question_times import time_filter
 from cerata.retrieval.ranking.profiles import AUTO, Profile, profile_for
 from cerata.retrieval.reranker import Reranker, check_rerank
@@ -135,12 +135,26 @@ class SearchRequest:
             return self.rerank
         return self.rerank.identity
 
+    @property
+    def kind(self) -> Classified:
+        """The kind of the question; that of a query is "factual"."""
+        return classify(self.query) if isinstance(self.query, str) else Classified("factual", "")
+
+    @property
+    def lane_weights(self) -> dict[str, float]:
+        """The lanes of the profile for the kind of the question, with their weights."""
+        # The kind takes longer than a search of few words.
+        kind = self.kind.kind if self.profile.is_by_kind else KINDS[0]
+        return self.profile.weights_for(kind)
+
     def resolved(self, layers: Layers) -> "SearchRequest":
         """Return the request with the profile that "auto" stands for."""
         if self.profile is not AUTO:
             return self
         # A copy: the other fields are checked already.
-        resolved = copy(self)
+        resolved = object.__new__(SearchRequest)
+        for name in _FIELDS:
+            object.__setattr__(resolved, name, getattr(self, name))
         object.__setattr__(resolved, "profile", profile_for(*layers.shape))
         object.__setattr__(resolved, "is_auto", True)
         return resolved
@@ -167,6 +181,8 @@ class SearchRequest:
             for mine, other in pairs
         )
 
+
+_FIELDS: Final = tuple(part.name for part in fields(SearchRequest))
 
 _OF_ORDER: Final = (
     *("query", "mode", "where", "include_superseded", "include_deleted"),

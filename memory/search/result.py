@@ -14,7 +14,6 @@ from cerata.engine.errors import InvalidInput
 from cerata.projections.columnar.scopes import Reach
 from cerata.projections.fulltext.bm25 import SCORE_DECIMALS, WordScore
 from cerata.retrieval.base_level_activation import Use
-from cerata.retrieval.query_classifier import Classified
 from cerata.retrieval.ranking.fusion import (
     Fused,
     LaneRanking,
@@ -52,7 +51,6 @@ class SearchResult:
 
     snapshot: Snapshot
     request: SearchRequest
-    kind: Classified
     weights: Mapping[str, float]
     facts: list[FactHit]
     vectors: VectorLane | None
@@ -108,13 +106,13 @@ class SearchResult:
         """A line if vectors could not be searched, and one if so no hit has the least cosine."""
         request = self.request
         notices: list[str] = []
-        has_lane = "vectors" in request.profile.weights_for(self.kind.kind)
         is_searched = self.vectors is not None or request.mode == "text" or not request.text
-        if has_lane and not is_searched and (obstacle := self.snapshot.embedder_obstacle):
+        obstacle = None if is_searched else self.snapshot.embedder_obstacle
+        if obstacle and "vectors" in request.lane_weights:
             notices.append(f"searched by words only: {obstacle}")
         if request.min_cosine is not None and "vectors" not in self.weights:
             reason = "no vectors were compared; pass embedding=, or open with the frames' embedder"
-            if not has_lane:
+            if "vectors" not in request.lane_weights:
                 reason = f"profile {request.profile.label} has no lane of vectors"
             notices.append(f"no hit reaches min_cosine: {reason}")
         return tuple(notices)
@@ -175,7 +173,7 @@ class SearchResult:
         return Explanation(
             id=hit.id,
             score=hit.score,
-            question=self.kind,
+            question=self.request.kind,
             profile=self.request.profile,
             method=self.request.profile.method if is_fused else None,
             lanes=tuple(self._share(lane, hit.id, is_fused=is_fused) for lane in self.lanes),

@@ -74,7 +74,6 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
     return SearchResult(
         snapshot=snapshot,
         request=request,
-        kind=running.kind,
         weights=running.weights,
         facts=running.facts,
         vectors=running.vectors,

@@ -132,15 +132,18 @@ class Signals:
 
     def _follow(self, rows: I64, roles: "_Roles", turns: TurnOrder | None) -> Mask:
         """Return which rows follow a question of another speaker in their conversation."""
-        follow = np.zeros(len(rows), np.bool_)
         if turns is None or not self._has_any("follows"):
+            return np.zeros(len(rows), np.bool_)
+        # The place of a row that is no turn is -1; the place before is the last but one, a gap.
+        before = turns.rows[turns.places[rows] - 1]
+        # The row of a gap is -1, the last row.
+        follow: Mask = self.snapshot.layers.ranking.marks_at(before) & int(Mark.QUESTION) > 0
+        follow &= before != NO_ROW
+        at = np.flatnonzero(follow)
+        if len(self.snapshot.layers.all) == 1:
+            codes = self.snapshot.layers.base.frames.role_codes
+            follow[at] = roles.codes[at] != codes(before[at])
             return follow
-        places = turns.places[rows]
-        # Place -1 would be the last place, which is a gap.
-        before = np.where(places == NO_ROW, NO_ROW, turns.rows[places - 1])
-        at = np.flatnonzero(before != NO_ROW)
-        marks = self.snapshot.layers.ranking.marks_at(before[at])
-        at = at[marks & int(Mark.QUESTION) > 0]
         both = self._roles(np.concatenate([rows[at], before[at]])).codes
         follow[at] = both[: len(at)] != both[len(at) :]
         return follow

@@ -15,9 +15,11 @@ from cerata.engine.segment_reader import forget_oldest
 from cerata.projections.columnar.columns import I64, Mask
 from cerata.projections.columnar.scopes import Reach
 from cerata.projections.columnar.turn_order import NO_ROW, TurnOrder, first_versions, turn_order
+from cerata.projections.facts.reader import FactsAt
 from cerata.projections.frames.filters import Filter
 from cerata.projections.frames.reader import Frames
 from cerata.projections.fulltext.bm25 import FulltextView
+from cerata.projections.rows.embedders import Used
 from cerata.replay.fold import Fold
 
 _PAST_LAYERS_MAX: Final = 4
@@ -129,6 +131,17 @@ class LogLayer(Layer):
     def speakers_sought(self) -> set[str]:
         """The roles of the rows that a search returns by default."""
         return self.speakers(self.sought)
+
+    @cached_property
+    def facts(self) -> FactsAt:
+        """The facts, without regard to the links between them."""
+        return FactsAt(self.folds.facts(self.n), self.n, self.reach)
+
+    @cached_property
+    def used_embedder(self) -> Used | None:
+        """The embedder that the memory uses, by the newest event of the tenant."""
+        scope = None if self.reach is None else self.reach.pairs
+        return self.folds.embedders(self.n).newest(scope, self.n)
 
     @cached_property
     def shape(self) -> tuple[int, int, int]:

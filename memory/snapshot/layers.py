@@ -17,7 +17,15 @@ import numpy as np
 
 from cerata.engine.arguments import expect_type, is_unicode
 from cerata.engine.errors import NotFound
-from cerata.engine.events import Draft, Event, PutFrame, Scope, UnknownBody, names_unread
+from cerata.engine.events import (
+    Draft,
+    Event,
+    PutFrame,
+    Scope,
+    UnknownBody,
+    names_unread,
+    once,
+)
 from cerata.engine.log import Log
 from cerata.projections.columnar.columns import I64, Mask
 from cerata.projections.columnar.scopes import admits, is_same
@@ -49,7 +57,7 @@ class Layers:
     """Returns "now": the times in words of a filter count from it, and frames expire by it."""
     pending: PendingEvents | None = None
 
-    @cached_property
+    @once
     def all(self) -> tuple[Layer, ...]:
         """The layers, the log's first."""
         pending = self.pending
@@ -304,7 +312,7 @@ class Layers:
         """The time by which frames have expired, in microseconds since 1970 UTC."""
         return to_microseconds(self.present())
 
-    @cached_property
+    @once
     def expired(self) -> tuple[Mask, ...] | None:
         """Rows whose frames have expired, open or closed, by layer; None without any."""
         if not any(layer.frames.has_expiry for layer in self.all):
@@ -435,7 +443,7 @@ class Layers:
 
     # --- full text -------------------------------------------------------------------------------
 
-    @cached_property
+    @once
     def ranking(self) -> FulltextView:
         """The ranking over the rows of all layers, with the statistics of the current frames."""
         if self.pending is None:
@@ -452,7 +460,7 @@ class Layers:
         """Return the ranking with the words of neighbouring turns, or of each frame by itself."""
         return self.ranking if in_context else self._ranking_alone
 
-    @cached_property
+    @once
     def turns(self) -> TurnOrder | None:
         """The order of the current turns over the rows of all layers; None without any."""
         if self.pending is None:
@@ -496,7 +504,7 @@ class Layers:
         roles = (layer.speakers(mask) for layer, mask in zip(self.all, masks, strict=True))
         return tuple(sorted(set[str]().union(*roles)))
 
-    @cached_property
+    @once
     def shape(self) -> tuple[int, int, int]:
         """The counts of ranked rows: turns of conversations, other parts of documents, and all."""
         if self.pending is None:

@@ -282,7 +282,7 @@ class Snapshot:
     def _all_facts(self) -> FactsAt:
         pending = self._pending
         if pending is None or not pending.has_any(FACT_EVENTS):
-            return FactsAt(self._fold.facts(self.basis), self.basis, self.reach)
+            return self.base.facts
         return FactsAt(pending.folds.facts(), self.basis + pending.count, self.reach)
 
     @once
@@ -481,7 +481,7 @@ class Snapshot:
     def used_embedder(self) -> Used | None:
         """The embedder that the memory uses at the basis, by the newest event of the tenant."""
         if self._pending is None or not self._pending.count:
-            return self._fold.embedders(self.basis).newest(self.scope, self.basis)
+            return self.base.used_embedder
         rows = self._rows(UsedEmbedders.name)
         assert isinstance(rows, UsedEmbedders)
         return rows.newest(self.scope, self.basis + self._pending.count)

@@ -95,6 +95,12 @@ class Interval(NamedTuple):
     end: int
 
 
+@lru_cache(maxsize=64)
+def _check(text: str) -> None:
+    """Raise `InvalidInput` unless a text is a time; its start and its end are one text."""
+    interval_of(text, _VALIDATION_NOW)
+
+
 def interval_of(value: datetime | str, now: datetime) -> Interval:
     """Return the times that a value names; an instant is one microsecond.
 
@@ -146,7 +152,7 @@ class RelativeTime:
     edge: Literal["start", "end"] = "start"
 
     def __post_init__(self) -> None:
-        interval_of(self.text, _VALIDATION_NOW)
+        _check(self.text)
 
     def at(self, now: datetime) -> int:
         """Return the bound in microseconds since 1970 UTC. Raises `InvalidInput`."""
@@ -200,8 +206,8 @@ def _in_words(text: str, now: datetime) -> Interval:
         if moment > now:
             moment, _ = _parsed(f"yesterday {clock['clock']}", now)
         return _instant(to_microseconds(moment))
-    if match := _MONTH_OF_YEAR.match(text):
-        return _month_or_day(match)
+    if month := _month_of_year(text):
+        return month
     _check_words(text)
     last_month = _LAST_MONTH.match(text)
     if last_month:
@@ -229,8 +235,12 @@ def _last_month(name: str, now: datetime) -> Interval:
         raise _no_time(f"last {name}") from error
 
 
-def _month_or_day(match: re.Match[str]) -> Interval:
+@lru_cache(maxsize=64)
+def _month_of_year(text: str) -> Interval | None:
     """Return the times of "may 2023" or "8 may 2023"; dateparser would take milliseconds."""
+    match = _MONTH_OF_YEAR.match(text)
+    if match is None:
+        return None
     days = [day for day in (match["day"], match["after"]) if day]
     if len(days) > 1:
         raise _no_time(match[0])

@@ -279,7 +279,7 @@ class AttributeView:
     def of_row(self, row: int) -> Iterator[tuple[str, ValueType, int]]:
         """Yield field, type and key of each attribute of a row, in the order of the event."""
         rows, groups, keys = self._columns
-        start, end = np.searchsorted(rows, (row, row + 1)).tolist()
+        start, end = np.searchsorted(rows, np.array((row, row + 1), rows.dtype)).tolist()
         for group, key in zip(groups[start:end].tolist(), keys[start:end].tolist(), strict=True):
             field = self._fields.text(group >> _TYPE_BITS)
             if field is not None:
@@ -301,8 +301,10 @@ class AttributeView:
         if code is None:
             return np.empty(0, np.uint64), np.empty(0, np.int64)
         of_rows, groups, keys = self._columns
-        starts = np.searchsorted(of_rows, rows)
-        counts = np.searchsorted(of_rows, rows, side="right") - starts
+        # Use the dtype of the column: with another dtype each search would copy the column.
+        sought = rows.astype(of_rows.dtype)
+        starts = np.searchsorted(of_rows, sought)
+        counts = np.searchsorted(of_rows, sought, side="right") - starts
         places = np.repeat(np.arange(len(rows)), counts)
         within = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
         at = np.repeat(starts, counts) + within
@@ -312,7 +314,7 @@ class AttributeView:
     def within(self, first_row: int, end_row: int, field: str, kind: ValueType) -> Posting:
         """Return keys and rows of a field and type for a range of rows, in order of row."""
         rows, groups, keys = self._columns
-        start, end = np.searchsorted(rows, (first_row, end_row)).tolist()
+        start, end = np.searchsorted(rows, np.array((first_row, end_row), rows.dtype)).tolist()
         code = self._fields.find(field)
         chosen = groups[start:end] == (0 if code is None else group_of(code, kind))
         return Posting(keys[start:end][chosen], rows[start:end][chosen])

@@ -225,8 +225,9 @@ class Frames:
     def role_texts(self, codes: U32) -> dict[int, str]:
         """Return the roles of codes, each once."""
         roles = self._columns.roles
-        texts = {code: roles.text(code) for code in set(codes.tolist())}
-        return {code: text for code, text in texts.items() if text is not None}
+        return {
+            code: text for code in set(codes.tolist()) if (text := roles.text(code)) is not None
+        }
 
     def times_at(self, rows: I64) -> tuple[I64, I64]:
         """Return the recorded, created and content times of rows, and the place of each time's row.

@@ -91,14 +91,10 @@ def fuse(
     """
     if not lanes:
         return []
+    if len(lanes) == 1:
+        return _alone(lanes[0], k, method, weights.get(lanes[0].name, 1.0), adding)
     ids, places = _joined(lanes)
     added = np.zeros(len(ids)) if adding is None else adding(ids)
-    if len(lanes) < 2 and not added.any():
-        return [
-            Fused(int(number), round(float(score), SCORE_DECIMALS), (lane.name,))
-            for lane in lanes
-            for number, score in zip(lane.ids[:k], lane.scores[:k], strict=True)
-        ]
     scores = np.zeros(len(ids))
     ranks = np.full((len(lanes), len(ids)), _NOT_FOUND)
     start = 0
@@ -123,11 +119,31 @@ def fuse(
     ]
 
 
+def _alone(
+    lane: LaneRanking,
+    k: int,
+    method: Method,
+    weight: float,
+    adding: Callable[[I64], F64] | None,
+) -> list[Fused]:
+    """Return the best ``k`` items of a single lane, as `fuse`; faster, because ranks differ."""
+    ids = np.asarray(lane.ids, np.int64)
+    scores = np.asarray(lane.scores, np.float64)
+    if adding is not None:
+        added = adding(ids)
+        if added.any():
+            scores = np.round(weight * worth(lane, method) + added, SCORE_DECIMALS)
+            best = np.argsort(-scores, kind="stable")[:k]
+            ids, scores = ids[best], scores[best]
+    lanes = (lane.name,)
+    return [
+        Fused(number, round(score, SCORE_DECIMALS), lanes)
+        for number, score in zip(ids[:k].tolist(), scores[:k].tolist(), strict=True)
+    ]
+
+
 def _joined(lanes: Sequence[LaneRanking]) -> tuple[I64, I64]:
     """Return the distinct ids of lanes, and the place of each lane's ids, lane after lane."""
-    if len(lanes) == 1:
-        ids = np.asarray(lanes[0].ids, np.int64)
-        return ids, np.arange(len(ids))
     all_ids = np.concatenate([np.asarray(lane.ids, np.int64) for lane in lanes])
     ids, places = np.unique(all_ids, return_inverse=True)
     return ids, places

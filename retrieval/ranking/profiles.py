@@ -168,6 +168,11 @@ class Profile(PlainValue):
         """True if token vectors are needed for any kind of question."""
         return self.rerank or any("late" in self.weights_for(kind) for kind in KINDS)
 
+    @property
+    def is_by_kind(self) -> bool:
+        """True if the weight of a lane depends on the kind of the question."""
+        return any(isinstance(weight, Mapping) for weight in self.weights.values())
+
     def weights_for(self, kind: QuestionKind) -> dict[str, float]:
         """Return the lanes that run for a kind of question, in their order, with their weights.
 

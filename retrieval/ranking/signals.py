@@ -61,7 +61,10 @@ _MARKS: Final = {
     "count": int(Mark.NUMBER),
     "name": int(Mark.NAME),
     "why": int(Mark.CAUSE),
+    "question": int(Mark.QUESTION),
 }
+_OF_ANSWERS: Final = frozenset(_MARKS) - {"question"}
+"""Signals that count if the question asks for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,10 +99,15 @@ def values_of(signal: str, question: QuestionAnalysis, candidates: Candidates) -
         question: The goals of the question.
         candidates: The frames.
     """
-    mark = _MARKS.get(signal)
-    if mark is not None:
-        is_asked = signal in question.answers
-        return ((candidates.marks & mark > 0) & is_asked).astype(np.float64)
+    if not _is_asked(signal, question):
+        return np.zeros(len(candidates))
+    return np.asarray(_asked(signal, question, candidates), np.float64)
+
+
+def _asked(signal: str, question: QuestionAnalysis, candidates: Candidates) -> F64 | Mask:
+    """Return the value of a signal that the question asks for."""
+    if signal in _MARKS:
+        return np.bitwise_and(candidates.marks, _MARKS[signal]) > 0
     if signal == "period":
         return _nearness(question.periods, candidates)
     if signal == "short":
@@ -107,14 +115,11 @@ def values_of(signal: str, question: QuestionAnalysis, candidates: Candidates) -
         return missing * candidates.have_role
     if signal == "recency":
         return np.exp(-candidates.ages / RECENCY_DAYS)
-    masks = {
-        "speaker": candidates.are_named,
-        "question": candidates.marks & int(Mark.QUESTION) > 0,
-        "follows": candidates.follow,
-        "thread": candidates.in_thread,
-        "test": candidates.are_tests & (not question.names_tests),
-    }
-    return masks[signal].astype(np.float64)
+    if signal == "speaker":
+        return candidates.are_named
+    if signal == "test":
+        return candidates.are_tests
+    return candidates.follow if signal == "follows" else candidates.in_thread
 
 
 def _is_asked(signal: str, question: QuestionAnalysis) -> bool:
@@ -123,7 +128,7 @@ def _is_asked(signal: str, question: QuestionAnalysis) -> bool:
         return bool(question.periods)
     if signal == "test":
         return not question.names_tests
-    return signal in question.answers or signal not in _MARKS
+    return signal in question.answers or signal not in _OF_ANSWERS
 
 
 def _nearness(periods: tuple[Period, ...], candidates: Candidates) -> F64:
@@ -148,5 +153,5 @@ def sum_of(weights: Mapping[str, float], question: QuestionAnalysis, candidates:
     for signal in SIGNALS:
         weight = weights.get(signal, 0.0)
         if weight and _is_asked(signal, question):
-            total += weight * values_of(signal, question, candidates)
+            total += weight * _asked(signal, question, candidates)
     return total
