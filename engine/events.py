@@ -696,11 +696,13 @@ class Event(msgspec.Struct, frozen=True, dict=True):
             NotFound: the event has no such attachment.
             Corrupt: its bytes are damaged.
         """
-        of_size: Held | None = vars(self).get("held")
-        candidates = () if of_size is None else of_size(attachment.size)
-        if len(candidates) == 1 and "is_hashed" in vars(self):
+        parts = vars(self)
+        hashed: Sequence[bytes] = parts.get("hashed", ())
+        if len(hashed) == 1 and len(hashed[0]) == attachment.size:
             # The maker of the draft has hashed these bytes for the body, in this process.
-            return candidates[0]
+            return hashed[0]
+        of_size: Held | None = parts.get("held")
+        candidates = () if of_size is None else of_size(attachment.size)
         return chosen(candidates, attachment, self.seq)
 
     @property

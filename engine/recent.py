@@ -31,16 +31,17 @@ class RecentBatch(NamedTuple):
         The body is that of the draft only if equal bytes decode to an equal body, which no caller
         can change; else it is decoded from the payload when it is asked for.
         """
-        base = self.batch.first_seq - 1
-        for index in range(low, stop):
-            event = wire_event(self.batch, index, self.events[index])
-            draft = self.drafts[index]
+        batch = self.batch
+        base = batch.first_seq - 1
+        pairs = zip(self.events[low:stop], self.drafts[low:stop], strict=True)
+        for index, (wire, draft) in enumerate(pairs, start=low):
+            event = wire_event(batch, index, wire)
             body = draft.body
             if draft.is_checked and isinstance(body, PutFrame) and not body.metadata:
                 parts = vars(event)
                 parts["scope"] = draft.scope
                 parts["body"] = body if body.parent is None else lifted_by(body, base)
-                parts["is_hashed"] = True
+                parts["hashed"] = wire.attachments
             yield event
 
 

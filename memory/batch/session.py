@@ -378,7 +378,12 @@ class WriteSession:
         Raises:
             InvalidInput: the batch has no place for the event.
         """
-        embedder = self.embedder if has_vectors(drafts) else None
+        if not has_vectors(drafts):
+            return drafts, payloads
+        # Without a look at the file: if another process has just recorded the first embedder, its
+        # tenant needs no event.
+        end = self.end_of_run
+        embedder = self.embedder_at(self.log.head.seq if end is None else end)
         if embedder is None:
             return drafts, payloads
         uses = [

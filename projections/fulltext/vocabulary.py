@@ -155,7 +155,8 @@ class Vocabulary:
         """Return the term ids of words that the table lacks, and cache them."""
         met: dict[bytes, int] = {}
         first: list[int] = []
-        new = _New()
+        new = _New(len(self._terms))
+        term_of = english().term
         ids: list[int] = []
         places, repeats = _distinct(data, words, unknown)
         starts = words.starts[places].tolist()
@@ -164,7 +165,7 @@ class Vocabulary:
             word = data[start:end]
             term_id = self._overflow.get(word)
             if term_id is None:
-                term_id = self._id_of(word, place, new)
+                term_id = self._id_of(term_of(word), word, place, new)
                 first.append(place)
                 met[word] = term_id
             ids.append(term_id)
@@ -178,15 +179,15 @@ class Vocabulary:
         self._remember(met, words, np.array(first, np.int64))
         return np.array(ids, np.int32)[repeats]
 
-    def _id_of(self, word: bytes, place: int, new: "_New") -> int:
-        term = english().term(word)
+    def _id_of(self, term: bytes | None, word: bytes, place: int, new: "_New") -> int:
         if term is None:
             return NO_TERM
         term_id = self._term_ids.get(term)
         if term_id is None and self._hidden_terms:
             term_id = self._terms.find(term, self._hidden_terms)
         if term_id is None:
-            term_id = len(self._terms) + len(new.terms)
+            term_id = new.term_count
+            new.term_count += 1
             new.terms.append(term)
             new.term_places.append(place)
         self._term_ids[term] = term_id
@@ -324,11 +325,15 @@ def _rows(columns: Columns, name: str, firsts: I64) -> StringRows:
 
 
 class _New:
-    """The new words of a batch, their first places, and the terms of forms."""
+    """The new words of a batch, their first places, and the terms of forms.
 
-    __slots__ = ("form_places", "form_terms", "forms", "term_places", "terms")
+    - ``term_count`` is the number of terms, these included.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("form_places", "form_terms", "forms", "term_count", "term_places", "terms")
+
+    def __init__(self, term_count: int) -> None:
+        self.term_count = term_count
         self.terms: list[bytes] = []
         self.term_places: list[int] = []
         self.forms: list[bytes] = []
