@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from .cache_sizes import CacheSizes
 from .errors import Corrupt, Unsupported
 from .format.checksums import TAG_EXTENT_BODY, check, file_key
 from .format.extent import (
@@ -43,6 +44,7 @@ from .format.toc import (
 )
 from .format.witness import WITNESS_SIZE, decode_witness, encode_witness
 from .limits import PAGE_SIZE, SECTOR_SIZE
+from .segment_cache import SegmentCache
 from .segment_reader import Segment, forget_oldest
 from .storage import Buffer, StorageFile
 
@@ -50,7 +52,7 @@ PAGES_SIZE = 2 * PAGE_SIZE
 _TURN_OFFSET = PAGE_SIZE - PAGE_CHECK_SIZE
 _TURN_STOP = PAGE_SIZE + PAGE_FIELDS_SIZE
 _TURN_SIZE = _TURN_STOP - _TURN_OFFSET
-_STRUCTURES_KEPT_MAX = 256
+_MANIFESTS_KEPT_MAX = 256
 _JOIN_SIZE_MAX = 8 << 20
 """Pieces up to this many bytes are joined and written by one call."""
 
@@ -167,12 +169,19 @@ class LogFile:
     Positional and stateless except for caches of immutable structures, so threads may share it.
     """
 
-    def __init__(self, file: StorageFile, path: str, file_id: bytes) -> None:
+    def __init__(
+        self, file: StorageFile, path: str, file_id: bytes, caches: CacheSizes | None = None
+    ) -> None:
         self.file = file
         self.path = path
         self.key = file_key(file_id)
-        self._segments: dict[tuple[int, int], Segment] = {}
+        self.caches = caches or CacheSizes()
+        self._segments = SegmentCache(self.key, self.caches.segments)
         self._manifests: dict[Ref, tuple[Ref, ...]] = {}
+
+    def again(self, file_id: bytes, file: StorageFile | None = None) -> "LogFile":
+        """Return the same file, or the file that replaced it, with empty caches of these sizes."""
+        return LogFile(file or self.file, self.path, file_id, self.caches)
 
     def read_pages(self) -> bytes:
         """Return both header pages' bytes; fewer than 8,192 if the file is shorter."""
@@ -273,13 +282,8 @@ class LogFile:
         return body
 
     def segment(self, offset: int, length: int) -> Segment:
-        """Return a segment or spill with its decoded index; the last 256 are cached."""
-        segment = self._segments.get((offset, length))
-        if segment is None:
-            segment = Segment(self.file, self.key, offset, length)
-            self._segments[offset, length] = segment
-            forget_oldest(self._segments, _STRUCTURES_KEPT_MAX)
-        return segment
+        """Return a segment or spill with its decoded index; the last are cached."""
+        return self._segments.get(self.file, offset, length)
 
     def manifest(self, ref: Ref) -> tuple[Ref, ...]:
         """Return a manifest page's references; the last 256 pages are cached."""
@@ -287,7 +291,7 @@ class LogFile:
         if refs is None:
             body = self.read_extent(ref, ExtentKind.MANIFEST)
             refs = self._manifests[ref] = tuple(decode_manifest(body, ref.offset))
-            forget_oldest(self._manifests, _STRUCTURES_KEPT_MAX)
+            forget_oldest(self._manifests, _MANIFESTS_KEPT_MAX)
         return refs
 
     def ledger(self, ref: Ref) -> list[LedgerEntry]:

@@ -17,6 +17,7 @@ from typing import Literal, Self, TypeAlias
 import msgspec
 
 from .arguments import expect_integer
+from .cache_sizes import CacheSizes
 from .codec import Batch, Prepared, SpillRef, key_hash, prepare, tenant_of
 from .draft_validation import check_key, check_scope
 from .environment import Environment
@@ -186,6 +187,11 @@ class Log(Handle):
         return self._environment
 
     @property
+    def caches(self) -> CacheSizes:
+        """The sizes of the caches of this handle."""
+        return self._state.log_file.caches
+
+    @property
     def file(self) -> LogFile:
         """The open file, for readers of its structures."""
         return self._state.log_file
@@ -230,7 +236,7 @@ class Log(Handle):
         with self._lock.mutex, self._lock.changing():
             if not self._salvaging:
                 log_file = state.log_file
-                state.enter(LogFile(log_file.file, log_file.path, state.page.file_id), state.page)
+                state.enter(log_file.again(state.page.file_id), state.page)
         self.refresh()
 
     def read(self, first: int = 1, last: int | None = None) -> Iterator[Event]:

@@ -53,7 +53,7 @@ class LogState:
         self.durable = self.shown = recovered.proven
         self.shows_foreign = False
         self.next_witness: int | None = None
-        self.recent = RecentBatches()
+        self.recent = RecentBatches(log_file.caches.recent)
         self._spills_end = 0
         for batch in recovered.batches:
             self._note_spill(batch)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Literal
 
 from .arguments import is_integer, wrong_type
+from .cache_sizes import CacheSizes, cache_sizes
 from .create import create, sweep_temporaries
 from .environment import Environment
 from .errors import Corrupt, InvalidInput, NotFound, StorageFailed, Unsupported
@@ -50,6 +51,7 @@ def open_log(
     lock_timeout: float | None = 30.0,
     ring_bytes: int | None = None,
     salvage: bool = False,
+    cache_bytes: int | None = None,
 ) -> Log:
     """Open the log in a file; ``mode="rw"`` creates a missing one.
 
@@ -62,6 +64,7 @@ def open_log(
         lock_timeout: seconds to wait for a lock; 0 fails at once, None waits for ever.
         ring_bytes: size of the ring of a new file.
         salvage: read the intact events of a damaged file, and never write.
+        cache_bytes: the bytes of all caches together (`cache_sizes`); by default 1 GiB.
 
     Raises:
         NotFound: the file does not exist (mode "r").
@@ -72,12 +75,13 @@ def open_log(
     environment = environment or Environment()
     path = path_name(path)
     ring_size = _checked_options(mode, sync, lock_timeout, ring_bytes)
+    caches = cache_sizes(cache_bytes)
     if path == MEMORY_PATH and isinstance(environment.storage, OsStorage):
         environment = replace(environment, storage=PrivateMemory())
     if mode == "r" or salvage:
-        log = _open_for_reading(path, environment, lock_timeout, salvage=salvage)
+        log = _open_for_reading(path, environment, lock_timeout, caches, salvage=salvage)
     else:
-        log = _open_for_writing(path, environment, sync, lock_timeout, ring_size)
+        log = _open_for_writing(path, environment, sync, lock_timeout, ring_size, caches)
     _open_logs.add(log)
     return log
 
@@ -126,14 +130,19 @@ def _checked_options(
 
 
 def _open_for_reading(
-    path: str, environment: Environment, lock_timeout: float | None, *, salvage: bool
+    path: str,
+    environment: Environment,
+    lock_timeout: float | None,
+    caches: CacheSizes,
+    *,
+    salvage: bool,
 ) -> Log:
     try:
         file = environment.storage.open(path, mode="r")
     except NotFound as error:
         raise _not_found(path, environment) from error
     try:
-        return _read_only(file, path, environment, lock_timeout, salvage=salvage)
+        return _read_only(file, path, environment, lock_timeout, caches, salvage=salvage)
     except BaseException:
         file.close()
         raise
@@ -151,6 +160,7 @@ def _read_only(
     path: str,
     environment: Environment,
     lock_timeout: float | None,
+    caches: CacheSizes,
     *,
     salvage: bool,
 ) -> Log:
@@ -160,7 +170,7 @@ def _read_only(
         tries -= 1
         pages = file.read_at(0, PAGES_SIZE)
         page, bad = _page(file, pages, path, salvage=salvage)
-        log_file = LogFile(file, path, page.file_id)
+        log_file = LogFile(file, path, page.file_id, caches)
         result = _examined(log_file, page, bad, salvage=salvage)
         if not tries or file.read_at(0, PAGES_SIZE) == pages:
             break
@@ -215,13 +225,14 @@ def _open_for_writing(
     sync: SyncPolicy,
     lock_timeout: float | None,
     ring_size: int,
+    caches: CacheSizes,
 ) -> Log:
     for _ in range(_CREATION_TRIES):
         file = _opened(path, environment, ring_size)
         if file is None:
             continue
         try:
-            log = _join(file, path, environment, sync, lock_timeout)
+            log = _join(file, path, environment, sync, lock_timeout, caches)
         except BaseException:
             file.close()
             raise
@@ -251,6 +262,7 @@ def _join(
     environment: Environment,
     sync: SyncPolicy,
     lock_timeout: float | None,
+    caches: CacheSizes,
 ) -> Log | None:
     """Recover if this is the only opener, else join; None if the path now names another file."""
     clock = environment.clock
@@ -265,7 +277,7 @@ def _join(
         if page.moved and environment.storage.identity(path) != file.identity():
             # A compactor replaced the file during the wait.
             return None
-        log_file = LogFile(file, path, page.file_id)
+        log_file = LogFile(file, path, page.file_id, caches)
         recovered = examine(log_file, page, bad, search=alone or bool(bad), alone=alone)
         log = Log(
             log_file,

@@ -7,14 +7,11 @@ missing: the reader then reads the file. Events of another process are never in 
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from .codec import Batch, Prepared, WireEvent
 from .events import Draft, Event, PutFrame, lifted_by
 from .reader import wire_event
-
-RECENT_SIZE_MAX: Final = 32 << 20
-"""Bytes of payloads and attachments in memory: 15,000 documents of 40 words and 384 numbers."""
 
 
 class RecentBatch(NamedTuple):
@@ -51,7 +48,7 @@ class RecentBatches:
     Readers without the mutex iterate over a copy, so a change never disturbs them.
     """
 
-    def __init__(self, size_max: int = RECENT_SIZE_MAX) -> None:
+    def __init__(self, size_max: int) -> None:
         self._size_max = size_max
         self._batches: list[RecentBatch] = []
         self.size_bytes = 0

@@ -69,7 +69,7 @@ def follow_move(
                 where=path,
                 remedy="Open the path again to use the other log.",
             )
-        state.enter(LogFile(newer, path, page.file_id), page)
+        state.enter(state.log_file.again(page.file_id, newer), page)
     except BaseException:
         newer.close()
         raise

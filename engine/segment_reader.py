@@ -7,7 +7,7 @@ instead of copying. Leaves out writing (`segment_writer`); the layout is in `seg
 
 import bisect
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import accumulate, pairwise
 from typing import Any, TypeAlias
 
@@ -34,6 +34,12 @@ from .segment_index import (
 from .storage import StorageFile
 
 _BLOCKS_KEPT_MAX = 16
+_INDEX_COPIES = 4
+"""Bytes in memory for each byte of an index, whose columns are decoded and summed up."""
+_ROW_SIZE = 200
+"""Bytes in memory of a row of blocks or batches."""
+_PLACE_SIZE = 200
+"""Bytes in memory of the place of an attachment."""
 _BLOCK_RAW_SIZE_MAX = BLOB_SIZE_MAX + BLOCK_SIZE_TARGET
 _AHEAD_SIZE = 1 << 20
 _INDEX = msgspec.msgpack.Decoder(SegmentIndex)
@@ -78,12 +84,21 @@ class Segment:
     reads and about 21 us per block; at most 16 decoded blocks are cached.
     """
 
-    def __init__(self, file: StorageFile, key: bytes, offset: int, length: int) -> None:
+    def __init__(
+        self,
+        file: StorageFile,
+        key: bytes,
+        offset: int,
+        length: int,
+        grown: Callable[[int], None] | None = None,
+    ) -> None:
+        """Read the index; ``grown`` is called with the bytes by which `size_bytes` grows later."""
         self._file = file
         self._key = key
         self.offset = offset
         self._base = offset + EXTENT_HEADER_SIZE
         self._length = length
+        self._grown = grown
         self.index = index = self._read_index()
         self._codes = _column(index.type_codes, "<u4")
         self._sizes = _column(index.payload_sizes, "<u4")
@@ -100,6 +115,9 @@ class Segment:
         self._causations = dict(index.causations)
         self._erased = dict(index.erased)
         self._check_shape()
+        self.size_bytes = _INDEX_COPIES * self._index_size + _ROW_SIZE * (
+            len(index.blocks) + len(index.batches)
+        )
         self._blocks: dict[int, tuple[bytes, bytes]] = {}
         # The start of the last read for attachments, and its bytes.
         self._ahead: tuple[int, bytes] = (0, b"")
@@ -226,6 +244,7 @@ class Segment:
         order = np.lexsort((np.frombuffer(index.attachment_ordinals, "<u4"), events))
         offsets = np.frombuffer(index.attachment_offsets, "<u8")[order].tolist()
         sizes = np.frombuffer(index.attachment_sizes, "<u8")[order].tolist()
+        self._grow(_PLACE_SIZE * len(offsets))
         return events[order].tolist(), list(zip(offsets, sizes, strict=True))
 
     def _read_ahead(self, at: int, size: int) -> bytes:
@@ -235,8 +254,10 @@ class Segment:
             if size > _AHEAD_SIZE:
                 return self._read(at, size)
             start = at
+            held = len(data)
             data = self._read(at, min(_AHEAD_SIZE, self._length - at))
             self._ahead = start, data
+            self._grow(len(data) - held)
         return data[at - start : at - start + size]
 
     def embeddings(self, key: ColumnKey, own_events: I64) -> U8:
@@ -296,6 +317,7 @@ class Segment:
             raise self._corrupt("its index does not verify")
         if raw_size > SEGMENT_INDEX_SIZE_MAX:
             raise self._corrupt("its index is over the limit")
+        self._index_size = raw_size
         try:
             return _INDEX.decode(_decompressed(stored, raw_size))
         except (zstandard.ZstdError, *UNDECODABLE) as error:
@@ -306,8 +328,24 @@ class Segment:
         block = self._blocks.get(number)
         if block is None:
             block = self._blocks[number] = self._read_block(number)
-            forget_oldest(self._blocks, _BLOCKS_KEPT_MAX)
+            self._grow(len(block[0]) + len(block[1]))
+            # A block of one large text is not worth the memory of a whole segment.
+            self._drop_blocks(_BLOCKS_KEPT_MAX if len(block[0]) <= _AHEAD_SIZE else 1)
         return block
+
+    def _drop_blocks(self, count_max: int) -> None:
+        """Drop the oldest blocks; another thread may have dropped one already."""
+        if len(self._blocks) <= count_max:
+            return
+        for number in list(self._blocks)[:-count_max]:
+            block = self._blocks.pop(number, None)
+            if block is not None:
+                self._grow(-len(block[0]) - len(block[1]))
+
+    def _grow(self, size: int) -> None:
+        self.size_bytes += size
+        if self._grown is not None:
+            self._grown(size)
 
     def _read_block(self, number: int) -> tuple[bytes, bytes]:
         """Return a block's payloads and its events' salts, verified together."""

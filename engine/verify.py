@@ -179,7 +179,7 @@ class _Verifier:
         for left in reversed(range(_TRIES)):
             pages = self._log.file.read_pages()
             page, bad = choose_page(pages, self._log.path)
-            log_file = LogFile(self._file, self._log.path, page.file_id)
+            log_file = self._log.file.again(page.file_id)
             try:
                 state = examine(log_file, page, bad, search=bool(bad), alone=False)
             except Corrupt:

@@ -369,6 +369,7 @@ def open_store(
     lock_timeout: float | None = 30.0,
     ring_bytes: int | None = None,
     salvage: bool = False,
+    cache_bytes: int | None = None,
     environment: Environment | None = None,
     projections: Sequence[Callable[[], RowProjection[Any, Any]]] = (),
 ) -> Store:
@@ -388,6 +389,7 @@ def open_store(
         lock_timeout: Seconds to wait for a lock, default 30; 0 fails at once, None never.
         ring_bytes: Size of a new file's ring in bytes; default None, the built-in size.
         salvage: Read the events that a damaged file still has, and never write; default False.
+        cache_bytes: Bytes of all caches of this handle together; default None, 1 GiB.
         environment: Replacement of disk, clock and randomness, for tests; default None.
         projections: Your projections, subclasses of `cerata.RowProjection`; default none.
 
@@ -419,6 +421,7 @@ def open_store(
         lock_timeout=lock_timeout,
         ring_bytes=ring_bytes,
         salvage=salvage,
+        cache_bytes=cache_bytes,
     )
     return Store(WriteSession(log, reach, registry, embedder, actor))
 

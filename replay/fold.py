@@ -238,6 +238,8 @@ class Fold:
                 # A later fold has other rows; earlier views keep the old rows.
                 places = self._directory.places(space.rows)
                 stored = self._stored[space.key] = StoredVectors(self._log, space.rows, places)
+                for each in self._stored.values():
+                    each.size_max = self._log.caches.vectors // len(self._stored)
             return stored
 
     def stored_tokens(self, space: Space) -> StoredTokens:
@@ -246,6 +248,8 @@ class Fold:
             stored = self._stored_tokens.get(space.key)
             if stored is None or stored.source is not space.rows:
                 stored = self._stored_tokens[space.key] = StoredTokens(self._log, space.rows)
+                for each in self._stored_tokens.values():
+                    each.size_max = self._log.caches.tokens // len(self._stored_tokens)
             return stored
 
     def own(self, name: str, seq: int) -> OwnProjection:

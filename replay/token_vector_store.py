@@ -4,7 +4,7 @@ Owns the cache. Leaves out the ranking of frames (`cerata.projections.vectors.ma
 """
 
 from collections.abc import Iterator
-from typing import Final, cast
+from typing import cast
 
 from cerata.engine.errors import Corrupt, NotFound
 from cerata.engine.events import PutEmbedding, PutFrame
@@ -17,15 +17,14 @@ from cerata.projections.vectors.reader import Space
 
 from .vector_store import StoredSpace
 
-KEPT_SIZE_MAX: Final = 256 << 20
-"""Most cached bytes of a space; above this the oldest entries are dropped."""
-
 
 class StoredTokens(StoredSpace):
     """The token vectors of a space in a log, by row; any thread may read them."""
 
     def __init__(self, log: Log, source: SpaceRows) -> None:
         super().__init__(log, source)
+        self.size_max = log.caches.tokens
+        """Most cached bytes of the space: above it the oldest entries are dropped."""
         self._kept: dict[int, Tokens] = {}
         self._size = 0
 
@@ -67,5 +66,5 @@ class StoredTokens(StoredSpace):
                 return
             self._kept[row] = tokens
             self._size += tokens.nbytes
-            while self._size > KEPT_SIZE_MAX and len(self._kept) > 1:
+            while self._size > self.size_max and len(self._kept) > 1:
                 self._size -= self._kept.pop(next(iter(self._kept))).nbytes

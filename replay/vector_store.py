@@ -25,9 +25,6 @@ from .verified_vectors import KeptVectors, VerifiedVectors, sums_of
 NO_VECTOR: Final = -1
 """In place of a row: the frame has no vector."""
 
-KEPT_SIZE_MAX: Final = 512 << 20
-"""Size in bytes of a space above which only lengths and sums of vectors are cached."""
-
 
 class StoredSpace:
     """A space of a log, and the frame of each of its rows; any thread may read it.
@@ -97,12 +94,14 @@ class StoredSpace:
 class StoredVectors(StoredSpace):
     """The vectors of a space in a log; any thread may read them.
 
-    - A vector is hashed before its first use in this process. In a space of at most 512 MiB it then
-      stays in memory; else it is read again, and must have the sum that it had.
+    - A vector is hashed before its first use in this process. In a space of at most ``size_max``
+      bytes it then stays in memory; else it is read again, and must have the sum that it had.
     """
 
     def __init__(self, log: Log, source: SpaceRows, places: VectorPlaces) -> None:
         super().__init__(log, source)
+        self.size_max = log.caches.vectors
+        """Bytes of a space above which no vector stays in memory; `Fold` divides the cache."""
         self._model = matrix_of(b"", source.key)
         self._cache = KeptVectors(self._model)
         self._verified = VerifiedVectors()
@@ -114,13 +113,13 @@ class StoredVectors(StoredSpace):
 
         Shapes: (len(rows), dimension) and (len(rows),).
 
-        Cost: a read and a hash of each row on its first use, no other row. In a space over 512 MiB
-        each call reads its rows.
+        Cost: a read and a hash of each row on its first use, no other row. In a larger space than
+        ``size_max`` each call reads its rows.
 
         Raises:
             Corrupt: a vector is damaged.
         """
-        if len(self.source) * self._row_size > KEPT_SIZE_MAX:
+        if len(self.source) * self._row_size > self.size_max:
             self._cache = KeptVectors(self._model)
             return self._read_again(space, rows)
         cache = self._cache

@@ -9,12 +9,12 @@ import pytest
 
 import cerata
 from cerata import Store
+from cerata.engine.cache_sizes import CacheSizes
 from cerata.engine.file import LogFile
 from cerata.engine.limits import PAGE_SIZE
 from cerata.engine.storage import OsStorage
 from cerata.projections.columnar.columns import I64
 from cerata.projections.vectors import nearest as nearest_module
-from cerata.replay import vector_store
 from cerata.replay.place_directory import RUN, PlaceDirectory
 from cerata.replay.vector_places import NEAR_SIZE, NO_RUNS, UNPLACED, Runs, read_rows
 from cerata.replay.verified_vectors import KeptVectors, VerifiedVectors, sums_of
@@ -105,7 +105,7 @@ def test_answers_do_not_depend_on_what_is_in_memory(
     path: Path, monkeypatch: pytest.MonkeyPatch, kept_size: int
 ) -> None:
     """Vectors that are kept, read again or read first are the same."""
-    monkeypatch.setattr(vector_store, "KEPT_SIZE_MAX", kept_size)
+    monkeypatch.setattr(CacheSizes, "vectors", kept_size)
     questions = drawn(3)[:8]
     with cerata.open(path, mode="r") as store:
         first = [asked(store, question) for question in questions]
@@ -120,7 +120,7 @@ def test_a_vector_that_changes_after_it_was_verified_is_refused(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A vector that is read again is not hashed again, but any changed byte changes its sum."""
-    monkeypatch.setattr(vector_store, "KEPT_SIZE_MAX", 1)
+    monkeypatch.setattr(CacheSizes, "vectors", 1)
     row = drawn(1)[70]
     data = path.read_bytes()
     place = data.index(row.tobytes())
@@ -186,7 +186,7 @@ def test_saved_places_that_are_wrong_are_looked_up(
     for field, shift in (("offset", SIZE), ("offset", 1 << 40), ("first", 7), ("count", 40)):
         monkeypatch.setattr(PlaceDirectory, "add", bent(field, shift))
         for kept_size in (1, 1 << 30):
-            monkeypatch.setattr(vector_store, "KEPT_SIZE_MAX", kept_size)
+            monkeypatch.setattr(CacheSizes, "vectors", kept_size)
             with cerata.open(path, mode="r") as store:
                 assert [asked(store, question) for question in questions] == expected
 

@@ -10,6 +10,7 @@ import pytest
 
 import cerata
 from cerata import Profile, Store
+from cerata.engine.cache_sizes import CacheSizes
 from cerata.projections.vectors import maxsim
 from cerata.replay.token_vector_store import StoredTokens
 
@@ -83,7 +84,7 @@ def test_a_question_reads_no_tokens_a_second_time(
 
 def test_what_is_kept_is_bounded(many: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """What came first goes, and what is found is the same."""
-    monkeypatch.setattr("cerata.replay.token_vector_store.KEPT_SIZE_MAX", 100 * TOKENS * 64)
+    monkeypatch.setattr(CacheSizes, "tokens", 100 * TOKENS * 64)
     found = late(many)
     many._fold._stored_tokens.clear()
     assert late(many) == found

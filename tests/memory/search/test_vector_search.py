@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 import cerata
 from cerata import Filter, Hit, Store
+from cerata.engine.cache_sizes import CacheSizes
 from cerata.engine.events import PutEmbedding, PutFrame
 from cerata.engine.file import PAGES_SIZE, choose_page, turned
 from cerata.engine.limits import EMBEDDING_DIMENSION_MAX, PAGE_SIZE
@@ -494,7 +495,7 @@ def test_of_a_space_too_large_to_keep_each_vector_is_read_where_it_stands(
         store.put_frames(["text"] * 10, embeddings=rows[320:], space="s")
         kept = [said(view.search(asked, k=400)) for view in (store, store.at(310))]
         store._fold._stored.clear()
-        monkeypatch.setattr(stored_vectors, "KEPT_SIZE_MAX", 1)
+        monkeypatch.setattr(CacheSizes, "vectors", 1)
         monkeypatch.setattr(Log, "embeddings", look)
         for _ in range(2):
             assert [said(view.search(asked, k=400)) for view in (store, store.at(310))] == kept
