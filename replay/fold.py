@@ -63,6 +63,9 @@ CLOSE_COST_MS: Final = 5
 _CHUNKS_TOGETHER: Final = 32
 """Chunks in memory at once during a load, decompressed: about 25 MB."""
 
+_CHUNKS_OF_STEP: Final = 4
+"""Chunks that a step of a gradual checkpoint loads: about 10 ms."""
+
 NOT_FOLDED: Final = -1
 """In place of the erasure that a fold reflects; no file has this value, so no plan is published."""
 
@@ -114,6 +117,8 @@ class Fold:
         self._mutex = threading.RLock()
         # Whole states only, never a projection in the middle of a change.
         self._settled: dict[str, Projection] = {}
+        # Projections that the steps of a checkpoint have restored in part, and their checkpoints.
+        self._partial: dict[str, tuple[SavedProjection, Projection]] = {}
         # The first event with an undecodable payload, once a fold has met it.
         self._undecodable: int | None = None
         self._failed: set[str] = set()
@@ -153,7 +158,13 @@ class Fold:
             return
         with self._mutex:
             if self._erased != NOT_FOLDED:
-                for states in (self._settled, self._failed, self._own, self.reports):
+                for states in (
+                    self._settled,
+                    self._partial,
+                    self._failed,
+                    self._own,
+                    self.reports,
+                ):
                     states.clear()
                 for stored in (self._stored, self._stored_tokens):
                     stored.clear()
@@ -349,6 +360,8 @@ class Fold:
             fresh = self.registry.make(name)
             if self._use_checkpoints:
                 saved = self._log.toc().saved(projection_key(fresh))
+                of, partial = self._partial.pop(name, (saved, fresh))
+                fresh = partial if of == saved else fresh
                 try:
                     self.reports[name] = self.load(saved, fresh)
                 except Undecodable as error:
@@ -471,7 +484,11 @@ class Fold:
 
     def load(self, saved: SavedProjection, projection: Projection) -> FoldReport:
         """Load a checkpoint's chunks; fold the events of unusable chunks."""
-        refs = [item for item in chunk_refs(self._log.file, saved) if item[0].last_seq <= self._end]
+        refs = [
+            item
+            for item in chunk_refs(self._log.file, saved)
+            if projection.seq < item[0].last_seq <= self._end
+        ]
         if refs and isinstance(projection, BlockFold):
             projection.expect(refs[-1][0].last_seq)
         # Many at once up to the first unusable chunk; from there on singly.
@@ -599,10 +616,8 @@ class Fold:
 
     def fold_slice(self, through: int) -> bool:
         for name in self.names:
-            if name not in self._settled:
-                projection = self._settled[name] = self._take(name)
-                if projection.seq > RANGE_SEQS:
-                    return True
+            if name not in self._settled and self._restore_some(name):
+                return True
         before = self.folded_seq()
         taken = {name: self._settled.pop(name) for name in self.names}
         with suppress(Corrupt):
@@ -613,6 +628,27 @@ class Fold:
                         del taken[name]
         self._settle_all([*taken.values()])
         return self.folded_seq() != before
+
+    def _restore_some(self, name: str) -> bool:
+        """Restore a projection, or load its next chunks; return whether this was a step's work."""
+        saved = self._log.toc().saved(self._key(name))
+        of, partial = self._partial.pop(name, (saved, None))
+        if partial is None or of != saved:
+            partial = self.registry.make(name)
+        # Damage is left to the load of the rest.
+        refs = [
+            item for item in chunk_refs(self._log.file, saved) if item[0].last_seq > partial.seq
+        ]
+        if len(refs) > _CHUNKS_OF_STEP:
+            if isinstance(partial, BlockFold):
+                partial.expect(refs[-1][0].last_seq)
+            with suppress(Corrupt):
+                partial.load(*[self._chunk(*item) for item in refs[:_CHUNKS_OF_STEP]])
+                self._partial[name] = saved, partial
+                return True
+        self._partial[name] = saved, partial
+        projection = self._settled[name] = self._take(name)
+        return projection.seq > RANGE_SEQS
 
     def _apply_rest(self, projection: Projection, batch: Sequence[Event]) -> bool:
         """Fold the events of a batch that a projection lacks; return whether its state is whole."""
@@ -739,6 +775,7 @@ class Fold:
         self._own.clear()
         self._failed.discard(fresh.name)
         self._forget_damage(fresh.name)
+        self._partial.pop(fresh.name, None)
         self._settled[fresh.name] = fresh
 
 

@@ -4,8 +4,8 @@ Owns the choice of the process that checkpoints, and the pace. Leaves out the st
 form of a checkpoint (`checkpoint`).
 
 A checkpoint of 4,096 events takes 100 ms and more, so no append computes a whole one. Each append
-takes a step for itself, and one more for every `STEP_SEQS` / 2 of its events: a fold of up to
-`STEP_SEQS` events, the plans of three projections, or the publication of all plans.
+takes a step for itself, and one more for every `STEP_SEQS` / 2 of its events: the load of a few
+chunks, a fold of up to `STEP_SEQS` events, the plans of three projections, or the publication of all plans.
 
 Several processes may have the file open, and one checkpoint serves all of them:
 
@@ -58,7 +58,7 @@ class Steps(Protocol):
         ...
 
     def fold_slice(self, through: int) -> bool:
-        """Restore a projection, or fold all up to an event; return whether anything changed."""
+        """Load some chunks, or fold all up to an event; return whether anything changed."""
         ...
 
     def plan(self, name: str, through: int) -> Plan | None:
