@@ -5,7 +5,8 @@ form of a checkpoint (`checkpoint`).
 
 A checkpoint of 4,096 events takes 100 ms and more, so no append computes a whole one. Each append
 takes a step for itself, and one more for every `STEP_SEQS` / 2 of its events: the load of a few
-chunks, a fold of up to `STEP_SEQS` events, the plans of three projections, or the publication of all plans.
+chunks, a fold of up to `STEP_SEQS` events, the plans of three projections, or the publication of
+all plans.
 
 Several processes may have the file open, and one checkpoint serves all of them:
 
