@@ -106,8 +106,8 @@ def prepare(
         events.append(WireEvent(name, version, draft.causation, salt, payload, attachments))
         # An upper bound, never an estimate: a record that does not fit its ring must be a spill.
         size += _EVENT_OVERHEAD + 4 * len(name) + len(payload)
-        if attachments:
-            size += sum(map(len, attachments)) + _ATTACHMENT_OVERHEAD * len(attachments)
+        for data in attachments:
+            size += len(data) + _ATTACHMENT_OVERHEAD
     tenant = tenant_of(drafts[0].scope)
     return Prepared(tuple(events), size, key, arguments, tenant, drafts)
 

@@ -45,9 +45,11 @@ class LetterPlaces:
         # A pair at the start of the text may lack the bytes before it; place 0 then decides.
         is_head = (heads[np.maximum(starts, 0)] & self._masks[numbers]) == self._heads[numbers]
         is_head &= starts >= 0
-        places: list[list[int]] = [[] for _ in self._keys]
+        places = [list[int]() for _ in self._keys]
         ends = [0] * len(self._keys)
-        for start, number in zip(starts[is_head].tolist(), numbers[is_head].tolist(), strict=True):
+        found: list[int] = starts[is_head].tolist()
+        keys: list[int] = numbers[is_head].tolist()
+        for start, number in zip(found, keys, strict=True):
             key = self._keys[number - 1]
             if start >= ends[number - 1] and text.startswith(key, start):
                 places[number - 1].append(start)

@@ -266,6 +266,7 @@ def test_a_verify_that_unpacks_a_block_for_each_event_is_seen(
         ("facts_bench", "five corrections of each"),
         ("graph_bench", "two hops from an object"),
         ("hostile_bench", "over a limit: none"),
+        ("ingest_bench", "result"),
         ("fulltext_bench", "hash of all answers"),
         ("reads_bench", "answered"),
         ("recovery_bench", "(random salts)"),

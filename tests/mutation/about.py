@@ -26,6 +26,7 @@ ABOUT: dict[str, tuple[str, ...]] = {
         "log",
         "log_state",
         "processes",
+        "recent",
         "recovery",
         "relocation",
         "salvage",

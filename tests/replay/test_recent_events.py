@@ -1,6 +1,6 @@
 """A fold takes what its process has just appended from memory; the state is that of the file."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from random import Random
 from typing import Any
@@ -38,7 +38,7 @@ def put(store: Store, seed: int, **options: Any) -> None:
 
 
 @contextmanager
-def unread() -> Iterator[None]:
+def unread() -> Generator[None]:
     """Refuse every read of events from the file."""
     refused = AssertionError("an event was read from the file")
     with (

@@ -4,7 +4,7 @@ The same drafts without their mark go the long way, and must give the same bytes
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from random import Random
 from typing import Any
@@ -42,7 +42,7 @@ def texts(seed: int, count: int = COUNT) -> list[str]:
 
 
 @contextmanager
-def counted(name: str, replaced: Callable[..., Any]) -> Iterator[list[Any]]:
+def counted(name: str, replaced: Callable[..., Any]) -> Generator[list[Any]]:
     """Record the first argument of each call of a function of the engine, in all its importers."""
     calls: list[Any] = []
 
