@@ -94,7 +94,7 @@ def test_the_oldest_batches_make_room() -> None:
 
 def test_a_batch_read_back_has_no_events_in_the_list() -> None:
     """The state may have been read again after an interrupt; only the same batch counts."""
-    recent = RecentBatches()
+    recent = RecentBatches(5_000)
     prepared = prepare([put("a")], bytes)
     recent.add(Batch(1, 1, 1, None, prepared.events), prepared)
     assert recent.events_of(Batch(1, 1, 1, None, prepared.events)) is None
