@@ -30,6 +30,7 @@ from random import Random
 import cerata
 from cerata import Filter, Store, View
 from cerata.engine.events import DeleteFrame, SupersedeFrame
+from cerata.engine.open import open_log
 from cerata.engine.verify import verify_log
 
 from .append_bench import machine
@@ -132,11 +133,13 @@ def _read(store: Store, read: Callable[[View], object], basis: int | None) -> No
     read(store.view() if basis is None else store.at(basis))
 
 
-def verification(store: Store) -> None:
-    events = store.head.seq
-    log = events / least(lambda: verify_log(store._log), 3)
-    both = events / spent(store.verify)
-    report("verify", f"{log:,.0f} events/s of the log, {both:,.0f} with all projections")
+def verification(path: Path) -> None:
+    with open_log(str(path), mode="r") as log:
+        events = log.head.seq
+        rate = events / least(partial(verify_log, log), 3)
+    with cerata.open(path, mode="r") as store:
+        both = events / spent(store.verify)
+    report("verify", f"{rate:,.0f} events/s of the log, {both:,.0f} with all projections")
 
 
 def main() -> None:
@@ -155,7 +158,7 @@ def main() -> None:
             with cerata.open(path) as store:
                 closings(store, frames, folder, 2 if options.tiny else 4)
                 past(store, frames)
-                verification(store)
+            verification(path)
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             size = path.stat().st_size
             report("peak memory", f"{peak / 1024:,.0f} MB; file {size / 1e6:,.1f} MB")

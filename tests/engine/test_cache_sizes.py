@@ -70,7 +70,10 @@ def test_without_the_limit_more_would_be_held(
     large_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The bound is that of the allowance."""
-    monkeypatch.setattr(SegmentCache, "_drop", lambda _: None)
+
+    def drop_nothing(_: SegmentCache) -> None: ...
+
+    monkeypatch.setattr(SegmentCache, "_drop", drop_nothing)
     with cerata.open(large_file, mode="r", cache_bytes=CACHE_BYTES_MIN) as store:
         list(answers(store))
         assert _held(store) > CACHE_BYTES_MIN

@@ -3,7 +3,7 @@
 Counts of events and plans, since times differ with the load of the machine.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +39,7 @@ class Work:
 
 
 @contextmanager
-def counted() -> Iterator[list[Work]]:
+def counted() -> Generator[list[Work]]:
     """Count the work; the last item is that since the last item was appended."""
     counts = [Work()]
     apply, plan, publish = BlockFold.apply, Fold.plan, Fold.publish_plans

@@ -68,8 +68,12 @@ def test_superseding_frames_reads_no_event_of_theirs(segments: Store) -> None:
 def test_deleting_by_a_filter_reads_no_event_of_the_frames(segments: Store) -> None:
     """The scopes of the closings come from the fold, too."""
     reads: list[int] = []
+
+    def noted(*_: Any, **__: Any) -> None:
+        reads.append(1)
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Segment, "events", lambda *_, **__: reads.append(1))
+        patch.setattr(Segment, "events", noted)
         assert len(segments.delete(where=Filter(tags=["odd"])).deleted) == SEGMENTS * FRAMES // 2
     assert not reads
 
