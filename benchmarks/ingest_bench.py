@@ -28,8 +28,9 @@ import cerata
 from cerata.engine.events import PutFrame
 
 from .beside_sqlite import report, report_machine
+from .document_stream import DIMENSION, SEED, Matrix
 from .fulltext_bench import corpus
-from .vectors_bench import BATCH, DIMENSION, SEED, Matrix, Tables, anisotropic
+from .vectors_bench import BATCH, Tables, anisotropic
 
 
 class Costs(NamedTuple):

@@ -5,15 +5,15 @@ these bytes (`vector_store`).
 """
 
 import threading
-from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from cerata.engine.draft_validation import DTYPE_SIZES
 from cerata.engine.file import LogFile
 from cerata.engine.log import Log
-from cerata.engine.storage import Buffer, StorageFile
+from cerata.engine.storage import StorageFile
 from cerata.projections.columnar.columns import I64, U8
 from cerata.projections.vectors.columns import SpaceRows
 
@@ -99,12 +99,12 @@ class VectorPlaces:
         """
         file, offsets = self._places(seqs, rows, again=again)
         is_sealed = offsets != UNPLACED
-        pieces = read_rows(file.file, offsets[is_sealed], self._size)
-        if not bool(is_sealed.all()):
-            # Events in the ring come after all sealed events, and so do their rows.
-            unsealed = self._log.embeddings(self.source.key, seqs[rows[~is_sealed]])
-            pieces.append(unsealed.tobytes())
-        return np.frombuffer(bytearray().join(pieces), np.uint8).reshape(-1, self._size)
+        if bool(is_sealed.all()):
+            return read_rows(file.file, offsets, self._size)
+        sealed = read_rows(file.file, offsets[is_sealed], self._size)
+        # Events in the ring come after all sealed events, and so do their rows.
+        unsealed = self._log.embeddings(self.source.key, seqs[rows[~is_sealed]])
+        return np.concatenate([sealed, unsealed])
 
     def runs(self, seqs: I64, start: int, end: int) -> Runs:
         """Return the runs of the rows [start, end), without those of events in the ring.
@@ -151,22 +151,31 @@ class VectorPlaces:
         return Runs.of(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def read_rows(file: StorageFile, offsets: I64, size: int) -> list[Buffer]:
-    """Return the bytes of rows at offsets, in order; rows near each other take one read."""
-    if not len(offsets):
-        return []
+def read_rows(file: StorageFile, offsets: I64, size: int) -> U8:
+    """Return the bytes of rows at offsets, in order; rows near each other take one read.
+
+    Shape: (len(offsets), size). Bytes past the end of the file are blanks.
+    """
     steps = np.diff(offsets)
-    starts = [0, *(np.flatnonzero((steps < size) | (steps > size + NEAR_SIZE)) + 1).tolist()]
-    places: list[int] = offsets.tolist()
-    pieces: list[Buffer] = []
-    for start, end in pairwise([*starts, len(places)]):
-        first = places[start]
-        length = places[end - 1] + size - first
+    is_apart = (steps < size) | (steps > size + NEAR_SIZE)
+    starts = np.flatnonzero(np.append(len(offsets) > 0, is_apart))
+    firsts = offsets[starts]
+    counts = np.diff(np.append(starts, len(offsets)))
+    lengths = offsets[starts + counts - 1] + size - firsts
+    read = file.read_at
+    reads = zip(firsts.tolist(), lengths.tolist(), strict=True)
+    pieces = [read(first, length) for first, length in reads]
+    total = int(lengths.sum())
+    if sum(map(len, pieces)) < total:
         # Pad a short read of a truncated file; the hash check rejects the padding.
-        data = file.read_at(first, length).ljust(length)
-        if length == (end - start) * size:
-            pieces.append(data)
-        else:
-            view = memoryview(data)
-            pieces += [view[place - first : place - first + size] for place in places[start:end]]
-    return pieces
+        pieces = [
+            piece.ljust(length) for piece, length in zip(pieces, lengths.tolist(), strict=True)
+        ]
+    data = np.frombuffer(bytearray().join(pieces), np.uint8)
+    if total == size * len(offsets):
+        return data.reshape(-1, size)
+    ends = np.cumsum(lengths)
+    places = offsets + np.repeat(ends - lengths - firsts, counts)
+    # A row of bytes begins at each place.
+    rows: U8 = as_strided(data, (total - size + 1, size), (1, 1))[places]
+    return rows

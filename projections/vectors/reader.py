@@ -1,11 +1,14 @@
 """Vectors as of any event: the reader of the columns that `projection` folds."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from ..columnar.columns import I32, I64, U16, U32, U64, Mask, rows_up_to
 from .columns import Key, SpaceRows, VectorColumns
+
+_BLOCK_ROWS: Final = 1 << 16
+"""Rows that are compared at once: 512 KiB of signs, which fit a processor's cache."""
 
 
 class Space(NamedTuple):
@@ -81,13 +84,20 @@ def _space(rows: SpaceRows) -> Space:
 
 def distances(space: Space, rows: I64 | slice, query: U64) -> U16 | U32:
     """Return the number of signs in which each row differs from a query's sign words."""
-    words = zip(space.words, query, strict=True)
-    first, *rest = (np.bitwise_count(column[rows] ^ word) for column, word in words)
+    words = [column[rows] for column in space.words]
+    count = len(words[0])
     # All of 65,536 signs may differ: 16 bits can count up to 65,535.
     is_short = space.key[2] <= np.iinfo(np.uint16).max
-    total: U16 | U32 = first.astype(np.uint16 if is_short else np.uint32)
-    for count in rest:
-        total += count
+    total: U16 | U32 = np.zeros(count, np.uint16) if is_short else np.zeros(count, np.uint32)
+    differing = np.empty(min(count, _BLOCK_ROWS), np.uint64)
+    counts = np.empty(len(differing), np.uint8)
+    for start in range(0, count, _BLOCK_ROWS):
+        block = total[start : start + _BLOCK_ROWS]
+        size = len(block)
+        for column, word in zip(words, query, strict=True):
+            np.bitwise_xor(column[start : start + size], word, out=differing[:size])
+            np.bitwise_count(differing[:size], out=counts[:size])
+            np.add(block, counts[:size], out=block)
     return total
 
 
