@@ -29,7 +29,7 @@ import zstandard
 from blake3 import blake3
 
 from cerata.engine.format.extent import EXTENT_HEADER_SIZE
-from cerata.engine.limits import RING_SIZE_DEFAULT, SECTOR_SIZE
+from cerata.engine.limits import RING_SIZE_GROWN, SECTOR_SIZE
 from cerata.engine.log import Log
 from cerata.engine.open import open_log
 from cerata.engine.reader import Snapshot
@@ -69,7 +69,7 @@ def spent(act: Callable[[], object]) -> Spent:
 
 def build(path: str, events: int) -> None:
     """Write and close a log, in batches of 500 events."""
-    with open_log(path) as log:
+    with open_log(path, ring_bytes=RING_SIZE_GROWN) as log:
         for first in range(0, events, 500):
             log.append([frame(number) for number in range(first, min(events, first + 500))])
 
@@ -178,7 +178,7 @@ def main() -> None:
     tiny = options.tiny
     sys.stdout.write(f'{machine()}\nsync="commit"\n')
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
-        sys.stdout.write(f"on {name}, ring {RING_SIZE_DEFAULT >> 10} KiB\n")
+        sys.stdout.write(f"on {name}, ring {RING_SIZE_GROWN >> 10} KiB\n")
         path = str(Path(name) / "a.cera")
         build(path, 20_000 if tiny else 1_000_000)
         for share in (0.5, 1.0):

@@ -59,7 +59,7 @@ def write_empty(file: StorageFile, path: str, page: HeaderPage, *, erased: int =
     ``erased`` is the newest erasure that the events to be written reflect.
     """
     # The ring is written, not left sparse: its space is allocated before any acknowledgement.
-    file.write_at(0, bytes(page.data_offset))
+    file.write_at(0, bytes(page.fixed_size))
     log_file = LogFile(file, path, page.file_id)
     log_file.write_witnesses(page, 0)
     flip = Flip(log_file, page)

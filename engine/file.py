@@ -42,7 +42,7 @@ from .format.toc import (
     decode_toc,
     encode_manifest,
 )
-from .format.witness import WITNESS_SIZE, decode_witness, encode_witness
+from .format.witness import WITNESS_SIZE, WITNESS_SPACE, decode_witness, encode_witness
 from .limits import PAGE_SIZE, SECTOR_SIZE
 from .segment_cache import SegmentCache
 from .segment_reader import Segment, forget_oldest
@@ -351,6 +351,23 @@ class Flip:
             ExtentKind.MANIFEST, encode_manifest(refs), refs[0].first_seq, refs[-1].last_seq
         )
 
+    def add_ring(self, size: int, durable_through: int) -> int:
+        """Add an empty ring between two witnesses, and return its offset.
+
+        Both witnesses name the event ``durable_through``. They lie in blocks of 4,096 bytes that
+        the disk writes for nothing else.
+        """
+        padding = -self._at % WITNESS_SPACE
+        first = self._at + padding
+        offset = first + WITNESS_SPACE
+        witnesses = [
+            encode_witness(self._log_file.key, at, durable_through).ljust(WITNESS_SPACE, b"\0")
+            for at in (first, offset + size)
+        ]
+        self._pieces += [bytes(padding), witnesses[0], bytes(size), witnesses[1]]
+        self._at = offset + size + WITNESS_SPACE
+        return offset
+
     def write(self, toc: Toc) -> None:
         """Write the extents, the TOC and its footer; nothing references them until `publish`.
 
@@ -371,6 +388,8 @@ class Flip:
             toc_offset=toc_offset,
             toc_size=len(toc_bytes),
             data_end=footer_offset + SECTOR_SIZE,
+            ring_offset=toc.ring_offset,
+            ring_size=toc.ring_size,
             ring_start=toc.ring_start,
             sealed_seq=toc.sealed_seq,
             link=toc.link,

@@ -11,7 +11,12 @@ PAGE_SIZE = 4096
 """Size of one header page in bytes."""
 
 RING_SIZE_MIN = 64 << 10
-RING_SIZE_DEFAULT = 512 << 10
+RING_SIZE_DEFAULT = 128 << 10
+"""In bytes, of a new file: 13 bytes a document at 10,000 documents, where 512 KiB were 52."""
+
+RING_SIZE_GROWN = 512 << 10
+"""A smaller ring that fills in a large file is replaced by one of this many bytes."""
+
 RING_SIZE_MAX = 1 << 30
 
 TOC_SIZE_MAX = 64 << 20

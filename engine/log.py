@@ -562,11 +562,14 @@ class Log(Handle):
 
     # --- sealing and following -------------------------------------------------------------------
 
-    def seal(self) -> None:
-        """Move every event from the ring into a segment. Durable on return."""
+    def seal(self, *, ring_bytes: int | None = None) -> None:
+        """Move every event from the ring into a segment. Durable on return.
+
+        With ``ring_bytes``, later events go to a new ring of this size, in whole sectors.
+        """
         with self._lock.mutex, self._lock.writing():
-            if self._state.tail:
-                self._writer.flip()
+            if self._state.tail or ring_bytes is not None:
+                self._writer.flip(ring_size=ring_bytes)
             self._publish()
 
     def publish_projections(self, build: Build, *, wait: bool = True) -> None:

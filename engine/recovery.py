@@ -244,14 +244,21 @@ def sectors_with(file: StorageFile, magic: bytes, start: int, stop: int) -> list
 
 
 def _newest_footer(log_file: LogFile, page: HeaderPage, size: int) -> tuple[HeaderPage, Toc] | None:
-    """Return the page and TOC of the last whole footer past the page's end."""
+    """Return the page and TOC of the last whole footer past the page's end.
+
+    A footer that moves the ring does not count. Nothing is in its ring yet: a record goes to a new
+    ring only when both header pages name the ring. But a process that joined before the flip died
+    may have gone on in the old ring.
+    """
     footers = sectors_with(log_file.file, FOOTER_MAGIC, page.data_end, size)
     for offset in reversed(footers):
         footer = decode_footer(log_file.key, offset, log_file.file.read_at(offset, FOOTER_SIZE))
         if footer is None or footer.toc_offset < page.data_end:
             continue
         toc = _whole_toc(log_file, footer, page.data_end)
-        if toc is not None and toc.sealed_seq >= page.sealed_seq:
+        if toc is None or toc.sealed_seq < page.sealed_seq:
+            continue
+        if (toc.ring_offset, toc.ring_size) == (page.ring_offset, page.ring_size):
             newer = replace(
                 page,
                 generation=toc.generation,
@@ -272,6 +279,17 @@ def _newest_footer(log_file: LogFile, page: HeaderPage, size: int) -> tuple[Head
             if is_plausible(newer):
                 return newer, toc
     return None
+
+
+def is_ring_left(log_file: LogFile, page: HeaderPage, sealed_seq: int) -> bool:
+    """Return whether a page's ring proves, holds or may have lost no event past ``sealed_seq``."""
+    result = walk(log_file.file.read_at, log_file.key, page, Cursor.at_start(page))
+    head = result.cursor.next_seq - 1
+    named = [seq for seq in log_file.read_witnesses(page) if seq is not None]
+    beyond, proven = _beyond(log_file, page, result.cursor, named)
+    last = max([head, proven, *(record.first_seq + record.count - 1 for record in beyond)])
+    is_torn = head == sealed_seq and result.end in (End.TORN, End.BAD, End.UNLINKED)
+    return last <= sealed_seq and not is_torn
 
 
 def _whole_toc(log_file: LogFile, footer: Footer, older_end: int) -> Toc | None:

@@ -21,13 +21,25 @@ from .format.record import (
     decode_record_body,
     decode_record_header,
 )
-from .limits import BATCH_EVENTS_MAX, SECTOR_SIZE
+from .limits import BATCH_EVENTS_MAX, RING_SIZE_GROWN, SECTOR_SIZE
 from .storage import StorageFile
 
 _STEP = 64 << 10
+_GROWTH_RATIO = 8
+"""A ring grows in a file of at least this many times its new size."""
 
 Read = Callable[[int, int], bytes]
 """Reads (file offset, size); shorter only at the end of the file."""
+
+
+def grown_size(page: HeaderPage) -> int | None:
+    """Return the size of the ring that replaces a full ring; None if the ring stays.
+
+    A file grows its ring once: a full ring seals, which costs two syncs and a TOC, and only a large
+    file hides the larger ring and the space of the old ring.
+    """
+    is_large = page.data_end >= _GROWTH_RATIO * RING_SIZE_GROWN
+    return RING_SIZE_GROWN if is_large and page.ring_size < RING_SIZE_GROWN else None
 
 
 class Cursor(msgspec.Struct, frozen=True, gc=False):

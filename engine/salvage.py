@@ -18,7 +18,7 @@ from .file import LogFile, check_readable
 from .format.checksums import file_key
 from .format.extent import ExtentHeader
 from .format.footer import FOOTER_MAGIC, FOOTER_SIZE, decode_footer, stored_toc_size, toc_is_whole
-from .format.page import HeaderPage, is_plausible
+from .format.page import RING_OFFSET, HeaderPage, is_plausible
 from .format.record import RECORD_HEADER_SIZE, RECORD_PREFIX_SIZE, decode_record_header, sectors
 from .format.toc import Ref, Toc, decode_toc
 from .integrity import Tree, chain_start
@@ -30,6 +30,7 @@ from .recovery import (
     RecoveryReport,
     examine,
     find_segments,
+    is_ring_left,
     sectors_with,
     spill_end,
 )
@@ -41,11 +42,26 @@ from .storage import StorageFile
 def page_from_footer(file: StorageFile, path: str) -> HeaderPage | None:
     """Find the newest footer whose TOC is whole, and build a header page from the two.
 
-    The TOC has the file id that keys every check, so no header page is needed.
+    The TOC has the file id that keys every check, so no header page is needed. If that flip moved
+    the ring, and the ring before holds later events, the flip was never published: the footer
+    before counts.
 
     Raises:
         Unsupported: the TOC names a feature that this Cerata does not know.
     """
+    pages = _pages_from_footers(file, path)
+    newest = next(pages, None)
+    if newest is None or newest.ring_offset == RING_OFFSET:
+        return newest
+    before = next((page for page in pages if page.ring_offset != newest.ring_offset), None)
+    if before is None or before.file_id != newest.file_id:
+        return newest
+    log_file = LogFile(file, path, before.file_id)
+    return newest if is_ring_left(log_file, before, newest.sealed_seq) else before
+
+
+def _pages_from_footers(file: StorageFile, path: str) -> Iterator[HeaderPage]:
+    """Yield the pages of the whole footers, newest first."""
     for offset in reversed(sectors_with(file, FOOTER_MAGIC, 2 * PAGE_SIZE, file.size())):
         data = file.read_at(offset, FOOTER_SIZE)
         toc_size = stored_toc_size(data)
@@ -82,8 +98,7 @@ def page_from_footer(file: StorageFile, path: str) -> HeaderPage | None:
             )
             check_readable(page.read_features, path)
             if is_plausible(page):
-                return page
-    return None
+                yield page
 
 
 def examine_damaged(

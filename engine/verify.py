@@ -144,7 +144,7 @@ class _Verifier:
             page = state.page
             spills = [batch.spill for batch in state.batches if batch.spill is not None]
             end = max([page.data_end, *map(spill_end, spills)])
-            used = page.data_offset + self._named_bytes + page.data_end - page.toc_offset
+            used = page.fixed_size + self._named_bytes + page.data_end - page.toc_offset
             dead = max(0, max(end, self._file.size()) - used)
         is_known = self._chain is not None and self._tree is not None
         return LogVerification(

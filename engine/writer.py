@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from .codec import Batch, Prepared, SpillRef, WireBatch, encode_content
 from .environment import Environment
 from .errors import Corrupt, InvalidInput, StorageFailed
-from .file import Flip, check_writable, choose_page
+from .file import Flip, check_writable, choose_page, turned
 from .format.extent import ExtentKind
+from .format.page import decode_page
 from .format.record import (
     EMPTY_SECTOR,
     FLAG_SPILLED,
@@ -28,12 +29,12 @@ from .format.record import (
 from .format.toc import Ref, RefList, Toc
 from .idempotency import key_entries
 from .integrity import chain_through
-from .limits import RECORDED_MAX, SECTOR_SIZE
+from .limits import PAGE_SIZE, RECORDED_MAX, SECTOR_SIZE
 from .log_state import ASK, LogState
 from .poison import Poison
 from .reader import leaves_of, wire_event
 from .recovery import RecoveredState, RecoveryReport, examine, read_cut, spill_end
-from .ring import Cursor, End
+from .ring import Cursor, End, grown_size
 from .segment_writer import SegmentDraft
 
 Build = Callable[[Flip, Toc], Mapping[str, Mapping[str, Any] | None]]
@@ -59,6 +60,8 @@ class Writer:
         self.report = report
         self._mark: tuple[Cursor, int, bytes] | None = None
         """The mark at the ring's end at opening: the cursor after it, its offset and sector."""
+        self._named_twice: bytes | None = None
+        """The header pages that were last seen to name the same ring."""
 
     # --- records ---------------------------------------------------------------------------------
 
@@ -121,6 +124,7 @@ class Writer:
         """Write one record at the cursor and advance past it; seals first if the ring is full."""
         size = sectors(RECORD_OVERHEAD + len(content))
         self._make_room(size)
+        self._name_ring_twice()
         self._repeat_mark()
         self._witness(write_both=count == 0)
         state = self._state
@@ -203,7 +207,30 @@ class Writer:
         cursor = self._state.cursor
         padding = page.ring_end - cursor.offset if cursor.offset + size > page.ring_end else 0
         if cursor.used + padding + size + SECTOR_SIZE > page.ring_size:
-            self.flip()
+            self.flip(ring_size=grown_size(page))
+
+    def _name_ring_twice(self) -> None:
+        """Let both header pages name the ring, before a record goes to it.
+
+        The sync of the page that moved the ring may have failed, for this process or another. The
+        system then shows a page that the disk lacks, or has in part: a power loss would bring the
+        old ring back, without the records of the new ring. So the page is written again first, and
+        a crash during the write of the other page finds it whole.
+        """
+        state = self._state
+        if state.pages is self._named_twice:
+            return
+        page = state.page
+        ring = page.ring_offset, page.ring_size
+        other = 1 - page.number
+        stored = decode_page(state.pages[other * PAGE_SIZE : (other + 1) * PAGE_SIZE], other)
+        if stored is None or (stored.ring_offset, stored.ring_size) != ring:
+            for copy in (page, turned(page)):
+                state.log_file.file.write_at(copy.number * PAGE_SIZE, copy.encode())
+                self._sync()
+                state.page = copy
+            state.pages = state.log_file.read_pages()
+        self._named_twice = state.pages
 
     def _sync(self) -> None:
         try:
@@ -213,10 +240,18 @@ class Writer:
 
     # --- flips -----------------------------------------------------------------------------------
 
-    def flip(self, *, cut: RecoveredState | None = None, build: Build | None = None) -> None:
+    def flip(
+        self,
+        *,
+        cut: RecoveredState | None = None,
+        build: Build | None = None,
+        ring_size: int | None = None,
+    ) -> None:
         """Seal the tail, publish a new TOC and header page. Durable on return.
 
         With ``cut``, an extent receives the bytes that recovery cut, and a new incarnation begins.
+        With ``ring_size``, the log continues in a new ring of this size, and nothing writes to the
+        old ring again.
         """
         state = self._state
         reader = state.reader
@@ -253,6 +288,12 @@ class Writer:
             link=cursor.link,
             incarnation=incarnation,
         )
+        if ring_size is not None:
+            # No record of the old ring lacks a segment now, and nothing of it was cut: recovery
+            # takes a record behind the sealed events as proof that this flip was never published.
+            assert cut is None
+            offset = flip.add_ring(ring_size, head)
+            toc = replace(toc, ring_offset=offset, ring_size=ring_size, ring_start=offset)
         if build is not None:
             # Entries that this process does not know stay.
             merged = {**toc.projections, **build(flip, toc)}

@@ -387,7 +387,7 @@ def open_store(
         embedder: A built-in's name such as "minilm", or an object; default the remembered one.
         sync: "commit" syncs each call, "always" syncs twice as proof, a number after so many bytes.
         lock_timeout: Seconds to wait for a lock, default 30; 0 fails at once, None never.
-        ring_bytes: Size of a new file's ring in bytes; default None, the built-in size.
+        ring_bytes: Size of a new file's ring in bytes; default None, 128 KiB; grows to 512 KiB.
         salvage: Read the events that a damaged file still has, and never write; default False.
         cache_bytes: Bytes of all caches of this handle together; default None, 1 GiB.
         environment: Replacement of disk, clock and randomness, for tests; default None.

@@ -66,8 +66,8 @@ assert PAGE_FIELDS_SIZE == 172  # the table above
 class HeaderPage(msgspec.Struct, frozen=True, gc=False):
     """A decoded header page; see the module's table for the fields.
 
-    Invariants: the ring and its witnesses lie between the pages and the data; ring start is inside
-    the ring and a multiple of 512; the TOC ends before the data end.
+    Invariants: the ring and its witnesses lie behind the pages; ring start is inside the ring and a
+    multiple of 512; the TOC ends before the data end.
     """
 
     number: int
@@ -101,9 +101,9 @@ class HeaderPage(msgspec.Struct, frozen=True, gc=False):
         return self.ring_offset - WITNESS_SPACE, self.ring_end
 
     @property
-    def data_offset(self) -> int:
-        """Offset of the data region: past the ring and its second witness."""
-        return self.ring_end + WITNESS_SPACE
+    def fixed_size(self) -> int:
+        """Bytes of the pages, the ring and its witnesses; the offset of the data in a new file."""
+        return RING_OFFSET + self.ring_size + WITNESS_SPACE
 
     def encode(self) -> bytes:
         """Return the page's 4,096 bytes."""

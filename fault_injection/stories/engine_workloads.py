@@ -199,6 +199,11 @@ def seal(session: Session) -> None:
     session.settle(session.log.seal)
 
 
+def grow(session: Session) -> None:
+    """Seal, and continue in a new ring behind the data."""
+    session.settle(partial(session.log.seal, ring_bytes=RING_SIZE))
+
+
 def checkpoint(session: Session) -> None:
     """Seal, and publish a projection's chunk with its entry, as a store's checkpoint does."""
     session.settle(partial(publish, session.log))
@@ -266,6 +271,7 @@ ALPHABET: dict[str, Act] = {
     "supersede": supersede,
     "tag": tag,
     "seal": seal,
+    "grow": grow,
     "checkpoint": checkpoint,
     "backup": backup,
     "read": read,
@@ -377,6 +383,11 @@ STORIES: tuple[tuple[tuple[str, ...], str | int], ...] = (
     (("long", "small", "batch", "seal", "small"), 1 << 20),
     (("small", "long", "reopen", "batch"), "always"),
     (("small", "clock back", "small", "kill", "clock back", "batch"), "commit"),
+    (
+        ("quarter", "grow", "quarter", "quarter", "quarter", "kill", "grow", "large", "small"),
+        "commit",
+    ),
+    (("small", "grow", "long", "small", "grow", "small"), 1 << 20),
 )
 """Longer stories and their sync policies: around the ring, unsynced groups, proofs, the clock."""
 

@@ -82,6 +82,7 @@ STARTS: Final[Mapping[str, Callable[[], Start]]] = {
     "a byte past a sector's end": lambda: _ending(1),
     "at the ring's end": _at_ring_end,
     "checkpointed": lambda: _after("batch", "long", "checkpoint"),
+    "in a second ring": lambda: _after("batch", "grow", "long", "small"),
     "sealed and deleted": lambda: _after("batch", "supersede", "seal", "delete", "large"),
 }
 

@@ -56,6 +56,7 @@ class Meeting(msgspec.Struct, frozen=True):
 
 _SMALL: Final = ("lives", "small")
 _SEALER: Final = ("lives", "small", "seal")
+_GROWER: Final = ("lives", "small", "grow")
 _LARGE: Final = ("lives", "large")
 _READER: Final = ("reads on",)
 
@@ -73,6 +74,8 @@ LIVES: Final = {
     "a sealer and a reader": Meeting((_SEALER, _READER)),
     "a writer that may die and a sealer": Meeting((_SMALL, _SEALER), kill=0),
     "a large writer that may die and a writer": Meeting((_LARGE, _SMALL), kill=0),
+    "a grower and a reader": Meeting((_GROWER, _READER)),
+    "a grower that may die and a writer": Meeting((_GROWER, _SMALL), kill=0),
     "two writers and a reader": Meeting((_SMALL, _SMALL, _READER)),
 }
 

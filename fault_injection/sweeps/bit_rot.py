@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from cerata.engine.format.page import RING_OFFSET
+from cerata.engine.format.page import decode_page
+from cerata.engine.limits import PAGE_SIZE
 
 from ..crash_states.operations import SECTOR
 from ..crash_states.readings import Reading
@@ -26,13 +27,10 @@ from ..judging.campaign import (
     opening,
 )
 from ..judging.oracle import Finding, Judgement, Oracle
-from ..stories.engine_workloads import RING_SIZE
 
 ROT_PLAN: Final = Plan(
     models=Models.KILL | Models.SECTORS, exhaustive=64, samples=8, tears=0, pair_drops=4
 )
-_RING: Final = range(RING_OFFSET // SECTOR, (RING_OFFSET + RING_SIZE) // SECTOR)
-"""The sectors of the ring of every store here."""
 KINDS: Final = (
     "one bit",
     "some bits",
@@ -104,6 +102,15 @@ def _put(image: bytearray, kind: str, contents: dict[int, bytes]) -> Fault | Non
     return Fault(kind, tuple(changed)) if changed else None
 
 
+def _ring_of(image: bytes | bytearray) -> range:
+    """Return the sectors of the ring that the newest whole header page names; empty if none."""
+    stored = [decode_page(bytes(image[at * PAGE_SIZE :][:PAGE_SIZE]), at) for at in (0, 1)]
+    page = max(filter(None, stored), key=lambda page: page.flip, default=None)
+    if page is None:
+        return range(0)
+    return range(page.ring_offset // SECTOR, page.ring_end // SECTOR)
+
+
 class RotCampaign(Trials):
     """Puts one fault on every ``every``-th crash state of stories, and judges the outcome.
 
@@ -144,7 +151,7 @@ class RotCampaign(Trials):
             return
         tally.distinct += 1
         tally.recovered += 1
-        judgement = self._judgement(state, course.oracle, fault)
+        judgement = self._judgement(state, course.oracle, fault, _ring_of(state.image()))
         unreadable: tuple[tuple[int, int], ...] = ()
         if judgement.kind == "unreadable":
             times: int = 1 if kind == "unreadable once" else -1
@@ -175,11 +182,11 @@ class RotCampaign(Trials):
         self.met[kind] += met
 
     @staticmethod
-    def _judgement(state: CrashState, oracle: Oracle, fault: Fault) -> Judgement:
+    def _judgement(state: CrashState, oracle: Oracle, fault: Fault, ring: range) -> Judgement:
         if fault.kind.startswith("unreadable"):
             return Judgement("unreadable")
         ends = oracle.model.ends
         # A damaged record takes with it the events that it alone proves.
-        in_ring = sum(number in _RING for number in fault.sectors)
+        in_ring = sum(number in ring for number in fault.sectors)
         proven = ends[max(0, ends.index(state.acked) - in_ring)] if state.acked else 0
         return Judgement("damaged", proven, erased="bit" not in fault.kind)

@@ -123,6 +123,7 @@ def tell_story(place: Environment) -> None:
     _embedder(log)
     assert isinstance(place.clock, TickingClock)
     place.clock.time_us -= 60_000_000  # The wall clock goes back; recorded times do not.
+    log.seal(ring_bytes=RING_SIZE)
     _wrap(log)
     log.close()
 
