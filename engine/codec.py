@@ -23,7 +23,7 @@ from .draft_validation import (
 )
 from .errors import Corrupt, InvalidInput
 from .events import UNDECODABLE, Draft, EventBody, Payload, Scope, ScopeValue, UnknownBody, decoders
-from .integrity import SALT_SIZE, hash_bytes
+from .integrity import SALT_SIZE, SEED_SIZE, derived_salts, hash_bytes
 from .limits import BATCH_EVENTS_MAX, BLOB_SIZE_MAX, NAME_SIZE_MAX, RECORDED_MAX, STRING_SIZE_MAX
 from .salted_hashes import salted_arguments
 from .storage import Buffer
@@ -52,9 +52,14 @@ class Prepared(msgspec.Struct, frozen=True):
     arguments: bytes | None
     tenant: ScopeValue
     drafts: Sequence[Draft] = ()
+    seed: bytes | None = None
+    """The seed of the events' salts; None if they were drawn one by one."""
 
 
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
+
+SEEDED_EVENTS_MIN = 4
+"""Events of a batch whose salts come from one seed; it takes the space of two salts."""
 
 _EVENT_OVERHEAD = 48
 _ATTACHMENT_OVERHEAD = 5
@@ -92,14 +97,19 @@ def prepare(
         expect_type("arguments", arguments, bytes, "a hash in bytes", remedy)
     if key is not None:
         check_key(key)
-    salts = salts_of(drafts, random_bytes)
+    seed = None
+    if len(drafts) >= SEEDED_EVENTS_MIN and all(draft.salt is None for draft in drafts):
+        seed = random_bytes(SEED_SIZE)
+        salts = seeded_salts(seed, len(drafts))
+    else:
+        salts = salts_of(drafts, random_bytes)
     salted = None if arguments is None else salted_arguments(arguments, salts)
     if payloads is None:
         payloads = encode_payloads(drafts, key=key, arguments=salted)
     elif key is not None or arguments is not None:
         payloads = [_encode_payload(drafts[0], key, salted), *payloads[1:]]
     events: list[WireEvent] = []
-    size = 0
+    size = 0 if seed is None else SEED_SIZE
     for draft, payload, salt in zip(drafts, payloads, salts, strict=True):
         name, version = kind_of(draft.body)
         attachments = draft.attachments
@@ -109,7 +119,13 @@ def prepare(
         for data in attachments:
             size += len(data) + _ATTACHMENT_OVERHEAD
     tenant = tenant_of(drafts[0].scope)
-    return Prepared(tuple(events), size, key, arguments, tenant, drafts)
+    return Prepared(tuple(events), size, key, arguments, tenant, drafts, seed)
+
+
+def seeded_salts(seed: bytes, count: int) -> list[bytes]:
+    """Return the salts of a batch of ``count`` events with this seed."""
+    salts = derived_salts(seed, 0, count)
+    return [salts[at : at + SALT_SIZE] for at in range(0, len(salts), SALT_SIZE)]
 
 
 def salts_of(drafts: Sequence[Draft], random_bytes: Callable[[int], bytes]) -> list[bytes]:
@@ -241,12 +257,14 @@ class WireBatch(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_u
     clock: int | None
     events: tuple[WireEvent, ...] | None
     spill: SpillRef | None = None
+    seed: bytes | None = None
 
 
 class Batch(msgspec.Struct, frozen=True, gc=False):
     """A batch read back or just written: its place in the log and its events.
 
-    ``events`` is empty if a spill holds them.
+    ``events`` is empty if a spill holds them. With a ``seed``, a segment stores the seed in place
+    of the salts.
     """
 
     first_seq: int
@@ -255,6 +273,7 @@ class Batch(msgspec.Struct, frozen=True, gc=False):
     clock: int | None
     events: tuple[WireEvent, ...]
     spill: SpillRef | None = None
+    seed: bytes | None = None
 
     @property
     def last_seq(self) -> int:
@@ -273,6 +292,8 @@ def decode_content(first_seq: int, count: int, content: Buffer, offset: int) -> 
         raise Corrupt(f"A ring record cannot be decoded: {error}", offset=offset) from error
     if (wire.events is None) == (wire.spill is None):
         raise Corrupt("A ring record must have either events or a spill", offset=offset)
+    if wire.seed is not None and (wire.events is None or len(wire.seed) != SEED_SIZE):
+        raise Corrupt("A ring record has a seed that is not one of its events", offset=offset)
     if wire.events is not None and len(wire.events) != count:
         raise Corrupt(
             f"A ring record has {len(wire.events):,} events; its prefix names {count:,}",
@@ -280,7 +301,7 @@ def decode_content(first_seq: int, count: int, content: Buffer, offset: int) -> 
         )
     # An earlier version wrote times of faulty clocks that exceed 64 bits.
     recorded = min(wire.recorded, RECORDED_MAX)
-    return Batch(first_seq, count, recorded, wire.clock, wire.events or (), wire.spill)
+    return Batch(first_seq, count, recorded, wire.clock, wire.events or (), wire.spill, wire.seed)
 
 
 def key_hash(tenant: ScopeValue, key: str) -> int:

@@ -18,9 +18,11 @@ from hashlib import sha256
 import msgspec
 from blake3 import blake3
 
+from .errors import Corrupt
 from .storage import Buffer
 
 SALT_SIZE = 16
+SEED_SIZE = 32
 HASH_SIZE = 32
 
 _THREADS_PAY_SIZE = 1 << 20
@@ -39,8 +41,29 @@ def hash_bytes(data: Buffer) -> bytes:
     return blake3(data).digest()
 
 
+def derived_salts(seed: bytes, first: int, count: int) -> bytes:
+    """Return the salts of events ``first`` (from 0) to before ``first + count`` of a batch.
+
+    The salts are 16 bytes each of the output of keyed BLAKE3 over nothing, with the seed as key.
+    """
+    return blake3(b"", key=seed).digest(SALT_SIZE * count, seek=SALT_SIZE * first)
+
+
+class IncompletePayload(bytes):
+    """A payload without the hash of a damaged vector: its fields can be read, and no more."""
+
+
 def commitment_of(salt: bytes, payload: bytes) -> bytes:
-    """Return H(salt ‖ payload), which binds the payload without revealing it after erasure."""
+    """Return H(salt ‖ payload), which binds the payload without revealing it after erasure.
+
+    Raises:
+        Corrupt: the payload is incomplete.
+    """
+    if isinstance(payload, IncompletePayload):
+        raise Corrupt(
+            "The vector of an event is damaged, so the event cannot be proven",
+            remedy="Run 'cerata verify' to see what is affected.",
+        )
     return blake3(salt + payload).digest()
 
 

@@ -458,7 +458,7 @@ class Log(Handle):
         trimmed or compacted later.
         """
         self._lock.check_writable()
-        batch = Batch(0, len(prepared.events), 0, None, prepared.events)
+        batch = Batch(0, len(prepared.events), 0, None, prepared.events, None, prepared.seed)
         draft = SegmentDraft([batch], bodies=[draft.body for draft in prepared.drafts])
         # The mutex keeps `close` from releasing the descriptor during the write.
         with self._spill_mutex:

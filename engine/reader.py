@@ -110,7 +110,8 @@ class Reader:
             else:
                 source = self._spill(batch.spill.offset, batch.spill.length)
                 events = tuple(source.events(0, batch.count))
-                yield msgspec.structs.replace(batch, events=events, spill=None)
+                seed = source.index.batches[0].seed
+                yield msgspec.structs.replace(batch, events=events, spill=None, seed=seed)
 
     def segment_batches(self, ref: Ref, *, attachments: bool = True) -> Iterator[Batch]:
         """Yield a segment's batches with their events, in the segment or in spills.
@@ -124,9 +125,10 @@ class Reader:
             if row.spill is not None:
                 source = self._spill(row.spill.offset, row.spill.length)
                 base = 0
+            seed = row.seed if row.spill is None else source.index.batches[0].seed
             events = tuple(source.events(base, base + row.count, attachments=attachments))
             first_seq = ref.first_seq + segment.batch_first(number)
-            yield Batch(first_seq, row.count, row.recorded, row.clock, events)
+            yield Batch(first_seq, row.count, row.recorded, row.clock, events, None, seed)
 
     def wire_events(self, batch: Batch) -> tuple[WireEvent, ...]:
         """Return a batch's events; those in a spill without their attachments."""

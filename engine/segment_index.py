@@ -5,7 +5,7 @@ their reader (`segment_reader`).
 
 Body::
 
-    index size u32 │ index raw size u32 │ index check 24 │ salts 16·n │ blocks │ attachments │ index
+    index size u32 │ index raw size u32 │ index check 24 │ salts │ blocks │ attachments │ index
 
 The index is one MessagePack value, compressed. Blocks are payloads joined to about 16 KiB and
 compressed, each with its check, so reading one event costs one block. Attachments are raw; the
@@ -39,12 +39,16 @@ codecs = _Codecs()
 
 
 class BatchRow(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
-    """A batch of a segment; ``spill`` is set if its events are in a spill."""
+    """A batch of a segment; ``spill`` is set if its events are in a spill.
+
+    With a ``seed``, the salts of its events are derived from the seed, and not stored.
+    """
 
     count: int
     recorded: int
     clock: int | None
     spill: SpillRef | None = None
+    seed: bytes | None = None
 
 
 class BlockRow(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
@@ -55,6 +59,17 @@ class BlockRow(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_un
     stored_size: int
     raw_size: int
     check: bytes
+
+
+class CutRow(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
+    """The hash that the payloads from event ``first`` to the next row are stored without.
+
+    ``after`` is the count of bytes in the whole payload after the hash of the event's vector in a
+    column; None if the payloads are stored whole.
+    """
+
+    first: int
+    after: int | None
 
 
 ColumnKey: TypeAlias = tuple[str, str, int]
@@ -87,7 +102,10 @@ class SegmentIndex(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
     "Own" events are those not in spills, numbered from 0. Columns are little-endian: type codes u32
     and payload sizes u32 of these events; per attachment its event's number u32, its ordinal u32,
     its offset u64 in the body and its size u64. ``erased`` pairs numbers with commitments. A
-    block's check covers its compressed bytes and its events' salts.
+    block's check covers its compressed bytes and its events' stored salts. Payloads are stored
+    without the hashes that ``cuts`` names; their sizes are those stored. ``attachment_checks``
+    has a u32 per attachment: the first bytes of its hash if its payload is stored without it,
+    otherwise 0.
     """
 
     batches: list[BatchRow]
@@ -102,5 +120,7 @@ class SegmentIndex(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
     attachment_offsets: bytes
     attachment_sizes: bytes
     columns: list[ColumnRow]
+    cuts: list[CutRow]
+    attachment_checks: bytes
     chain: bytes
     peaks: list[bytes]

@@ -17,11 +17,11 @@ import zstandard
 
 from .codec import WireEvent
 from .draft_validation import DTYPE_SIZES
-from .errors import Corrupt
+from .errors import Corrupt, StorageFailed
 from .events import UNDECODABLE, once
 from .format.checksums import CHECK_SIZE_BLOCK, TAG_BLOCK, TAG_INDEX, check
 from .format.extent import EXTENT_HEADER_SIZE
-from .integrity import SALT_SIZE, Tree
+from .integrity import SALT_SIZE, SEED_SIZE, Tree, derived_salts, hash_bytes
 from .limits import BLOB_SIZE_MAX, BLOCK_SIZE_TARGET, SEGMENT_INDEX_SIZE_MAX
 from .segment_index import (
     COLUMN_ALIGNMENT,
@@ -32,6 +32,7 @@ from .segment_index import (
     codecs,
 )
 from .storage import StorageFile
+from .vector_hashes import CHECK_SIZE, with_hash
 
 _BLOCKS_KEPT_MAX = 16
 _INDEX_COPIES = 4
@@ -114,10 +115,12 @@ class Segment:
         )
         self._causations = dict(index.causations)
         self._erased = dict(index.erased)
+        self._cut_firsts = [row.first for row in index.cuts]
         self._check_shape()
         self.size_bytes = _INDEX_COPIES * self._index_size + _ROW_SIZE * (
             len(index.blocks) + len(index.batches)
         )
+        self._salt_places = self._places_of_salts()
         self._blocks: dict[int, tuple[bytes, bytes]] = {}
         # The start of the last read for attachments, and its bytes.
         self._ahead: tuple[int, bytes] = (0, b"")
@@ -180,6 +183,8 @@ class Segment:
         data, salts = self._block(block)
         payload = data[start : start + int(self._sizes[own_event])]
         salt = _salt(salts, own_event - self._block_firsts[block])
+        if self._cut_firsts:
+            payload = self._whole(payload, own_event, self._hashes(own_event, own_event + 1))
         attached = tuple(self.attachments(own_event)) if attachments else ()
         return WireEvent(name, version, causation, salt, payload, attached)
 
@@ -195,12 +200,18 @@ class Segment:
         block_first = self._block_firsts[block]
         data, salts = self._block(block)
         at = int(self._starts[first] - self._starts[block_first])
+        is_cut = bool(self._cut_firsts)
+        hashes: dict[int, bytes | None] = {}
+        if is_cut:
+            hashes = self._hashes(first, min(stop, self._block_stops[block]))
         for own_event in range(first, stop):
             if block + 1 < len(self._block_firsts) and own_event >= self._block_firsts[block + 1]:
                 block += 1
                 block_first = own_event
                 data, salts = self._block(block)
                 at = 0
+                if is_cut:
+                    hashes = self._hashes(own_event, min(stop, self._block_stops[block]))
             name, version = types[codes[own_event - first]]
             causation = self._causations.get(own_event)
             if own_event in self._erased:
@@ -209,8 +220,65 @@ class Segment:
             size = sizes[own_event - first]
             salt = _salt(salts, own_event - block_first)
             attached = tuple(self.attachments(own_event)) if with_attachments else ()
-            yield WireEvent(name, version, causation, salt, data[at : at + size], attached)
+            payload = data[at : at + size]
+            if is_cut:
+                payload = self._whole(payload, own_event, hashes)
+            yield WireEvent(name, version, causation, salt, payload, attached)
             at += size
+
+    def _whole(self, stored: bytes, own_event: int, hashes: "dict[int, bytes | None]") -> bytes:
+        """Return a payload with the hash that it is stored without."""
+        cut = bisect.bisect_right(self._cut_firsts, own_event) - 1
+        if cut < 0:
+            return stored
+        after = self.index.cuts[cut].after
+        if after is None:
+            return stored
+        return with_hash(stored, after, hashes.get(own_event))
+
+    def _hashes(self, first: int, stop: int) -> "dict[int, bytes | None]":
+        """Return the hashes of the vectors of events ``first`` to before ``stop``.
+
+        None for a damaged vector, nothing for one that cannot be found: the fields of its event can
+        still be read. Cost: a read for each column, and a hash of each vector.
+        """
+        hashes: dict[int, bytes | None] = {}
+        checks = self.index.attachment_checks
+        try:
+            columns = self._column_events
+        except Corrupt:
+            return hashes
+        for column, events in columns:
+            low, high = events.searchsorted((first, stop)).tolist()
+            if low == high:
+                continue
+            for place, row in enumerate(self._rows(column, low, high), start=low):
+                hashed = None if row is None else hash_bytes(row)
+                at = CHECK_SIZE * (column.first + place)
+                is_whole = hashed is not None and hashed.startswith(checks[at : at + CHECK_SIZE])
+                hashes[int(events[place])] = hashed if is_whole else None
+        return hashes
+
+    def _rows(self, column: ColumnRow, first: int, stop: int) -> Iterator[bytes | None]:
+        """Yield rows of a column, None for a row that cannot be read."""
+        size = column.row_size
+        try:
+            data = self._read(column.offset + first * size, (stop - first) * size)
+        except (Corrupt, StorageFailed):
+            if stop - first == 1:
+                yield None
+                return
+            for row in range(first, stop):
+                yield from self._rows(column, row, row + 1)
+            return
+        for at in range(0, len(data), size):
+            yield data[at : at + size]
+
+    @once
+    def _column_events(self) -> list[tuple[ColumnRow, I64]]:
+        """The columns, and the events of the rows of each."""
+        events = np.frombuffer(self.index.attachment_events, "<u4").astype(np.int64)
+        return [(row, events[row.first : row.first + row.count]) for row in self.columns]
 
     @property
     def has_attachments(self) -> bool:
@@ -353,17 +421,47 @@ class Segment:
         stop = self._block_stops[number]
         place = self._base + row.offset
         stored = self._read(row.offset, row.stored_size)
+        first_place, stop_place = self._salt_places[[row.first, stop]].tolist()
         salts = self._read(
-            SEGMENT_PREFIX.size + SALT_SIZE * row.first, SALT_SIZE * (stop - row.first)
+            SEGMENT_PREFIX.size + SALT_SIZE * first_place, SALT_SIZE * (stop_place - first_place)
         )
         if check(self._key, TAG_BLOCK, place, stored, salts, size=CHECK_SIZE_BLOCK) != row.check:
             raise self._corrupt(f"block {number} does not verify", place)
+        if stop_place - first_place < stop - row.first:
+            salts = self._with_derived(salts, row.first, stop)
         if row.raw_size == 0:
             return b"", salts
         try:
             return _decompressed(stored, row.raw_size), salts
         except zstandard.ZstdError as error:
             raise self._corrupt(f"block {number} cannot be decoded: {error}") from error
+
+    def _places_of_salts(self) -> I64:
+        """Return for each own event the count of salts stored before its salt, then the total."""
+        rows = self.index.batches
+        stored = np.repeat(
+            [row.seed is None for row in rows], [0 if row.spill else row.count for row in rows]
+        )
+        places = np.zeros(len(stored) + 1, np.int64)
+        np.cumsum(stored, out=places[1:])
+        return places
+
+    def _with_derived(self, stored: bytes, first: int, stop: int) -> bytes:
+        """Return the salts of events ``first`` to before ``stop``, given those stored."""
+        parts: list[bytes] = []
+        at = 0
+        for number, row in enumerate(self.index.batches):
+            batch_first = self._own_firsts[number]
+            low = max(first, batch_first)
+            count = min(stop, self._own_firsts[number + 1]) - low
+            if count <= 0:
+                continue
+            if row.seed is None:
+                parts.append(stored[at : at + SALT_SIZE * count])
+                at += SALT_SIZE * count
+            else:
+                parts.append(derived_salts(row.seed, low - batch_first, count))
+        return b"".join(parts)
 
     def _check_shape(self) -> None:
         """Refuse an index whose parts are inconsistent, before any part is used."""
@@ -380,9 +478,12 @@ class Segment:
             and all(row.first < count for row in index.blocks)
             and all(0 <= row.raw_size <= _BLOCK_RAW_SIZE_MAX for row in index.blocks)
             and all(row.count > 0 for row in index.batches)
+            and all(row.seed is None or len(row.seed) == SEED_SIZE for row in index.batches)
             and len(index.attachment_ordinals) == 4 * attachments
             and len(index.attachment_offsets) == 8 * attachments
             and len(index.attachment_sizes) == 8 * attachments
+            and len(index.attachment_checks) == CHECK_SIZE * attachments
+            and all(a.first < b.first for a, b in pairwise(index.cuts))
         )
         if not fits:
             raise self._corrupt("its index contradicts itself")

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from .codec import Batch, WireEvent
+from .codec import Batch, WireEvent, seeded_salts
 from .draft_validation import DTYPE_SIZES
 from .events import (
     UNDECODABLE,
@@ -35,9 +35,11 @@ from .segment_index import (
     BlockRow,
     ColumnKey,
     ColumnRow,
+    CutRow,
     SegmentIndex,
     codecs,
 )
+from .vector_hashes import CHECK_SIZE, without_hash
 
 
 class SegmentDraft:
@@ -55,15 +57,21 @@ class SegmentDraft:
         bodies: Sequence[EventBody] | None = None,
     ) -> None:
         events = [event for batch in batches if batch.spill is None for event in batch.events]
-        sizes = [0 if event.salt is None else len(event.payload) for event in events]
         self._batches = batches
         self._events = events
+        self._columns, payloads, self._cuts = _gathered(events, bodies)
+        sizes = [len(payload) for payload in payloads]
         self._sizes = sizes
         self._chain = chain
         self._peaks = list(tree.peaks) if tree else []
-        self._salts = b"".join(event.salt or bytes(SALT_SIZE) for event in events)
-        self._blocks = list(_compressed_blocks(events, sizes))
-        self._columns = _gathered(events, bodies)
+        self._seeds = [_seed_of(batch) for batch in batches]
+        self._salts = [
+            b"" if seed else event.salt or bytes(SALT_SIZE)
+            for batch, seed in zip(batches, self._seeds, strict=True)
+            if batch.spill is None
+            for event in batch.events
+        ]
+        self._blocks = list(_compressed_blocks(payloads, sizes))
 
     def encode(self, key: bytes, offset: int) -> bytes:
         """Return the body for an extent at file offset ``offset``."""
@@ -80,11 +88,11 @@ class SegmentDraft:
 
         ``base`` is the file offset of the body's first byte.
         """
-        pieces = [self._salts]
-        at = SEGMENT_PREFIX.size + len(self._salts)
+        pieces = [b"".join(self._salts)]
+        at = SEGMENT_PREFIX.size + len(pieces[0])
         rows: list[BlockRow] = []
         for block in self._blocks:
-            salts = self._salts[SALT_SIZE * block.first : SALT_SIZE * block.stop]
+            salts = b"".join(self._salts[block.first : block.stop])
             digest = check(key, TAG_BLOCK, base + at, block.data, salts, size=CHECK_SIZE_BLOCK)
             rows.append(BlockRow(block.first, at, len(block.data), block.raw_size, digest))
             pieces.append(block.data)
@@ -102,6 +110,7 @@ class SegmentDraft:
                 columns.append(ColumnRow(*column_key, at, row_size, len(sizes), len(column.data)))
             attached.events += column.events
             attached.ordinals += column.ordinals
+            attached.checks += column.checks
             pieces += column.data
             column_sizes = [*map(len, column.data)]
             ends = [*accumulate(column_sizes, initial=at)]
@@ -113,8 +122,8 @@ class SegmentDraft:
         codes = [types.setdefault((event.type, event.version), len(types)) for event in events]
         index = SegmentIndex(
             batches=[
-                BatchRow(batch.count, batch.recorded, batch.clock, batch.spill)
-                for batch in self._batches
+                BatchRow(batch.count, batch.recorded, batch.clock, batch.spill, seed)
+                for batch, seed in zip(self._batches, self._seeds, strict=True)
             ],
             types=list(types),
             type_codes=np.array(codes, "<u4").tobytes(),
@@ -131,42 +140,76 @@ class SegmentDraft:
             attachment_offsets=_packed(offsets, "<u8"),
             attachment_sizes=_packed(sizes, "<u8"),
             columns=columns,
+            cuts=self._cuts,
+            attachment_checks=b"".join(attached.checks),
             chain=self._chain,
             peaks=self._peaks,
         )
         return index, pieces
 
 
+def _seed_of(batch: Batch) -> bytes | None:
+    """Return the seed that gives the salts of a batch.
+
+    None if an event has another salt or none: the seed would give the salt of an erased event back,
+    so the salts of the batch are stored one by one.
+    """
+    if batch.seed is None or batch.spill is not None:
+        return None
+    salts = [event.salt for event in batch.events]
+    return batch.seed if salts == seeded_salts(batch.seed, len(salts)) else None
+
+
 @dataclass(slots=True)
 class _Attached:
-    """Attachments of a segment being encoded: their events, places in these, and bytes."""
+    """Attachments of a segment being encoded: their events, places in these, checks and bytes."""
 
     events: list[int] = field(default_factory=list[int])
     ordinals: list[int] = field(default_factory=list[int])
+    checks: list[bytes] = field(default_factory=list[bytes])
     data: list[bytes] = field(default_factory=list[bytes])
 
 
 def _gathered(
     events: Sequence[WireEvent], bodies: Sequence[EventBody] | None
-) -> list[tuple[ColumnKey, _Attached]]:
-    """Return the attachments of events by column, in the order of the file."""
+) -> tuple[list[tuple[ColumnKey, _Attached]], list[bytes], list[CutRow]]:
+    """Return the attachments of events by column, in the order of the file, and the payloads.
+
+    The payloads are those to store, without the hashes that the rows name; empty for an erased
+    event.
+    """
     columns: dict[ColumnKey, _Attached] = {}
+    payloads: list[bytes] = []
+    cuts: list[CutRow] = []
+    last: int | None = None
     for index, event in enumerate(events):
-        if not event.attachments:
-            continue
-        embedding = _embedding_in(event, None if bodies is None else bodies[index])
-        place = None if embedding is None else _place_of(embedding.data, event.attachments)
-        for ordinal, data in enumerate(event.attachments):
-            key = _NO_COLUMN
-            if embedding is not None and ordinal == place:
-                key = embedding.space, embedding.dtype, embedding.dimension
-            column = columns.get(key)
-            if column is None:
-                column = columns[key] = _Attached()
-            column.events.append(index)
-            column.ordinals.append(ordinal)
-            column.data.append(data)
-    return sorted(columns.items())
+        payload = b"" if event.salt is None else event.payload
+        after: int | None = None
+        if event.attachments:
+            embedding = _embedding_in(event, None if bodies is None else bodies[index])
+            place = None if embedding is None else _place_of(embedding.data, event.attachments)
+            for ordinal, data in enumerate(event.attachments):
+                key = _NO_COLUMN
+                check_of = _NO_CHECK
+                if embedding is not None and ordinal == place:
+                    key = embedding.space, embedding.dtype, embedding.dimension
+                    named = embedding.data.hash
+                    # The bodies of drafts are checked: their hashes are those of the attachments.
+                    if bodies is not None or hash_bytes(data) == named:
+                        payload, after = without_hash(payload, named)
+                        check_of = named[:CHECK_SIZE]
+                column = columns.get(key)
+                if column is None:
+                    column = columns[key] = _Attached()
+                column.events.append(index)
+                column.ordinals.append(ordinal)
+                column.checks.append(check_of)
+                column.data.append(data)
+        payloads.append(payload)
+        if after != last and event.salt is not None:
+            cuts.append(CutRow(index, after))
+            last = after
+    return sorted(columns.items()), payloads, cuts
 
 
 class _Vectors(msgspec.Struct, frozen=True, gc=False):
@@ -178,12 +221,14 @@ class _Vectors(msgspec.Struct, frozen=True, gc=False):
 _VECTORS = msgspec.msgpack.Decoder(_Vectors)
 _PAYLOAD = msgspec.msgpack.Decoder(Payload[msgspec.Raw])
 _EMBEDDED: Final = (PutFrame, PutEmbedding)
+_NO_CHECK: Final = bytes(CHECK_SIZE)
 _NO_COLUMN: Final[ColumnKey] = ("", "", 0)
 
 
 def columns_of(event: WireEvent) -> Iterator[tuple[ColumnKey, bytes]]:
     """Pair an event's attachments with their columns."""
-    for key, column in _gathered([event], None):
+    columns, _, _ = _gathered([event], None)
+    for key, column in columns:
         for data in column.data:
             yield key, data
 
@@ -231,16 +276,16 @@ class _Block(msgspec.Struct, frozen=True, gc=False):
     raw_size: int
 
 
-def _compressed_blocks(events: Sequence[WireEvent], sizes: Sequence[int]) -> Iterator[_Block]:
+def _compressed_blocks(payloads: Sequence[bytes], sizes: Sequence[int]) -> Iterator[_Block]:
     """Gather payloads into blocks of about 16 KiB, cut between events, and compress them."""
     compress = codecs.compressor.compress
     first = 0
-    while first < len(events):
+    while first < len(payloads):
         stop = first
         raw_size = 0
-        while stop < len(events) and (raw_size == 0 or raw_size + sizes[stop] <= BLOCK_SIZE_TARGET):
+        count = len(payloads)
+        while stop < count and (raw_size == 0 or raw_size + sizes[stop] <= BLOCK_SIZE_TARGET):
             raw_size += sizes[stop]
             stop += 1
-        raw = b"".join(event.payload for event in events[first:stop] if event.salt is not None)
-        yield _Block(first, stop, compress(raw), raw_size)
+        yield _Block(first, stop, compress(b"".join(payloads[first:stop])), raw_size)
         first = stop

@@ -279,8 +279,9 @@ class _Verifier:
                 )
                 self._chain = self._tree = None
             expected = ref.last_seq + 1
+            before = len(self._problems)
             self._check_extent(log_file, ref, ExtentKind.SEGMENT)
-            self._check_segment(log_file, reader, ref)
+            self._check_segment(log_file, reader, ref, before)
             self._progress("segments", ref.last_seq, state.head_seq)
         if expected != toc.sealed_seq + 1:
             self._add(None, f"Events {expected:,} to {toc.sealed_seq:,} are in no segment")
@@ -301,8 +302,11 @@ class _Verifier:
         if saved.ledger is not None:
             self._check_extent(log_file, saved.ledger, ExtentKind.LEDGER)
 
-    def _check_segment(self, log_file: LogFile, reader: Reader, ref: Ref) -> None:
-        """Recompute chain and tree over a segment, and compare them with the stored values."""
+    def _check_segment(self, log_file: LogFile, reader: Reader, ref: Ref, before: int) -> None:
+        """Recompute chain and tree over a segment, and compare them with the stored values.
+
+        ``before`` is the count of problems before this segment.
+        """
         try:
             index = log_file.segment(ref.offset, ref.length).index
         except Corrupt as error:
@@ -316,7 +320,9 @@ class _Verifier:
         try:
             self._take_in(reader.segment_batches(ref, attachments=False))
         except Corrupt as error:
-            self._add_error(error)
+            # An event of a damaged vector has no place: the damaged extent or column has one.
+            if error.offset is not None or len(self._problems) == before:
+                self._add_error(error)
             self._chain = self._tree = None
         if self._chain is not None and self._chain != index.chain:
             self._add(ref.offset, "A segment's events do not give its chain hash")

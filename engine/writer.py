@@ -80,12 +80,13 @@ class Writer:
         raw_clock = None if recorded == clock else clock
         count = len(prepared.events)
         events = None if spill else prepared.events
-        content = encode_content(WireBatch(recorded, raw_clock, events, spill))
+        seed = None if spill else prepared.seed
+        content = encode_content(WireBatch(recorded, raw_clock, events, spill, seed))
         flags = FLAG_SPILLED if spill else 0
         first_seq = state.cursor.next_seq
         self.write_record(first_seq, count, flags, content)
         batch = Batch(
-            first_seq, count, recorded, raw_clock, () if spill else prepared.events, spill
+            first_seq, count, recorded, raw_clock, () if spill else prepared.events, spill, seed
         )
         state.add(batch)
         return batch

@@ -12,6 +12,8 @@ import zstandard
 from blake3 import blake3
 from msgspec import msgpack
 
+from .segment import events_of
+
 names = "magic version number flags file_id log_id flip generation toc toc_size data_end ring"
 names += " ring_size ring_start sealed link recorded created incarnation must_read must_write"
 Batch = tuple[int, list[Any], list[list[Any]]]  # first seq, row, wire events
@@ -80,25 +82,13 @@ class Reader:
         place = len(body) - size
         expect(self.check(own, b"i", base + place, body[place:]), "index", base + place)
         index = msgpack.decode(unzstd(body[place:], max_output_size=raw_size))
-        batches, types, codes, sizes, causations, erased, blocks, *held, _, _, _ = index
-        raw, firsts = b"", [row[0] for row in blocks] + [len(sizes) // 4]
-        for (first, offset, size, raw_size, own), stop in zip(blocks, firsts[1:], strict=True):
-            block, salts = body[offset : offset + size], body[32 + 16 * first : 32 + 16 * stop]
-            expect(self.check(own, b"b", base + offset, block, salts), "block", base + offset)
-            raw += unzstd(block, max_output_size=raw_size) if raw_size else b""
-        lists = [struct.iter_unpack("<" + c, x) for c, x in zip("IIQQ", held, strict=True)]
-        attached: dict[int, list[bytes]] = {}
-        for (event,), _, (offset,), (size,) in sorted(zip(*lists, strict=True)):
-            attached.setdefault(event, []).append(body[offset : offset + size])
-        causes, gone, start = dict(causations), dict(erased), 0
-        events: list[list[Any]] = []
-        rows = zip(struct.iter_unpack("<I", sizes), struct.iter_unpack("<I", codes), strict=True)
-        for k, ((size,), (code,)) in enumerate(rows):
-            salt = None if k in gone else body[32 + 16 * k : 48 + 16 * k]
-            data = gone[k] if k in gone else raw[start : start + size]
-            events.append([*types[code], causes.get(k), salt, data, attached.get(k, [])])
-            start += size
-        for row in batches:
+
+        def check_block(own: bytes, offset: int, block: bytes, salts: bytes) -> None:
+            fine = self.check(own, b"b", base + offset, block, salts)
+            expect(fine, "block", base + offset)
+
+        events = events_of(index, body, check_block)
+        for row in index[0]:
             count = 0 if row[3] else row[0]
             yield seq, row, events[:count]
             seq, events = seq + row[0], events[count:]
@@ -117,7 +107,7 @@ class Reader:
                 break
             expect(first == 0 or body[8:12] in (bytes(4), b"\1\0\0\0"), "flag", at)
             if first and (count := int.from_bytes(body[12:16], "little")):
-                recorded, clock, events, spill = msgpack.decode(body[40:])
+                recorded, clock, events, spill, _ = msgpack.decode(body[40:])
                 yield seq, [count, recorded, clock, spill], events
                 seq += count
             size = (48 + length + 511) // 512 * 512
@@ -129,7 +119,7 @@ class Reader:
 
     def events(self) -> Iterator[Event]:
         sealed = (batch for at, seq in self.segments() for batch in self.stored(at, 1, seq))
-        for seq, (count, recorded, clock, spill), own in chain(sealed, self.ring()):
+        for seq, (count, recorded, clock, spill, *_), own in chain(sealed, self.ring()):
             events = next(self.stored(spill[0], 2, seq))[2] if spill else own
             expect(len(events) == count, "number of events", seq)
             for k, (kind, version, cause, salt, data, attachments) in enumerate(events):

@@ -316,7 +316,7 @@ def golden_file() -> bytes:
 EXAMPLE_OFFSET = RING_OFFSET
 EXAMPLE_PARTS = (
     (8, "first seq: 1"),
-    (4, "length of the body: 128"),
+    (4, "length of the body: 129"),
     (4, "incarnation: 1"),
     (8, "header check"),
     (24, "body check"),
@@ -324,7 +324,7 @@ EXAMPLE_PARTS = (
     (4, "flags: 0"),
     (4, "count: 1 event"),
     (24, "link: none before it"),
-    (1, "array of 4: the content"),
+    (1, "array of 5: the content"),
     (9, "recorded: 1,700,000,001,000,000"),
     (1, "clock: null, the same"),
     (1, "array of 1: the events"),
@@ -344,7 +344,8 @@ EXAMPLE_PARTS = (
     (11, "    Wax keeps."),
     (1, "attachments: none"),
     (1, "spill: null, since the events are here"),
-    (336, "zeros to the next sector"),
+    (1, "seed: null, since a batch of one event has none"),
+    (335, "zeros to the next sector"),
 )
 """The first record of the example, cut into (size, meaning)."""
 

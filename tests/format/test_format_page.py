@@ -201,7 +201,8 @@ def test_wire_event_and_rows_have_as_many_fields_as_in_the_code() -> None:
     assert WireEvent.__struct_fields__ == (
         *("type", "version", "causation", "salt", "payload", "attachments"),
     )
-    assert len(segment_index.BatchRow.__struct_fields__) == 4
+    assert len(segment_index.BatchRow.__struct_fields__) == 5
+    assert len(segment_index.CutRow.__struct_fields__) == 2
     assert len(segment_index.BlockRow.__struct_fields__) == 5
     assert segment_index.ColumnRow.__struct_fields__ == tuple(
         name.replace("-", "_") for name in re.findall(r"([\w-]+):", rule("column"))
@@ -262,11 +263,11 @@ def test_worked_example_is_cut_into_the_whole_record() -> None:
     """The parts fill the record's sectors, and are what they are said to be."""
     assert sum(size for size, _ in specimen.EXAMPLE_PARTS) == limits.SECTOR_SIZE
     data = specimen.example_file()[specimen.EXAMPLE_OFFSET :]
-    content = data[record.RECORD_OVERHEAD : record.RECORD_HEADER_SIZE + 128]
+    content = data[record.RECORD_OVERHEAD : record.RECORD_HEADER_SIZE + 129]
     at = record.RECORD_OVERHEAD
     assert data[at : at + len(content)] == content
-    recorded, clock, batch, spill = msgspec.msgpack.decode(content)
-    assert (recorded, clock, spill) == (1_700_000_001_000_000, None, None)
+    recorded, clock, batch, spill, seed = msgspec.msgpack.decode(content)
+    assert (recorded, clock, spill, seed) == (1_700_000_001_000_000, None, None, None)
     ((name, version, causation, salt, payload, attachments),) = batch
     assert (name, version, causation, salt, attachments) == (
         "putFrame",

@@ -1,0 +1,55 @@
+"""The size of a file over its raw texts and vectors, and each mechanism that keeps it small."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchmarks import size_bench
+from cerata.engine import codec, segment_writer
+from cerata.engine import open as opening
+
+COUNT = 1_000
+
+
+def ratio(folder: Path) -> float:
+    """Return the bytes of a file of 1,000 documents with vectors over the raw bytes."""
+    texts, vectors = size_bench.documents(COUNT)
+    path = folder / "a.cera"
+    size_bench.written(path, texts, vectors, "f4")
+    parts = size_bench.parts(path)
+    assert sum(parts.values()) == path.stat().st_size
+    raw = sum(len(text.encode()) for text in texts) + vectors.nbytes
+    return sum(parts.values()) / raw
+
+
+RATIO_MAX = 1.077
+"""Measured 1.0736, of which the ring and the header pages are 0.077, and 0.008 at 10,000."""
+
+
+def test_a_file_is_hardly_larger_than_its_texts_and_vectors(tmp_path: Path) -> None:
+    """Measured by benchmarks.size_bench at 10,000 and 100,000."""
+    assert ratio(tmp_path) < RATIO_MAX
+
+
+def large_ring(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(opening, "RING_SIZE_DEFAULT", 512 << 10)
+
+
+def salts_one_by_one(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(codec, "SEEDED_EVENTS_MIN", 1 << 20)
+
+
+def hashes_of_vectors(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(segment_writer, "without_hash", lambda payload, _: (payload, None))
+
+
+@pytest.mark.parametrize("turn_off", [large_ring, salts_one_by_one, hashes_of_vectors])
+def test_a_mechanism_that_is_off_is_noticed(
+    turn_off: Callable[[pytest.MonkeyPatch], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The bound above is below the size without any one of them."""
+    turn_off(monkeypatch)
+    assert ratio(tmp_path) > RATIO_MAX
