@@ -17,7 +17,9 @@ import threading
 from typing import TypeAlias
 
 import msgspec
+import numpy as np
 import zstandard
+from msgspec.structs import replace
 
 from .codec import SpillRef
 
@@ -124,3 +126,52 @@ class SegmentIndex(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
     attachment_checks: bytes
     chain: bytes
     peaks: list[bytes]
+
+
+def encode_index(index: SegmentIndex) -> bytes:
+    """Return the bytes of an index before compression.
+
+    Columns are stored in forms that compress better: sizes with the lowest bytes first, events and
+    offsets of attachments as differences, which are mostly equal.
+    """
+    return msgspec.msgpack.encode(
+        replace(
+            index,
+            payload_sizes=_transposed(index.payload_sizes, (-1, 4)),
+            attachment_events=_differences(index.attachment_events, "<u4"),
+            attachment_offsets=_differences(index.attachment_offsets, "<u8"),
+        )
+    )
+
+
+def decode_index(data: bytes) -> SegmentIndex:
+    """Return the index with these bytes, its columns in the form that `SegmentIndex` describes.
+
+    Raises:
+        DecodeError, ValueError: `encode_index` cannot have returned the bytes.
+    """
+    index = _INDEX.decode(data)
+    return replace(
+        index,
+        payload_sizes=_transposed(index.payload_sizes, (4, -1)),
+        attachment_events=_sums(index.attachment_events, "<u4"),
+        attachment_offsets=_sums(index.attachment_offsets, "<u8"),
+    )
+
+
+_INDEX = msgspec.msgpack.Decoder(SegmentIndex)
+
+
+def _transposed(data: bytes, shape: tuple[int, int]) -> bytes:
+    return np.frombuffer(data, np.uint8).reshape(shape).T.tobytes() if data else b""
+
+
+def _differences(data: bytes, dtype: str) -> bytes:
+    column = np.frombuffer(data, dtype).copy()
+    column[1:] -= column[:-1].copy()
+    return column.tobytes()
+
+
+def _sums(data: bytes, dtype: str) -> bytes:
+    column = np.frombuffer(data, dtype)
+    return column.cumsum(dtype=column.dtype).tobytes()

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate, pairwise
 from typing import Any, TypeAlias
 
-import msgspec
 import numpy as np
 import zstandard
 
@@ -30,6 +29,7 @@ from .segment_index import (
     ColumnRow,
     SegmentIndex,
     codecs,
+    decode_index,
 )
 from .storage import StorageFile
 from .vector_hashes import CHECK_SIZE, with_hash
@@ -43,7 +43,6 @@ _PLACE_SIZE = 200
 """Bytes in memory of the place of an attachment."""
 _BLOCK_RAW_SIZE_MAX = BLOB_SIZE_MAX + BLOCK_SIZE_TARGET
 _AHEAD_SIZE = 1 << 20
-_INDEX = msgspec.msgpack.Decoder(SegmentIndex)
 
 I64: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 U8: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
@@ -387,8 +386,8 @@ class Segment:
             raise self._corrupt("its index is over the limit")
         self._index_size = raw_size
         try:
-            return _INDEX.decode(_decompressed(stored, raw_size))
-        except (zstandard.ZstdError, *UNDECODABLE) as error:
+            return decode_index(_decompressed(stored, raw_size))
+        except (zstandard.ZstdError, ValueError, *UNDECODABLE) as error:
             raise self._corrupt(f"its index cannot be decoded: {error}") from error
 
     def _block(self, number: int) -> tuple[bytes, bytes]:

@@ -38,6 +38,7 @@ from .segment_index import (
     CutRow,
     SegmentIndex,
     codecs,
+    encode_index,
 )
 from .vector_hashes import CHECK_SIZE, without_hash
 
@@ -77,7 +78,7 @@ class SegmentDraft:
         """Return the body for an extent at file offset ``offset``."""
         base = offset + EXTENT_HEADER_SIZE
         index, pieces = self._laid_out(key, base)
-        raw = msgspec.msgpack.encode(index)
+        raw = encode_index(index)
         stored = codecs.compressor.compress(raw)
         at = SEGMENT_PREFIX.size + sum(map(len, pieces))
         digest = check(key, TAG_INDEX, base + at, stored)

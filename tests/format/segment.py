@@ -5,6 +5,7 @@ Puts back what a segment leaves out: salts that follow from a seed, hashes of ve
 
 import struct
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Any
 
 import zstandard
@@ -16,12 +17,16 @@ Check = Callable[[bytes, int, bytes, bytes], None]  # check, offset in the body,
 
 def events_of(index: list[Any], body: bytes, check: Check) -> list[list[Any]]:
     batches, types, codes, sizes, causations, erased, blocks, *held, columns, cuts, _, _, _ = index
+    count = len(sizes) // 4
+    sizes = b"".join(sizes[k::count] for k in range(count))
     salts, raw = block_contents(batches, numbers(sizes), blocks, body, check)
     attached: dict[int, list[bytes]] = {}
-    lists = [struct.iter_unpack("<" + c, x) for c, x in zip("IIQQ", held, strict=True)]
-    for (event,), _, (offset,), (size,) in sorted(zip(*lists, strict=True)):
+    lists = [numbers(x, form) for form, x in zip("IIQQ", held, strict=True)]
+    lists[0] = [event & 0xFFFFFFFF for event in accumulate(lists[0])]
+    lists[2] = [offset & 0xFFFFFFFFFFFFFFFF for offset in accumulate(lists[2])]
+    for event, _, offset, size in sorted(zip(*lists, strict=True)):
         attached.setdefault(event, []).append(body[offset : offset + size])
-    vectors = rows(columns, numbers(held[0]), body)
+    vectors = rows(columns, lists[0], body)
     causes, gone, start = dict(causations), dict(erased), 0
     after, later = None, dict(cuts)
     events: list[list[Any]] = []
@@ -37,8 +42,8 @@ def events_of(index: list[Any], body: bytes, check: Check) -> list[list[Any]]:
     return events
 
 
-def numbers(column: bytes) -> list[int]:
-    return [number for (number,) in struct.iter_unpack("<I", column)]
+def numbers(column: bytes, form: str = "I") -> list[int]:
+    return [number for (number,) in struct.iter_unpack("<" + form, column)]
 
 
 def block_contents(
