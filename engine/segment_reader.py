@@ -248,21 +248,23 @@ class Segment:
         except Corrupt:
             return hashes
         for column, events in columns:
-            low, high = events.searchsorted((first, stop)).tolist()
+            low = bisect.bisect_left(events, first)
+            high = bisect.bisect_left(events, stop, low)
             if low == high:
                 continue
-            for place, row in enumerate(self._rows(column, low, high), start=low):
+            at = CHECK_SIZE * (column.first + low)
+            for event, row in zip(events[low:high], self._rows(column, low, high), strict=True):
                 hashed = None if row is None else hash_bytes(row)
-                at = CHECK_SIZE * (column.first + place)
                 is_whole = hashed is not None and hashed.startswith(checks[at : at + CHECK_SIZE])
-                hashes[int(events[place])] = hashed if is_whole else None
+                hashes[event] = hashed if is_whole else None
+                at += CHECK_SIZE
         return hashes
 
-    def _rows(self, column: ColumnRow, first: int, stop: int) -> Iterator[bytes | None]:
+    def _rows(self, column: ColumnRow, first: int, stop: int) -> Iterator[memoryview | None]:
         """Yield rows of a column, None for a row that cannot be read."""
         size = column.row_size
         try:
-            data = self._read(column.offset + first * size, (stop - first) * size)
+            data = memoryview(self._read(column.offset + first * size, (stop - first) * size))
         except (Corrupt, StorageFailed):
             if stop - first == 1:
                 yield None
@@ -274,9 +276,9 @@ class Segment:
             yield data[at : at + size]
 
     @once
-    def _column_events(self) -> list[tuple[ColumnRow, I64]]:
-        """The columns, and the events of the rows of each."""
-        events = np.frombuffer(self.index.attachment_events, "<u4").astype(np.int64)
+    def _column_events(self) -> list[tuple[ColumnRow, list[int]]]:
+        """The columns, and the events of the rows of each, ascending."""
+        events = np.frombuffer(self.index.attachment_events, "<u4").tolist()
         return [(row, events[row.first : row.first + row.count]) for row in self.columns]
 
     @property
