@@ -41,6 +41,8 @@ _ROW_SIZE = 200
 """Bytes in memory of a row of blocks or batches."""
 _PLACE_SIZE = 200
 """Bytes in memory of the place of an attachment."""
+_EVENT_SIZE = 40
+"""Bytes in memory of the event of a vector."""
 _BLOCK_RAW_SIZE_MAX = BLOB_SIZE_MAX + BLOCK_SIZE_TARGET
 _AHEAD_SIZE = 1 << 20
 
@@ -238,8 +240,8 @@ class Segment:
     def _hashes(self, first: int, stop: int) -> "dict[int, bytes | None]":
         """Return the hashes of the vectors of events ``first`` to before ``stop``.
 
-        None for a damaged vector, nothing for one that cannot be found: the fields of its event can
-        still be read. Cost: a read for each column, and a hash of each vector.
+        None for a damaged vector, nothing for a vector that cannot be found: the fields of its
+        event can still be read. Cost: a read for each column, and a hash of each vector.
         """
         hashes: dict[int, bytes | None] = {}
         checks = self.index.attachment_checks
@@ -279,6 +281,7 @@ class Segment:
     def _column_events(self) -> list[tuple[ColumnRow, list[int]]]:
         """The columns, and the events of the rows of each, ascending."""
         events = np.frombuffer(self.index.attachment_events, "<u4").tolist()
+        self._grow(_EVENT_SIZE * len(events))
         return [(row, events[row.first : row.first + row.count]) for row in self.columns]
 
     @property
