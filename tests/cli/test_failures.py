@@ -124,7 +124,7 @@ class TestFullDisk:
         self, tmp_path: Path, checkout: Path
     ) -> None:
         """The kernel refuses, not a stand-in; and a new file leaves nothing behind."""
-        limit = 300_000
+        limit = 100_000
 
         def limited() -> None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
