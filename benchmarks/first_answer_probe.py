@@ -10,7 +10,7 @@ import json
 import resource
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -45,7 +45,7 @@ def timed(calls: Sequence[Callable[[], object]]) -> Times:
 
 
 @contextmanager
-def asking(side: str, path: str) -> Iterator[Callable[..., Any]]:
+def asking(side: str, path: str) -> Generator[Callable[..., Any]]:
     """Yield a function that opens the file at the first call, and answers a question."""
     if side == "cerata":
         opened: list[cerata.Store] = []

@@ -305,7 +305,8 @@ def recall(
     start = 0
     for part in parts:
         numbers = np.broadcast_to(np.arange(start, start + len(part)), (len(queries), len(part)))
-        exact = [exact_scores(part, lengths_of(part), query, "cosine") for query in queries]
+        lengths = lengths_of(part)
+        exact = [exact_scores(part, lengths, query, "cosine") for query in queries]
         rows = np.concatenate([rows, numbers], axis=1)
         scores = np.concatenate([scores, exact], axis=1)
         best = np.argsort(-scores, axis=1, kind="stable")[:, :K]

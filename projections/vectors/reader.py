@@ -88,7 +88,8 @@ def distances(space: Space, rows: I64 | slice, query: U64) -> U16 | U32:
     count = len(words[0])
     # All of 65,536 signs may differ: 16 bits can count up to 65,535.
     is_short = space.key[2] <= np.iinfo(np.uint16).max
-    total: U16 | U32 = np.zeros(count, np.uint16) if is_short else np.zeros(count, np.uint32)
+    short: U16 = np.zeros(count if is_short else 0, np.uint16)
+    total: U16 | U32 = short if is_short else np.zeros(count, np.uint32)
     differing = np.empty(min(count, _BLOCK_ROWS), np.uint64)
     counts = np.empty(len(differing), np.uint8)
     for start in range(0, count, _BLOCK_ROWS):
