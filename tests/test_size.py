@@ -41,7 +41,11 @@ def salts_one_by_one(patch: pytest.MonkeyPatch) -> None:
 
 
 def hashes_of_vectors(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(segment_writer, "without_hash", lambda payload, _: (payload, None))
+    patch.setattr(segment_writer, "without_hash", whole)
+
+
+def whole(payload: bytes, _: bytes) -> tuple[bytes, None]:
+    return payload, None
 
 
 @pytest.mark.parametrize("turn_off", [large_ring, salts_one_by_one, hashes_of_vectors])
