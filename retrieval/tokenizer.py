@@ -113,7 +113,7 @@ class BpeTokenizer:
         every = list(texts)
         table = self._table
         if table is not None and all(map(table.is_plain, every)):
-            return [self.count(text) for text in every]
+            return [self._truncated(text, 0)[1] for text in every]
         # On the calling thread: a pool of threads would not survive a fork.
         try:
             return self._package.batch_count(every, ENCODING, 1)
