@@ -32,7 +32,7 @@ Propose: TypeAlias = Callable[[Mask, QueryVector, int], I64]
 ALL_ROWS_MAX: Final = 2048
 """Up to this many rows, every row is scored."""
 
-CANDIDATES_MIN: Final = 512
+CANDIDATES_MIN: Final = 1_024
 CANDIDATES_MAX: Final = 2048
 CANDIDATES_SHARE: Final = 100
 """Of more rows, 1 in 100 is scored, within these bounds."""

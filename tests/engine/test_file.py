@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from cerata.engine import file as file_module
+from cerata.engine.cache_sizes import CacheSizes
 from cerata.engine.create import first_toc, new_page, write_empty
 from cerata.engine.errors import CerataError, Corrupt, Unsupported
 from cerata.engine.file import PAGES_SIZE, Flip, LogFile, choose_page, is_whole, turned
@@ -291,8 +292,13 @@ def test_structures_that_do_not_change_are_read_once() -> None:
     flip.write(replace(plain.toc, generation=2))
     flip.publish()
 
+    # The cache of segments has a limit in bytes: here that of 256 equal segments.
+    size = plain.log_file.segment(segments[0].offset, segments[0].length).size_bytes
+    caches = CacheSizes(256 * size * (CacheSizes().total // CacheSizes().segments))
+    log_file = LogFile(plain.reads, PATH, plain.page.file_id, caches)  # type: ignore[arg-type]
+
     def segment(ref: Ref) -> object:
-        return plain.log_file.segment(ref.offset, ref.length)
+        return log_file.segment(ref.offset, ref.length)
 
     for read, refs in ((segment, segments), (plain.log_file.manifest, manifests)):
         first = read(refs[0])

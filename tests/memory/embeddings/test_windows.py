@@ -66,7 +66,8 @@ def contexts_of(view: Store | View) -> dict[int, tuple[int, ...]]:
 def windows_of(view: Store | View) -> Mapping[int, tuple[TurnWindow, tuple[int, ...]]]:
     """The windows of the current turns by their definition, for turns whose session is a track."""
     sessions: dict[str | None, list[cerata.Frame]] = {}
-    for frame in sorted(view.frames(), key=lambda frame: frame.id):
+    # A new version has the place of the first.
+    for frame in sorted(view.frames(), key=lambda frame: (view.history(frame)[0].id, frame.id)):
         if frame.role is not None and frame.track is not None:
             sessions.setdefault(frame.track, []).append(frame)
 
