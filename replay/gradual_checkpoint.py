@@ -87,8 +87,8 @@ class GradualCheckpoint:
         self._plans: dict[str, Plan] = {}
         self._published = -1
         """`Steps.saved_seq` after the last checkpoint of this process."""
-        self._seen = -1
-        self._has_maintainer = False
+        self._seen: int = -1
+        self._has_maintainer: bool = False
         """True if another process has published a checkpoint while the file was open here."""
         self._next = 0
         """The head from which a step may be due."""

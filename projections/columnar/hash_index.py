@@ -137,7 +137,8 @@ class HashIndex:
         if rows is None:
             return self._rows_of_long(pieces, keys, key)
         if _end(pieces) < len(keys):
-            rows += self._scanned(_end(pieces), keys, key).tolist()
+            scanned: list[int] = self._scanned(_end(pieces), keys, key).tolist()
+            return rows + scanned
         return rows
 
     def _rows_of_long(self, pieces: tuple[_Piece, ...], keys: Keys, key: int) -> Rows:

@@ -12,7 +12,7 @@ from ..columnar.intervals import ENDLESS, Interval
 from .objects import ObjectKind
 from .rows import FactRows
 
-_new: Final = tuple.__new__
+_new: Final = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
 class FactSpan(NamedTuple):

@@ -171,4 +171,4 @@ def in_parts(counts: Real) -> Real:
     sums = np.correlate(counts, PARTS[1:-1].astype(counts.dtype), "same")
     sums[REACH:] += PARTS[0] * counts[:-REACH]
     sums[:-REACH] += PARTS[-1] * counts[REACH:]
-    return sums
+    return sums  # pyright: ignore[reportReturnType]

@@ -145,13 +145,12 @@ def test_a_package_that_counts_otherwise_is_refused(monkeypatch: pytest.MonkeyPa
     counter = tokenizer.__wrapped__()
     # The table needs no check: it is Cerata's, and equal to the published ranks.
     assert counter.count("hello world") == 2
-    for count in (
-        counter.count,
-        lambda text: counter.cut(text, 1),
-        lambda text: counter.count_many([text]),
-    ):
-        with pytest.raises(Unsupported, match="counts otherwise"):
-            count("🧠")
+    with pytest.raises(Unsupported, match="counts otherwise"):
+        counter.count("🧠")
+    with pytest.raises(Unsupported, match="counts otherwise"):
+        counter.cut("🧠", 1)
+    with pytest.raises(Unsupported, match="counts otherwise"):
+        counter.count_many(["🧠"])
 
 
 def test_the_name_says_which_encoding_and_version() -> None:
