@@ -23,13 +23,15 @@ __version__ = "0.1.0"
 
 _HOMES = """
 engine.environment Environment
-engine.errors CerataError Closed Conflict Corrupt Diverged EmbedderFailed ExtractorFailed
-engine.errors HistoryPruned IdempotencyConflict InvalidInput Locked NotFound OutcomeUnknown
+engine.errors BisectFailed CerataError Closed Conflict Corrupt Diverged EmbedderFailed
+engine.errors ExtractorFailed HistoryPruned IdempotencyConflict InvalidInput Locked NotFound
+engine.errors OutcomeUnknown
 engine.errors ProjectionFailed QuerySyntaxError ReadOnly RerankerFailed StorageFailed
 engine.errors Unsupported
 engine.events Draft Event EventBody event upcaster
 engine.head Head
 memory.batch.transaction Transaction
+memory.bisection Bisection Probe
 memory.embeddings.commands EmbeddedFrames
 memory.facts.changes FactChange
 memory.facts.drafts Assertion
@@ -38,6 +40,7 @@ memory.facts.extraction Candidate Extracted Extraction Extractor
 memory.facts.importing ImportedFacts
 memory.facts.search FactHit
 memory.frames.access Access
+memory.frames.blame Blame FieldBlame
 memory.frames.diff Change Diff
 memory.frames.value_counts ValueCount
 memory.ingest.folder Remembered RememberedFile

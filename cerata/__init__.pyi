@@ -1,6 +1,7 @@
 # The table of `__init__.py` for type checkers; tests/test_exports.py compares them.
 from cerata import events as events
 from cerata.engine.environment import Environment as Environment
+from cerata.engine.errors import BisectFailed as BisectFailed
 from cerata.engine.errors import CerataError as CerataError
 from cerata.engine.errors import Closed as Closed
 from cerata.engine.errors import Conflict as Conflict
@@ -27,6 +28,8 @@ from cerata.engine.events import event as event
 from cerata.engine.events import upcaster as upcaster
 from cerata.engine.head import Head as Head
 from cerata.memory.batch.transaction import Transaction as Transaction
+from cerata.memory.bisection import Bisection as Bisection
+from cerata.memory.bisection import Probe as Probe
 from cerata.memory.embeddings.commands import EmbeddedFrames as EmbeddedFrames
 from cerata.memory.facts.changes import FactChange as FactChange
 from cerata.memory.facts.drafts import Assertion as Assertion
@@ -38,6 +41,8 @@ from cerata.memory.facts.extraction import Extractor as Extractor
 from cerata.memory.facts.importing import ImportedFacts as ImportedFacts
 from cerata.memory.facts.search import FactHit as FactHit
 from cerata.memory.frames.access import Access as Access
+from cerata.memory.frames.blame import Blame as Blame
+from cerata.memory.frames.blame import FieldBlame as FieldBlame
 from cerata.memory.frames.diff import Change as Change
 from cerata.memory.frames.diff import Diff as Diff
 from cerata.memory.frames.value_counts import ValueCount as ValueCount

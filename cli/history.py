@@ -1,5 +1,6 @@
-"""The verbs that print changes over time: log, history and diff."""
+"""The verbs that print changes over time: log, history, blame and diff."""
 
+import json
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -7,6 +8,7 @@ from itertools import groupby, islice
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import DEFAULT_SCOPE, Event, JsonValue, PutFrame
+from cerata.memory.frames.diff import Diff
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.store import Store
 from cerata.memory.values.acts import credit
@@ -202,21 +204,49 @@ def _states(store: Store, options: Namespace) -> tuple[Basis, Basis]:
     )
 
 
+def run_blame(options: Namespace, output: Output) -> int:
+    """Print each field of a frame or fact, and the event that set it."""
+    with reading(options) as store:
+        view = view_of(store, options)
+        blame = view.blame(options.id)
+        width = max(len(each.field) for each in blame.fields)
+        for each in blame.fields:
+            value = each.value if isinstance(each.value, str) else json.dumps(each.value)
+            act = each.act
+            when = "" if act is None else f"  {act.recorded:%Y-%m-%d %H:%M}"
+            output.row(
+                ("hidden " if act is None else f"#{act.seq:<6}", "yellow"),
+                f"{each.field:<{width}}  ",
+                clipped(value, 40),
+                (when, "dim"),
+                ("" if act is None or not act.credit else f"  {act.credit}", "dim"),
+            )
+        if blame.ended is not None:
+            output.row((f"#{blame.ended.seq:<6}", "yellow"), "ended  ", blame.ended.credit)
+        output.result({"basis": view.basis, **blame.to_dict()})
+    return 0
+
+
 def run_diff(options: Namespace, output: Output) -> int:
     """Print added, removed, replaced and changed frames and facts, in order of their events."""
     with reading(options) as store:
         diff = store.diff(*_states(store, options))
         with output.pages():
-            for change in diff:
-                title, *lines = str(change).splitlines()
-                output.row((title, "bold"))
-                for line in lines:
-                    output.row((line, {"+": "green", "-": "red"}.get(line[:1], "dim")), indent=2)
-                output.line()
-            for fact_change in diff.facts:
-                print_fact_change(fact_change, output)
-            if diff.facts:
-                output.line()
-            output.line(diff.summary, style="dim")
+            print_diff(diff, output)
         output.result({**diff.to_dict(), "summary": diff.summary})
     return 0
+
+
+def print_diff(diff: Diff, output: Output) -> None:
+    """Print the changes of a diff, and their counts in the last line."""
+    for change in diff:
+        title, *lines = str(change).splitlines()
+        output.row((title, "bold"))
+        for line in lines:
+            output.row((line, {"+": "green", "-": "red"}.get(line[:1], "dim")), indent=2)
+        output.line()
+    for fact_change in diff.facts:
+        print_fact_change(fact_change, output)
+    if diff.facts:
+        output.line()
+    output.line(diff.summary, style="dim")

@@ -1,10 +1,10 @@
-"""The parsers of log, history and diff."""
+"""The parsers of log, history, blame and diff."""
 
 from .verb_parser import Adding, add_count, add_verb, identifier
 
 
 def add_verbs(adding: Adding) -> None:
-    """Add log, history and diff."""
+    """Add log, history, blame and diff."""
     log = add_verb(
         adding,
         "log",
@@ -36,6 +36,16 @@ def add_verbs(adding: Adding) -> None:
         examples=("history 12", "history 12 --jsonl | jq .text"),
     )
     history.add_argument("id", type=identifier, metavar="ID", help="id of any version")
+
+    blame = add_verb(
+        adding,
+        "blame",
+        "print the event that set each field of a frame or fact",
+        "history.run_blame",
+        reads=True,
+        examples=("blame 12", "blame 12 --at v1 --json"),
+    )
+    blame.add_argument("id", type=identifier, metavar="ID", help="id of a frame or fact")
 
     diff = add_verb(
         adding,

@@ -9,6 +9,7 @@ import cerata
 from . import (
     access_verbs,
     assertions_verbs,
+    bisect_verbs,
     completion_verbs,
     crash_test_verbs,
     edit_verbs,
@@ -52,6 +53,7 @@ _SUBJECTS: Final = (
     embed_verbs,
     links_verbs,
     history_verbs,
+    bisect_verbs,
     edit_verbs,
     versions_verbs,
     info_verbs,

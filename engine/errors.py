@@ -19,6 +19,7 @@ Classes are kinds that a caller acts on; each is also the built-in that it speci
     ├── ExtractorFailed(RuntimeError)    an extractor raised, or returned an invalid fact
     ├── EmbedderFailed(RuntimeError)     an embedder raised, or returned invalid vectors
     ├── RerankerFailed(RuntimeError)     a reranker raised, or returned invalid scores
+    ├── BisectFailed(RuntimeError)       a test of a bisection raised, or its answers hide the event
     ├── StorageFailed(OSError)           the disk refused; nothing of this call was acknowledged
     └── OutcomeUnknown(OSError)          the disk failed late: the batch may or may not survive
 
@@ -26,6 +27,7 @@ A message gives the fault, its place and a remedy. ``exit_code`` is the exit cod
 line for the class; docs/errors.md lists them.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 
@@ -262,6 +264,26 @@ class RerankerFailed(CerataError, RuntimeError):
         reranker: str | None = None,
     ) -> None:
         self.reranker = reranker
+        super().__init__(what, where=where, remedy=remedy)
+
+
+class BisectFailed(CerataError, RuntimeError):
+    """A bisection found no single event: its test raised, skipped, or changed more than once.
+
+    ``probes`` are the verdicts so far; a later search may go on from them.
+    """
+
+    exit_code = 17
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        remedy: str | None = None,
+        probes: Sequence[object] = (),
+    ) -> None:
+        self.probes = tuple(probes)
         super().__init__(what, where=where, remedy=remedy)
 
 

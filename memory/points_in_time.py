@@ -27,6 +27,9 @@ from .values.frames import Context, Receipt, end_of
 from .view import Basis, View, state_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from .bisection import Bisection, Probe, Test, Unit
     from .frames.diff import Diff
 
 
@@ -184,6 +187,62 @@ class PointsInTime(Writer):
                 remedy="Pass two views of one scope, or points of the log.",
             )
         return diff(first, second)
+
+    def bisect(
+        self,
+        test: Test,
+        *,
+        good: Basis = 0,
+        bad: Basis = "HEAD",
+        by: Unit = "event",
+        known: Iterable[Probe] | str = (),
+        checks: int = 0,
+        progress: Callable[[Probe], None] | None = None,
+    ) -> Bisection:
+        """Return the first event after which a test of the memory is false.
+
+        The test is true at ``good`` and false at ``bad``, and its answer changes once between
+        them. Nothing is written. Cost: the test at both ends and at log2(events) points between.
+
+        Args:
+            test: Returns True for a view of a good memory, False for a bad, None for a skipped.
+            good: A point at which the test is true, as `at` takes it; default the empty memory.
+            bad: A later point at which the test is false; default the newest event.
+            by: "event", or "batch" for ends of batches only.
+            known: Verdicts of an earlier search, as its probes or as its printed log.
+            checks: Further tests on each side of the answer, evenly spaced; default none.
+            progress: Called with each probe.
+
+        Raises:
+            InvalidInput: the test has one answer at both ends or the reverse answers, ``good`` is
+                not before ``bad``, or an argument has no such value.
+            NotFound: the log ends before an end.
+            BisectFailed: the test raised, skipped too much, or changed more than once.
+        """
+        with loading("the part that bisects"):
+            from .bisection import Bisector, check_search, known_verdicts
+
+        check_search(test, by, checks)
+        first, last = self._at(good), self._at(bad)
+        if first.unsalted_drafts or last.unsalted_drafts:
+            raise InvalidInput(
+                "An end of the search has drafts of a transaction, which are not in the log",
+                remedy="Call bisect() after the transaction.",
+            )
+        if first.basis >= last.basis:
+            raise InvalidInput(
+                f"good is at event {first.basis:,}, not before bad at {last.basis:,}",
+                remedy="Pass a bad= that is later than good=.",
+            )
+        bisector = Bisector(
+            self.at, self._batch_at, test, unit=by, known=known_verdicts(known), progress=progress
+        )
+        return bisector.run(first.basis, last.basis, checks)
+
+    def _batch_at(self, seq: int) -> tuple[int, int]:
+        """Return the first and the last seq of the batch of an event."""
+        header = self._log.event(seq).header
+        return header.first_seq, header.last_seq
 
     def _tagged(self, name: str) -> int | None:
         tags = self.at(self._session.newest_seq()).tags()

@@ -73,6 +73,7 @@ EVERY_READ: dict[str, Read] = {
     "timeline": lambda face: face.timeline(limit=9),
     "timeline, recorded": lambda face: face.timeline(by="recorded", limit=9, newest_first=False),
     "history": lambda face: [face.history(frame) for frame in _ids(face, 9)],
+    "blame": lambda face: [repr(face.blame(frame)) for frame in _ids(face, 9)],
     "children": lambda face: [face.children(frame) for frame in _ids(face, 9)],
     "chunks": lambda face: [face.chunks(frame) for frame in _ids(face, 9)],
     "find_content": lambda face: face.find_content(b"a" * 16),
@@ -96,6 +97,7 @@ _FACT_READS: dict[str, Read] = {
     "facts of one": lambda face: face.facts("ann", "lives in"),
     "fact": lambda face: [face.fact(fact) for fact in _facts(face)],
     "fact_history": lambda face: face.fact_history("ann"),
+    "blame, of facts": lambda face: [repr(face.blame(fact)) for fact in _facts(face, 9)],
     "evidence": lambda face: [
         repr(evidence) for fact in _facts(face, 9) for evidence in face.evidence(fact)
     ],

@@ -412,13 +412,18 @@ class Snapshot:
 
     def act(self, number: int) -> Act | None:
         """Return an event by its id as an act; None if the scope hides the event."""
+        event = self.event_of(number)
+        return None if event is None else act_of(event)
+
+    def event_of(self, number: int) -> Event | None:
+        """Return an event of the log, or a draft by −place; None if the scope hides the event."""
         if number > 0:
             event = self._log.event(number)
         elif self._pending is not None and -number <= self._pending.count:
             event = self._pending.as_event(-number)
         else:
             return None
-        return act_of(event) if self.sees(event.scope) else None
+        return event if self.sees(event.scope) else None
 
     def recorded_from(self, time_us: int) -> int:
         """Return the first seq recorded at a time or later, or the seq after the basis.

@@ -119,6 +119,7 @@ READS: Final[Mapping[str, Calls | str]] = {
     "access": by_id(lambda asked, one: asked.access(one)),
     "accesses": once(lambda asked: asked.accesses()),
     "around": by_id(lambda asked, one: asked.around(one, before=2, after=2)),
+    "blame": by_id(lambda asked, one: asked.blame(one)),
     "children": by_id(lambda asked, one: asked.children(one)),
     "chunks": by_id(lambda asked, one: asked.chunks(one)),
     "conflicts": once(lambda asked: asked.conflicts()),
@@ -272,6 +273,7 @@ def _all_scoped(store: Any, scope: Mapping[str, Any], shared: bool) -> object:
 STORE: Final[Mapping[str, Calls | str]] = {
     **READS,
     "at": _basis,
+    "bisect": "calls at, and shows the event through log",
     "backup": "a copy of the file, which is not narrowed; docs/reliability.md says so",
     "checkpoint": "returns nothing",
     "close": "returns nothing",
