@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from cerata import Assertion, Entity
+from cerata.cli.bench_sqlite import DURABLE
 
 BATCH: Final = 1_000
 START: Final = datetime(2020, 1, 1, tzinfo=UTC)
@@ -55,9 +56,6 @@ def entity_of(fact: Assertion) -> Entity:
     """Return the object of a fact of `assertions`."""
     assert isinstance(fact.object, Entity)
     return fact.object
-
-
-DURABLE: Final = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-2000000;"
 
 
 def connected(path: str) -> sqlite3.Connection:

@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Final
 
 import cerata
+from cerata.cli.bench_documents import vocabulary
 
 from .append_bench import machine
-from .fulltext_bench import vocabulary
 
 _SEED: Final = 7
 _COMMAND: Final = "import sys; from cerata.__main__ import main; sys.exit(main())"

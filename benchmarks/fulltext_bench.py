@@ -25,6 +25,7 @@ from pathlib import Path
 import numpy as np
 
 import cerata
+from cerata.cli.bench_documents import vocabulary
 from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, EventBody, PutFrame, Scope
 from cerata.projections.frames.projection import FramesProjection
 from cerata.projections.fulltext.bm25 import FulltextView
@@ -46,17 +47,6 @@ class Folded:
     scope: Scope
     body: EventBody
     causation: int | None = None
-
-
-def vocabulary(size: int, random_source: random.Random) -> list[str]:
-    """Return distinct artificial words of one to three syllables and an English ending."""
-    syllables = [a + b + c for a in "bcdfghklmnprstvz" for b in "aeiou" for c in "lmnrst"]
-    endings = ("", "s", "ing", "ed", "er", "ation", "ly", "ness", "al", "ment", "y", "e", "able")
-    words: dict[str, None] = {}
-    while len(words) < size:
-        stem = "".join(random_source.choices(syllables, k=random_source.choice((1, 2, 2, 3))))
-        words[stem + random_source.choice(endings)] = None
-    return list(words)
 
 
 def corpus(documents: int) -> tuple[list[Folded], list[str]]:

@@ -25,12 +25,14 @@ from typing import Final, NamedTuple
 import numpy as np
 
 import cerata
+from cerata.cli.bench_documents import BATCH
+from cerata.cli.bench_sqlite import Tables
 from cerata.engine.events import PutFrame
 
 from .beside_sqlite import report, report_machine
 from .document_stream import DIMENSION, SEED, Matrix
 from .fulltext_bench import corpus
-from .vectors_bench import BATCH, Tables, anisotropic
+from .vectors_bench import anisotropic
 
 
 class Costs(NamedTuple):

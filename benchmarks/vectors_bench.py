@@ -23,28 +23,26 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 import cerata
 from cerata import Store
+from cerata.cli.bench_documents import BATCH, K
+from cerata.cli.bench_sqlite import Tables
 from cerata.projections.core.projection import Projection
 from cerata.projections.vectors.nearest import exact_scores, lengths_of
 from cerata.projections.vectors.projection import VectorsProjection
 from cerata.retrieval.embedders.quantization import quantised
 
-from .beside_sqlite import DURABLE, percentiles, report, report_machine, timed
+from .beside_sqlite import percentiles, report, report_machine, timed
 from .document_stream import DIMENSION, SEED, DocumentStream, Matrix
 from .first_answer_probe import peak_mb
 
 Vectors = npt.NDArray[np.float32 | np.int8]
 
-BATCH: Final = 100
-K: Final = 10
-PEER_DEPTH: Final = 100
-RANK_CONSTANT: Final = 60
 INT8_MAX: Final = 100_000
 """More documents are not put a second time with int8 vectors."""
 COLD_QUESTIONS: Final = 50
@@ -69,62 +67,6 @@ def anisotropic(count: int, source: np.random.Generator) -> Matrix:
     rows = shared + chosen + noise
     units: Matrix = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     return units
-
-
-# --- SQLite --------------------------------------------------------------------------------------
-
-
-class Tables:
-    """Texts and vectors in SQLite, as durable as a memory."""
-
-    def __init__(self, path: str) -> None:
-        # The sqlite3 module of the interpreter may lack support for extensions.
-        import apsw
-        import sqlite_vec  # pyright: ignore[reportMissingTypeStubs]
-
-        self._database: Any = apsw.Connection(path)
-        self._database.enable_load_extension(True)
-        self._database.load_extension(sqlite_vec.loadable_path())
-        self._database.execute(DURABLE)
-
-    def create(self) -> None:
-        self._database.execute(
-            f"""
-            CREATE TABLE document (id INTEGER PRIMARY KEY, text TEXT);
-            CREATE VIRTUAL TABLE words USING fts5(text, tokenize='porter', content='document',
-                content_rowid='id');
-            CREATE VIRTUAL TABLE nearest USING vec0(vector float[{DIMENSION}]
-                distance_metric=cosine);
-            """
-        )
-
-    def add(self, first: int, texts: Sequence[str], vectors: Matrix | None) -> None:
-        rows = list(enumerate(texts, start=first))
-        with self._database:
-            self._database.executemany("INSERT INTO document VALUES (?, ?)", rows)
-            self._database.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", rows)
-            if vectors is None:
-                return
-            self._database.executemany(
-                "INSERT INTO nearest (rowid, vector) VALUES (?, ?)",
-                ((first + place, vector.tobytes()) for place, vector in enumerate(vectors)),
-            )
-
-    def search(self, question: str, vector: Matrix) -> list[tuple[int, float]]:
-        """Return the best by words and vectors, fused by their ranks."""
-        scores: dict[int, float] = {}
-        any_word = " OR ".join(question.split())
-        for query, values in (
-            ("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?", (any_word,)),
-            ("SELECT rowid FROM nearest WHERE vector MATCH ? AND k = ?", (vector.tobytes(),)),
-        ):
-            rows = self._database.execute(query, (*values, PEER_DEPTH))
-            for rank, (row,) in enumerate(rows, start=1):
-                scores[row] = scores.get(row, 0) + 1 / (RANK_CONSTANT + rank)
-        return sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:K]
-
-    def close(self) -> None:
-        self._database.close()
 
 
 # --- measuring -----------------------------------------------------------------------------------

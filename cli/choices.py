@@ -20,6 +20,7 @@ LINK_KINDS: Final = (
 )
 OBJECT_KINDS: Final = ("string", "entity", "number", "boolean", "time")
 ORDERS: Final = ("score", "time")
+PEERS: Final = ("sqlite", "lancedb", "chroma")
 POLICIES: Final = ("whole", "tiered")
 PROFILES: Final = ("balanced", "words", "chat", "notes", "documents", "auto", "used")
 PROJECTIONS: Final = (

@@ -10,6 +10,7 @@ from . import (
     access_verbs,
     assertions_verbs,
     bisect_verbs,
+    bench_verbs,
     completion_verbs,
     crash_test_verbs,
     edit_verbs,
@@ -60,6 +61,7 @@ _SUBJECTS: Final = (
     maintenance_verbs,
     tour_verbs,
     crash_test_verbs,
+    bench_verbs,
     completion_verbs,
 )
 

@@ -260,6 +260,7 @@ def test_a_verify_that_unpacks_a_block_for_each_event_is_seen(
     ("module", "last"),
     [
         ("append_bench", "open, mode="),
+        ("comparison_bench", "first answer, cold"),
         ("checkpoint_bench", "200 checkpoints: TOC"),
         ("filters_bench", "hash of all answers"),
         ("folder_bench", "60 files, each once and whole"),

@@ -10,6 +10,7 @@ import pytest
 
 import cerata
 from cerata.cli import choices
+from cerata.cli.bench_systems import SYSTEMS
 from cerata.cli.verbs import parser
 from cerata.memory.values.links import KINDS
 from cerata.projections.facts.graph import DIRECTIONS
@@ -131,6 +132,7 @@ def test_choices_are_those_of_the_rooms() -> None:
     assert get_args(Order) == choices.ORDERS
     assert tuple(POLICIES) == choices.POLICIES
     assert tuple(PROFILES) == choices.PROFILES
+    assert tuple(SYSTEMS) == ("cerata", *choices.PEERS)
     assert tuple(BUILT_IN) == choices.PROJECTIONS
 
 

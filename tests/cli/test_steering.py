@@ -94,11 +94,12 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "repair": (("repair",),),
     "tour": (("tour", EVIL),),
     "crash-test": (("crash-test", EVIL), ("crash-test", "broken.py")),
+    "bench": (("bench", "--folder", EVIL), ("bench", "--svg", EVIL), ("bench", "--peers", EVIL)),
     "completion": (("completion", "bash"),),
 }
 """Commands of each verb, over a memory that has hostile text wherever text can be."""
 
-REFUSED = ("tune", "embed", "import", "tour", "crash-test")
+REFUSED = ("tune", "embed", "import", "tour", "crash-test", "bench")
 """Verbs of which every command above is refused, with a message that names the input."""
 
 

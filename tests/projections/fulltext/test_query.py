@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.fulltext_bench import vocabulary
+from cerata.cli.bench_documents import vocabulary
 from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.engine.events import PutFrame
 from cerata.projections.columnar.columns import I64, Mask

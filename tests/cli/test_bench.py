@@ -1,0 +1,124 @@
+"""`cerata bench`: the same documents in every run, right answers, and peers that may be missing."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cerata.cli import bench_rounds
+from cerata.cli.bench_chart import chart
+from cerata.cli.bench_documents import BATCH, Documents, K
+from cerata.cli.bench_results import exponents, result_of
+from cerata.cli.bench_rounds import Cost, Round, one_round, work_of
+from cerata.cli.bench_systems import SYSTEMS, Cerata
+
+from .conftest import Run
+
+pytestmark = pytest.mark.unwatched("it measures")
+
+
+def test_documents_are_equal_in_every_run() -> None:
+    """Systems and rounds are compared, so all must meet the same texts and vectors."""
+    first, second = ([*Documents(250).batches()] for _ in range(2))
+    assert [batch.texts for batch in first] == [batch.texts for batch in second]
+    assert all((a.vectors == b.vectors).all() for a, b in zip(first, second, strict=True))
+    assert [(batch.first, len(batch.texts)) for batch in first] == [(0, 100), (100, 100), (200, 50)]
+
+
+def test_right_answers_are_those_of_all_documents_at_once() -> None:
+    """They are gathered batch by batch, so that a million documents need little memory."""
+    work = work_of(300, 4)
+    batches = list(work.documents.batches())
+    vectors = np.vstack([batch.vectors for batch in batches])
+    for question, nearest in zip(work.questions, work.answers.nearest, strict=True):
+        assert nearest == np.argsort(-(vectors @ question.vector), kind="stable")[:K].tolist()
+    texts = [text.split() for batch in batches for text in batch.texts]
+    assert work.answers.documents_of
+    for word, documents in work.answers.documents_of.items():
+        assert documents == {number for number, words in enumerate(texts) if word in words}
+
+
+def no_process(*arguments: object) -> Cost:
+    """Take the place of the first answer in a new process."""
+    return Cost(1, 1)
+
+
+def no_step() -> None:
+    """Take the place of the progress bar."""
+
+
+def measured(system: type[Cerata], folder: Path, monkeypatch: pytest.MonkeyPatch) -> Round:
+    """Return a round of one system in place of Cerata."""
+    entry = replace(SYSTEMS["cerata"], open=system)
+    monkeypatch.setitem(SYSTEMS, "cerata", entry)
+    monkeypatch.setattr(bench_rounds, "_first_answer", no_process)
+    return one_round(work_of(200, 2), ["cerata"], 0, str(folder), no_step)["cerata"]
+
+
+def test_right_answers_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check below, seen passing; the files are removed."""
+    result = measured(Cerata, tmp_path, monkeypatch)
+    assert (result.recall, result.exact_words) == (1, 1)
+    assert list(tmp_path.iterdir()) == []
+    assert len(result.costs["ingest"]) == 200 // BATCH
+    assert len(result.costs["past"]) == 2
+
+
+def test_wrong_answers_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system that is fast because it forgets documents must not look good."""
+
+    class Forgetful(Cerata):
+        def text(self, question: str, k: int = K) -> list[int]:
+            return super().text(question, k)[1:]
+
+        def vector(self, vector: np.ndarray[tuple[int], np.dtype[np.float32]]) -> list[int]:
+            return super().vector(vector)[1:]
+
+    result = measured(Forgetful, tmp_path, monkeypatch)
+    assert result.recall == 0.9
+    assert result.exact_words < 0.5
+
+
+def test_a_missing_peer_is_one_line_with_the_extra(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every peer is optional, and no peer disappears in silence."""
+    entry = replace(SYSTEMS["chroma"], packages=("cerata-no-such-package",))
+    monkeypatch.setitem(SYSTEMS, "chroma", entry)
+    words = ["bench", "--sizes", "100", "--rounds", "1", "--queries", "1", "--peers", "chroma"]
+    monkeypatch.setattr(bench_rounds, "_first_answer", no_process)
+    code, out, _ = run(*words)
+    assert code == 0
+    assert out.startswith("Chroma is skipped; to compare: pip install 'cerata[peers]'\n")
+    code, out, _ = run(*words, "--json")
+    answer = json.loads(out)
+    assert answer["skipped"] == {"chroma": "pip install 'cerata[peers]'"}
+    assert list(answer["systems"]) == ["cerata"]
+    assert answer["exponents"] == {}
+
+
+def test_medians_are_over_rounds_and_growth_is_of_processor_time() -> None:
+    """A slow round moves no median; ingest counts all documents."""
+
+    def rounds(cpu: float) -> list[Round]:
+        return [
+            Round({"ingest": [Cost(wall, cpu)] * 3, "text": [Cost(wall, cpu)] * 3}, Cost(wall, cpu))
+            for wall in (1.0, 2.0, 90.0)
+        ]
+
+    small, large = result_of(rounds(0.5), 100, 1), result_of(rounds(5.0), 1_000, 1)
+    assert small.figures["text"].p50_ms == small.figures["text"].p99_ms == 2_000
+    assert small.ingest_rate == 50
+    growth = exponents({100: {"cerata": small}, 1_000: {"cerata": large}})["cerata"]
+    assert {name: round(power, 6) for name, power in growth.items()} == {"ingest": 1, "text": 1}
+
+
+def test_equal_results_are_an_equal_picture() -> None:
+    """A picture in a repository changes if a figure does."""
+    lines = {"hybrid search": {"Cerata": [(1_000, 0.5), (10_000, 0.9)], "SQLite": [(1_000, 2.0)]}}
+    picture = chart(lines, "Median times", "svg")
+    assert picture.startswith(b"<?xml")
+    assert picture == chart(lines, "Median times", "svg")
+    assert picture != chart({"hybrid search": {"Cerata": [(1_000, 0.6)]}}, "Median times", "svg")
