@@ -9,8 +9,8 @@ import cerata
 from . import (
     access_verbs,
     assertions_verbs,
-    bisect_verbs,
     bench_verbs,
+    bisect_verbs,
     completion_verbs,
     crash_test_verbs,
     edit_verbs,
