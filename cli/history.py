@@ -211,7 +211,11 @@ def run_blame(options: Namespace, output: Output) -> int:
         blame = view.blame(options.id)
         width = max(len(each.field) for each in blame.fields)
         for each in blame.fields:
-            value = each.value if isinstance(each.value, str) else json.dumps(each.value)
+            value = (
+                each.value
+                if isinstance(each.value, str)
+                else json.dumps(each.value, ensure_ascii=False)
+            )
             act = each.act
             when = "" if act is None else f"  {act.recorded:%Y-%m-%d %H:%M}"
             output.row(

@@ -186,6 +186,9 @@ STORE_READS: dict[str, Read] = {
     ),
     "replay": lambda store: store.replay().search(_QUERY),
     "diff": lambda store: store.diff(_past(store)),
+    "bisect": lambda store: [
+        repr(probe) for probe in store.bisect(lambda view: not len(view)).probes
+    ],
     "info": lambda store: store.info()["head"],
     "head": lambda store: (store.head.seq, store.head.chain, store.head.root),
     "refresh": lambda store: store.refresh().seq,

@@ -72,6 +72,12 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "timeline": (("timeline",),),
     "log": (("log",), ("log", "--oneline")),
     "history": (("history", "1"), ("history", "2")),
+    "bisect": (
+        ("bisect", "--query", EVIL, "--forbid", "evil"),
+        ("bisect", "--run", "test $CERATA_BASIS -lt 2", "--good", EVIL),
+        ("bisect", "--run", "test $CERATA_BASIS -lt 2", "--resume", EVIL),
+    ),
+    "blame": (("blame", "2"), ("blame", "4")),
     "diff": (("diff", "0"), ("diff", "0", EVIL)),
     "supersede": (("supersede", "2", EVIL),),
     "values": (

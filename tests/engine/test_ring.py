@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from cerata.engine.codec import WireBatch, encode_content, prepare
 from cerata.engine.format.page import HeaderPage
 from cerata.engine.format.record import RecordPrefix, encode_padding, encode_record
-from cerata.engine.limits import BATCH_EVENTS_MAX, SECTOR_SIZE
-from cerata.engine.ring import Cursor, End, Walk, look_beyond, walk
+from cerata.engine.limits import BATCH_EVENTS_MAX, RING_SIZE_GROWN, SECTOR_SIZE
+from cerata.engine.ring import Cursor, End, Walk, grown_size, look_beyond, walk
 
 from .words import Disk, put, texts
 
@@ -273,3 +273,17 @@ def test_a_large_ring_is_read_again_as_it_was_written() -> None:
         for mode in ("r", "rw"):
             with Disk.holding(disk.image()).log(mode=mode) as again:
                 assert texts(again) == words
+
+
+@pytest.mark.parametrize(
+    ("data_end", "ring_size", "size"),
+    [
+        (8 * RING_SIZE_GROWN, RING_SIZE_GROWN - SECTOR_SIZE, RING_SIZE_GROWN),
+        (8 * RING_SIZE_GROWN - 1, RING_SIZE_GROWN - SECTOR_SIZE, None),
+        (8 * RING_SIZE_GROWN, RING_SIZE_GROWN, None),
+    ],
+)
+def test_a_ring_grows_once_in_a_large_file(data_end: int, ring_size: int, size: int | None) -> None:
+    """From 4 MiB on, and only a smaller ring."""
+    page = replace(a_page(2 * STEP, 0), data_end=data_end, ring_size=ring_size)
+    assert grown_size(page) == size

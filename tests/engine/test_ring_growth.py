@@ -234,10 +234,16 @@ def sectors_of(image: bytes) -> list[int]:
     return list(range(0, len(image), 512))
 
 
+def flip_bit(disk: Disk, at: int) -> None:
+    disk.spoil(at)
+
+
+def zero_sector(disk: Disk, at: int) -> None:
+    disk.spoil(at, bytes(512))
+
+
 @pytest.mark.unwatched("the test writes over the file")
-@pytest.mark.parametrize(
-    "spoil", [lambda disk, at: disk.spoil(at), lambda disk, at: disk.spoil(at, bytes(512))]
-)
+@pytest.mark.parametrize("spoil", [flip_bit, zero_sector])
 def test_damage_to_any_sector_is_detected_or_harmless(
     spoil: Callable[[Disk, int], None],
 ) -> None:
