@@ -145,6 +145,10 @@ def _past(store: Store, part: int = 3) -> View:
     return store.at(store.head.seq * (part - 1) // part)
 
 
+def _is_empty(view: View) -> bool:
+    return not len(view)
+
+
 class _Dropped(Exception):
     """Ends a transaction without writing."""
 
@@ -186,9 +190,7 @@ STORE_READS: dict[str, Read] = {
     ),
     "replay": lambda store: store.replay().search(_QUERY),
     "diff": lambda store: store.diff(_past(store)),
-    "bisect": lambda store: [
-        repr(probe) for probe in store.bisect(lambda view: not len(view)).probes
-    ],
+    "bisect": lambda store: [repr(probe) for probe in store.bisect(_is_empty).probes],
     "info": lambda store: store.info()["head"],
     "head": lambda store: (store.head.seq, store.head.chain, store.head.root),
     "refresh": lambda store: store.refresh().seq,

@@ -94,6 +94,10 @@ def _transaction(store: Store) -> None:
         store.search("milk")
 
 
+def _is_empty(view: View) -> bool:
+    return not len(view)
+
+
 def _deleted(store: Store) -> cerata.Receipt:
     """Put and delete a frame, and return it."""
     frame = store.put_frame("closed")
@@ -114,7 +118,7 @@ STORE: dict[str, Call] = {
     "assert_fact": lambda store: store.assert_fact("Ann", "likes", Entity("tea")),
     "assert_facts": lambda store: store.assert_facts([cerata.Assertion("Ann", "drinks", "tea")]),
     "at": lambda store: store.at("HEAD").frame(1),
-    "bisect": lambda store: store.bisect(lambda view: not len(view)),
+    "bisect": lambda store: store.bisect(_is_empty),
     "backup": lambda store: store.backup(f"{store.path}-{store.head.seq}"),
     "checkpoint": lambda store: store.checkpoint(),
     "commit": lambda store: store.commit(),
