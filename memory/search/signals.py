@@ -2,7 +2,7 @@
 
 Owns the properties of candidates, read from the columns of a snapshot for all candidates at once,
 and the shares of a single frame for an explanation. No text is read. Leaves out the values and
-their sum (`cerata.retrieval.ranking.signals`), and what a question asks for
+their sum (`cerata.retrieval.ranking.signals`), and the analysis of a question
 (`cerata.retrieval.question_analysis`).
 """
 
@@ -56,7 +56,7 @@ class Signals:
         return sum(max(weight, 0.0) for weight in self.weights.values())
 
     def sums(self, ids: I64) -> F64:
-        """Return what the signals add to the scores of frames, (frames,)."""
+        """Return the sums of the signals of frames, parts of their scores, (frames,)."""
         if not len(ids):
             return np.zeros(0)
         return np.round(sum_of(self.weights, self.question, self._candidates(ids)), SCORE_DECIMALS)
