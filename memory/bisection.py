@@ -2,8 +2,9 @@
 
 Owns the search over points of the log, its verdicts, and its result. A test that holds at one point
 and fails at a later point changed at some event between them; halving the range finds the event in
-log2(events) tests, as git bisect finds a commit. Leaves out the meaning of a basis
-(`points_in_time`), and tests by a question or a command (`cerata.cli.bisect`).
+log2(events) tests, as git bisect finds a commit. The later end is tested first, the earlier end
+only if no point between was good. Leaves out the meaning of a basis (`points_in_time`), and tests
+by a question or a command (`cerata.cli.bisect`).
 """
 
 import re
@@ -126,13 +127,16 @@ class Bisector:
         for basis in sorted(self._known):
             if low <= basis <= high:
                 self._add(Probe(basis, self._known[basis]))
-        self._check_ends(low, high)
+        if self._verdict(bad, bad - good) != "bad":
+            raise self._wrong_ends(good, bad)
         low, high = self._narrowed(low, high)
         while (middle := self._middle(low, high)) is not None:
             if self._verdict(middle, high - low) == "good":
                 low = middle
             else:
                 high = middle
+        if low == good and self._verdict(good, 0) != "good":
+            raise self._wrong_ends(good, bad)
         for point in self._spread(good, low, high, bad, checks):
             verdict = self._verdict(point, 0)
             if verdict == ("bad" if point <= low else "good"):
@@ -141,28 +145,27 @@ class Bisector:
         event = next(self._view_at(high).log(high, high), None)
         return Bisection(high, low, first, last, event, tuple(self._probes))
 
-    def _check_ends(self, good: int, bad: int) -> None:
-        at_bad = self._verdict(bad, bad - good)
-        at_good = self._verdict(good, bad - good)
+    def _wrong_ends(self, good: int, bad: int) -> CerataError:
+        """Return the error of ends between which the test does not change from true to false."""
+        at_good, at_bad = self._verdict(good, bad - good), self._verdict(bad, bad - good)
         ends = f"at {good:,} and at {bad:,}"
         if "skip" in (at_good, at_bad):
-            raise BisectFailed(
+            return BisectFailed(
                 f"The test has no answer {ends}, the ends of the search",
                 remedy="Pass good= and bad= at which the test has an answer.",
                 probes=self._probes,
             )
         if at_good == at_bad:
-            raise InvalidInput(
+            return InvalidInput(
                 f"The test is {'true' if at_good == 'good' else 'false'} {ends}, so no event "
                 "between them changed the answer",
                 remedy="Pass a good= at which the test is true, and a later bad= at which it is "
                 "false.",
             )
-        if at_good == "bad":
-            raise InvalidInput(
-                f"The test is false at {good:,} and true at {bad:,}: the reverse of good and bad",
-                remedy="Negate the test to find the event that made the test true.",
-            )
+        return InvalidInput(
+            f"The test is false at {good:,} and true at {bad:,}: the reverse of good and bad",
+            remedy="Negate the test to find the event that made the test true.",
+        )
 
     def _narrowed(self, low: int, high: int) -> tuple[int, int]:
         """Return the range that the known verdicts leave."""
@@ -216,13 +219,14 @@ class Bisector:
                 yield down
 
     def _point(self, seq: int, low: int, high: int) -> int | None:
-        """Return a point strictly between two points, at or near a seq; None if there is none."""
+        """Return the point nearest to a seq strictly between two points; None if there is none."""
         if self._unit == "event":
             return seq if low < seq < high else None
         if seq <= low:
             return self._above(low, high)
         first, last = self._batch_at(seq)
-        return next((end for end in (last, first - 1) if low < end < high), None)
+        ends = [end for end in (last, first - 1) if low < end < high]
+        return min(ends, key=lambda end: abs(end - seq), default=None)
 
     def _above(self, point: int, high: int) -> int | None:
         after = point + 1

@@ -202,7 +202,8 @@ class PointsInTime(Writer):
         """Return the first event after which a test of the memory is false.
 
         The test is true at ``good`` and false at ``bad``, and its answer changes once between
-        them. Nothing is written. Cost: the test at both ends and at log2(events) points between.
+        them. Nothing is written. Cost: at most 2 + log2(events) tests, rounded down; two more for
+        batches, which differ in size.
 
         Args:
             test: Returns True for a view of a good memory, False for a bad, None for a skipped.

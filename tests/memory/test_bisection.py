@@ -74,7 +74,8 @@ def test_it_finds_what_a_scan_finds(sizes: list[int], data: st.DataObject, unit:
         assert found.event is not None
         assert found.event.seq == high
         if not skipped:
-            assert len(found.probes) <= 2 + math.ceil(math.log2(len(points)))
+            halvings = math.floor(math.log2(ends[-1]))
+            assert len(found.probes) <= halvings + (2 if unit == "event" else 4)
 
 
 def test_a_test_of_the_past_sees_the_past() -> None:
@@ -142,7 +143,13 @@ def test_a_long_run_of_skips_ends_the_search() -> None:
         batches(store, [500])
         with pytest.raises(BisectFailed, match="one of 1 to 500"):
             store.bisect(test)
-    assert len(tested) == SKIPS_MAX + 2
+    assert len(tested) == SKIPS_MAX + 1
+
+
+def test_the_earlier_end_is_tested_only_if_no_point_was_good(forty: Store) -> None:
+    """A million events take 21 tests: the later end, and 20 halvings or 19 and the earlier end."""
+    assert [probe.basis for probe in forty.bisect(before(23)).probes].count(0) == 0
+    assert [probe.basis for probe in forty.bisect(before(1)).probes][-1] == 0
 
 
 @pytest.mark.parametrize(
