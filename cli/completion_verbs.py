@@ -24,9 +24,14 @@ def add_verbs(adding: Adding) -> None:
     completion.add_argument("shell", choices=_SHELLS, help="the shell")
 
 
+def is_shell_asking() -> bool:
+    """Return True if a shell asks for completions; the words are then in its variables."""
+    return "_ARGCOMPLETE" in os.environ
+
+
 def answer_shell(parser: Parser) -> None:
     """Print completions and exit, if a shell asks for them."""
-    if "_ARGCOMPLETE" in os.environ:
+    if is_shell_asking():
         # Imported here: only a shell's question needs it.
         import argcomplete
         from argcomplete.completers import FilesCompleter

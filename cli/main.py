@@ -9,7 +9,7 @@ import io
 import sys
 from typing import TYPE_CHECKING
 
-from .completion_verbs import answer_shell
+from .completion_verbs import answer_shell, is_shell_asking
 from .verbs import parser
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None, environment: Environment | None
             # A terminal without a character shows its code; the answer is printed anyway.
             stream.reconfigure(errors="backslashreplace")
     try:
-        top = parser()
+        top = parser(() if is_shell_asking() else words)
         answer_shell(top)
         options: Namespace | Exception
         try:

@@ -1,35 +1,13 @@
 """The whole command line: the verbs, in the order of the help."""
 
 import argparse
+import importlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import cerata
 
-from . import (
-    access_verbs,
-    assertions_verbs,
-    bench_verbs,
-    bisect_verbs,
-    completion_verbs,
-    crash_test_verbs,
-    edit_verbs,
-    embed_verbs,
-    extract_verbs,
-    facts_verbs,
-    graph_verbs,
-    history_verbs,
-    import_export_verbs,
-    info_verbs,
-    links_verbs,
-    maintenance_verbs,
-    put_verbs,
-    search_verbs,
-    show_verbs,
-    tour_verbs,
-    tune_verbs,
-    versions_verbs,
-)
 from .verb_parser import Adding, Parser, add_common
 
 _DESCRIPTION: Final = "The memory of AI agents, in one file."
@@ -40,34 +18,46 @@ Every verb takes --json, and 'cerata VERB --help' has examples.
 Documentation: {Path(cerata.__file__).parent / "docs" / "index.md"}
 """
 
-_SUBJECTS: Final = (
-    put_verbs,
-    search_verbs,
-    show_verbs,
-    access_verbs,
-    tune_verbs,
-    facts_verbs,
-    assertions_verbs,
-    graph_verbs,
-    import_export_verbs,
-    extract_verbs,
-    embed_verbs,
-    links_verbs,
-    history_verbs,
-    bisect_verbs,
-    edit_verbs,
-    versions_verbs,
-    info_verbs,
-    maintenance_verbs,
-    tour_verbs,
-    crash_test_verbs,
-    bench_verbs,
-    completion_verbs,
-)
+SUBJECTS: Final = {
+    "put_verbs": ("remember", "put"),
+    "search_verbs": ("recall", "search"),
+    "show_verbs": ("show", "frames", "timeline"),
+    "access_verbs": ("access",),
+    "tune_verbs": ("tune",),
+    "facts_verbs": ("facts",),
+    "assertions_verbs": ("assert", "correct", "retract"),
+    "graph_verbs": ("graph",),
+    "import_export_verbs": ("export", "import"),
+    "extract_verbs": ("extract",),
+    "embed_verbs": ("embed",),
+    "links_verbs": ("why", "link", "unlink"),
+    "history_verbs": ("log", "history", "blame", "diff"),
+    "bisect_verbs": ("bisect",),
+    "edit_verbs": ("supersede", "delete", "tag"),
+    "versions_verbs": ("update", "restore", "sweep", "values"),
+    "info_verbs": ("info", "head"),
+    "maintenance_verbs": ("verify", "rebuild", "checkpoint", "backup", "doctor", "repair"),
+    "tour_verbs": ("tour",),
+    "crash_test_verbs": ("crash-test",),
+    "bench_verbs": ("bench",),
+    "completion_verbs": ("completion",),
+}
+"""The verbs of each module of parsers; a command loads the module of its verb."""
+
+_FLAGS: Final = frozenset({"--json", "--no-pager"})
+_OPTIONS: Final = frozenset({"-f", "--file", "--lock-timeout"})
+"""The options that may precede the verb: without a value, and with one."""
 
 
-def parser() -> Parser:
-    """Return the parser of the whole command line."""
+def parser(words: Sequence[str] = ()) -> Parser:
+    """Return the parser of a command line: the verbs of one subject, or all verbs.
+
+    A parser of all verbs takes five times as long to build; only help, completion and errors of
+    usage need it.
+
+    Args:
+        words: the words of the command line; by default none.
+    """
     top = Parser(
         prog="cerata",
         description=_DESCRIPTION,
@@ -80,6 +70,24 @@ def parser() -> Parser:
     add_common(top, file=None, as_json=False, lock_timeout=30.0, pages=True)
     verbs = top.add_subparsers(title="verbs", metavar="VERB")
     adding: Adding = verbs.add_parser
-    for subject in _SUBJECTS:
-        subject.add_verbs(adding)
+    verb = _verb_of(words)
+    for module, names in SUBJECTS.items():
+        if verb is None or verb in names:
+            importlib.import_module(f"{__package__}.{module}").add_verbs(adding)
     return top
+
+
+def _verb_of(words: Sequence[str]) -> str | None:
+    """Return the verb of a command line; None if the words before the verb need all verbs.
+
+    The version is printed before any verb is read, so it counts as a verb without a parser.
+    """
+    unread = iter(words)
+    for word in unread:
+        if word == "--version":
+            return word
+        if word in _OPTIONS:
+            next(unread, None)
+        elif word not in _FLAGS:
+            return word if any(word in names for names in SUBJECTS.values()) else None
+    return None

@@ -11,7 +11,9 @@ import pytest
 import cerata
 from cerata.cli import choices
 from cerata.cli.bench_systems import SYSTEMS
-from cerata.cli.verbs import parser
+from cerata.cli.verb_parser import Parser
+from cerata.cli.verbs import SUBJECTS, parser
+from cerata.engine.errors import InvalidInput
 from cerata.memory.values.links import KINDS
 from cerata.projections.facts.graph import DIRECTIONS
 from cerata.projections.registry import BUILT_IN
@@ -123,6 +125,44 @@ def test_the_version_takes_little_more_than_python(tmp_path: Path) -> None:
     empty = min(cost([], tmp_path)[1] for _ in range(3))
     version = min(cost(["--version"], tmp_path)[1] for _ in range(3))
     assert version <= RATIO_MAX * max(empty, 0.01)
+
+
+def verbs_of(words: Sequence[str]) -> list[str]:
+    """Return the verbs that the parser of a command line knows, in the order of the help."""
+    actions = parser(words)._actions
+    return [verb for action in actions if action.nargs == "A..." for verb in action.choices or ()]
+
+
+def test_a_command_builds_the_parsers_of_its_subject() -> None:
+    """The parsers of all verbs take five times as long as those of one subject."""
+    assert verbs_of([]) == [verb for names in SUBJECTS.values() for verb in names]
+    for names in SUBJECTS.values():
+        for verb in names:
+            assert verbs_of(["--json", "-f", "recall", verb, "log"]) == list(names)
+    assert verbs_of(["--version", "recall"]) == []
+
+
+@pytest.mark.parametrize(
+    "words", [["--help", "recall"], ["-h"], ["-fnotes.cera", "recall"], ["-f"], ["--", "recall"]]
+)
+def test_other_words_before_the_verb_build_all_parsers(words: list[str]) -> None:
+    """Help lists every verb, and an unusual spelling of an option is left to argparse."""
+    assert verbs_of(words) == verbs_of([])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["recal"], ["-5", "recall"], ["--jsn", "recall", "x"], ["--lock-timeout", "x", "log"], ["-f"]],
+)
+def test_an_error_is_that_of_the_whole_parser(words: list[str]) -> None:
+    """The nearest verb is looked for among all verbs."""
+
+    def error(top: Parser) -> str:
+        with pytest.raises(InvalidInput) as caught:
+            top.parse_args(words)
+        return str(caught.value)
+
+    assert error(parser(words)) == error(parser())
 
 
 def test_choices_are_those_of_the_rooms() -> None:
