@@ -73,6 +73,14 @@ def expect_string(name: str, value: object) -> str:
     return value
 
 
+def exact_string(text: str) -> str:
+    """Return a string of the type `str`, which a member of an `Enum` of strings is not.
+
+    It is stored as a plain string, but its hash and its format differ from those of the string.
+    """
+    return text if type(text) is str else str.__str__(text)
+
+
 def expect_text(name: str, value: object) -> str:
     """Return a string that can be encoded as UTF-8, or refuse the value."""
     text = expect_string(name, value)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-from cerata.engine.arguments import expect_text, expect_type, wrong_type
+from cerata.engine.arguments import exact_string, expect_text, expect_type, wrong_type
 from cerata.engine.errors import InvalidInput, NotFound, value_text
 from cerata.engine.events import Attachment, Draft, Embedding, JsonValue, PutFrame, Scope
 from cerata.engine.integrity import hash_bytes
@@ -61,25 +61,30 @@ def frame_fields(
     if metadata is not None:
         remedy = "Pass a dict from names to JSON values."
         expect_type("metadata", metadata, Mapping, "a mapping", remedy)
+    # A fold takes these values from memory: they must be those that the file gives back.
     return PutFrame(
-        kind=kind,
-        role=role,
-        uri=uri,
-        title=title,
+        kind=exact_string(kind),
+        role=_exact(role),
+        uri=_exact(uri),
+        title=_exact(title),
         tags=_strings("tags", tags),
         labels=_strings("labels", labels),
         metadata={} if metadata is None else copied(metadata),
-        track=track,
-        parent=parent,
+        track=_exact(track),
+        parent=None if parent is None else int(parent),
         content_dates=tuple(map(to_microseconds, listed("content_dates", content_dates))),
         created=None if created is None else to_microseconds(created),
         expires=None if expires is None else to_microseconds(expires),
-        search_text=search_text,
+        search_text=_exact(search_text),
     )
 
 
+def _exact(text: str | None) -> str | None:
+    return None if text is None else exact_string(text)
+
+
 def _strings(name: str, values: Sequence[str]) -> tuple[str, ...]:
-    items = tuple(listed(name, values))
+    items = listed(name, values)
     for value in items:
         if not isinstance(value, str):
             raise InvalidInput(
@@ -90,7 +95,7 @@ def _strings(name: str, values: Sequence[str]) -> tuple[str, ...]:
             raise InvalidInput(
                 f"{name} has an empty string", remedy=f"Leave it out, or pass {name}=[]."
             )
-    return items
+    return tuple(map(exact_string, items))
 
 
 def check_not_empty(content: object) -> None:
@@ -126,7 +131,7 @@ def frame_draft(
     text: str | None = None
     blob: Attachment | None = None
     if isinstance(content, str):
-        text = content
+        text = exact_string(content)
         if hashed is None and chunk_index is None:
             hashed = content_hash(content)
     elif isinstance(content, bytes | bytearray | memoryview):

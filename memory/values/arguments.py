@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from cerata.engine.arguments import expect_bool, expect_type
+from cerata.engine.arguments import exact_string, expect_bool, expect_type
 from cerata.engine.draft_validation import check_pairs, check_scope, check_string
 from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.events import DEFAULT_SCOPE, Draft, JsonValue, PutFrame, Scope, ScopeValue
@@ -248,7 +248,9 @@ def _joined(
                 f"The scope's {name!r} must be a number of at most 64 bits",
                 remedy="Pass a smaller number, or a string.",
             )
-        base[name] = value
+        if not isinstance(value, bool):
+            value = exact_string(value) if isinstance(value, str) else int(value)
+        base[exact_string(name)] = value
     return (
         *(pair for pair in base.items() if pair[0] == "tenant"),
         *(pair for pair in base.items() if pair[0] != "tenant"),

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from cerata.engine.arguments import wrong_type
+from cerata.engine.arguments import exact_string, wrong_type
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import TOKENS_SUFFIX, Attachment, Embedding, is_token_space
 from cerata.engine.integrity import hash_bytes
@@ -107,6 +107,7 @@ def stored_matrices(
             f"{count:,} texts came with {len(matrices):,} arrays of token vectors",
             remedy="Pass an array of token vectors for each text.",
         )
+    space = exact_string(space)
     return [_embedding(token_matrix(matrix), space) for matrix in matrices]
 
 

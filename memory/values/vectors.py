@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cerata.engine.arguments import exact_string
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Attachment, Embedding, is_token_space
 from cerata.engine.integrity import hash_bytes
@@ -64,6 +65,7 @@ def vectors(
             f"and these have {matrix.shape[1]:,} ({dtype})",
             remedy=_REMEDY,
         )
+    space = exact_string(space)
     dimension = matrix.shape[1]
     size = matrix.itemsize * dimension
     data = matrix.tobytes()

@@ -1,7 +1,8 @@
 """A fold takes what its process has just appended from memory; the state is that of the file."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from enum import Enum, IntEnum
 from random import Random
 from typing import Any
 from unittest import mock
@@ -17,6 +18,7 @@ from cerata.engine.memory_storage import MemoryStorage
 from cerata.engine.reader import Reader
 from cerata.engine.recent import RecentBatches
 from cerata.engine.segment_reader import Segment
+from cerata.projections.core.projection import FoldedEvent
 from cerata.replay.fold import Fold
 
 from ..clocks import StandingClock
@@ -147,4 +149,71 @@ def test_references_within_a_batch_are_lifted_as_in_the_file() -> None:
         assert [event.body for event in events] == [event.body for event in stored]
         assert [event.scope for event in events] == [event.scope for event in stored]
         assert [event.leaf for event in events] == [event.leaf for event in stored]
+        check_equal(store)
+
+
+class Word(str, Enum):  # noqa: UP042 - a `StrEnum` has the format of its string
+    """Strings with another hash and another format than their text."""
+
+    NOTE = "note"
+    USER = "user"
+    SPACE = "space/1"
+    TOKENS = "q/maxsim/i1"
+    TEXT = "A long text"
+
+
+class Number(IntEnum):
+    """Integers with another name than their number."""
+
+    ONE = 1
+
+
+class Written(cerata.RowProjection[str, str]):
+    """The values of frames, as a format writes them."""
+
+    name = "written"
+    handles = (PutFrame,)
+
+    def apply(self, events: Sequence[FoldedEvent]) -> None:
+        for event in events:
+            self.rows[f"{event.seq}"] = f"{event.body} {event.scope}"
+
+
+def test_members_of_an_enum_are_folded_as_the_strings_that_are_stored() -> None:
+    """A fold from memory gave a user's projection the member: the rows differed after a restart."""
+    row = np.ones(4, np.float32)
+    with cerata.open("a.cera", environment=disk(), projections=[Written]) as store:
+        store.put_frame("above")
+        store.put_frame(
+            Word.TEXT,
+            kind=Word.NOTE,
+            role=Word.USER,
+            uri=Word.NOTE,
+            title=Word.TEXT,
+            tags=[Word.NOTE],
+            labels=[Word.USER],
+            track=Word.NOTE,
+            parent=Number.ONE,
+            scope={"user_id": Word.USER, Word.NOTE: Number.ONE, "is_new": True},
+            embedding=row,
+            space=Word.SPACE,
+            token_embedding=[row],
+            tokens_space=Word.TOKENS,
+        )
+        store.put_frame(b"bytes", search_text=Word.TEXT)
+        store.put_frames([Word.TEXT], kind=Word.NOTE, tags=[Word.NOTE])
+        store.remember_messages([{"role": Word.USER, "content": Word.TEXT}], track=Word.NOTE)
+        store.remember(Word.TEXT, tags=[Word.USER], uri=Word.USER)
+        log = store._session.log
+        recent, stored = list(log.recent(1, log.head.seq)), list(log.read())
+        assert [repr(event.body) for event in recent] == [repr(event.body) for event in stored]
+        assert [repr(event.scope) for event in recent] == [repr(event.scope) for event in stored]
+        check_equal(store)
+
+
+def test_a_scope_with_a_name_of_another_string_type_is_stored() -> None:
+    """A NumPy string, as an array has it, ended in a `TypeError` of the encoder."""
+    with cerata.open("a.cera", environment=disk()) as store:
+        receipt = store.put_frame("text", scope={"tenant": np.str_("acme")})
+        assert store.frame(receipt).scope == {"tenant": "acme"}
         check_equal(store)
