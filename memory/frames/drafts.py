@@ -61,7 +61,7 @@ def frame_fields(
     if metadata is not None:
         remedy = "Pass a dict from names to JSON values."
         expect_type("metadata", metadata, Mapping, "a mapping", remedy)
-    # A fold takes these values from memory: they must be those that the file gives back.
+    # A fold takes these values from memory, so they have the types that the file gives back.
     return PutFrame(
         kind=exact_string(kind),
         role=_exact(role),
