@@ -6,28 +6,26 @@ Owns the meaning of a basis, tags, and the comparison of two states. Leaves out 
 
 from __future__ import annotations
 
-import difflib
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from cerata.engine.errors import InvalidInput, NotFound
-from cerata.engine.events import Draft, PutTag
-from cerata.engine.head import Head
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import Draft, EventBody, PutTag
 from cerata.engine.loading import loading
-from cerata.projections.columnar.relative_times import is_relative, names_time
+from cerata.projections.columnar.relative_times import is_relative
 from cerata.projections.columnar.scopes import check_reach, sees_same
 from cerata.projections.columnar.times import to_datetime, to_microseconds
-from cerata.replay.basis import resolve_basis
 from cerata.replay.fold import replay as replayed
 
 from .batch.writer import Writer
+from .snapshot.points import check_log, seq_of_point
 from .snapshot.snapshot import Snapshot
 from .values.arguments import full_scope
-from .values.frames import Context, Receipt, end_of
+from .values.frames import Receipt
 from .view import Basis, View, state_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from .bisection import Bisection, Probe, Test, Unit
     from .frames.diff import Diff
@@ -85,30 +83,24 @@ class PointsInTime(Writer):
 
     def _at(self, basis: Basis) -> Snapshot:
         newest = self._session.newest_seq()
-        now: int | None = None
         if isinstance(basis, View):
-            self._check_log(basis.log_id)
+            check_log(self._log, basis.log_id)
             return state_of(basis).on_log(self._log, self._fold).narrowed_to(self._session.reach)
-        if isinstance(basis, Receipt):
-            end = end_of(basis)
-            if end is None:
-                raise InvalidInput(
-                    "The receipt belongs to a transaction that has written nothing",
-                    remedy="Use it after the block has ended without an error.",
-                )
-            basis = end
-        if isinstance(basis, Context):
-            self._check_log(basis.log_id)
-            now = to_microseconds(basis.now)
-            basis = basis.basis
-        elif isinstance(basis, Head):
-            self._check_log(basis.log_id)
-            basis = basis.seq
-        elif basis == "HEAD":
-            now = self._log.environment.now_us()
-            basis = newest
-        seq = resolve_basis(self._log, basis, self._tagged, newest, self._clock())
+        if basis == "HEAD":
+            return self._session.snapshot_at(newest, self._log.environment.now_us())
+        seq, now = seq_of_point(self._log, basis, self._tags, newest, self._clock())
         return self._session.snapshot_at(seq, now)
+
+    def speculate(self, *events: EventBody | Draft) -> View:
+        """Return the newest state with events that are not in the log; see `View.speculate`.
+
+        Args:
+            *events: Event bodies or drafts; without a scope they get the store's scope.
+
+        Raises:
+            InvalidInput, NotFound, Conflict: `append` would refuse the events.
+        """
+        return self.view().speculate(*events)
 
     def _clock(self) -> datetime:
         """Return the clock's time, from which a basis in words counts."""
@@ -245,23 +237,8 @@ class PointsInTime(Writer):
         header = self._log.event(seq).header
         return header.first_seq, header.last_seq
 
-    def _tagged(self, name: str) -> int | None:
-        tags = self.at(self._session.newest_seq()).tags()
-        near = difflib.get_close_matches(name, [*tags, "HEAD"], n=1)
-        if name not in tags and near and not names_time(name):
-            raise NotFound(
-                f"There is no tag {name!r}",
-                remedy=f"Did you mean {near[0]!r}? 'cerata tag' lists them; a time is ISO.",
-            )
-        return tags.get(name)
-
-    def _check_log(self, log_id: bytes) -> None:
-        if log_id != self._log.log_id:
-            raise InvalidInput(
-                "The basis is a point of another memory",
-                where=self._log.path,
-                remedy="Pass a seq, or a value that this store has returned.",
-            )
+    def _tags(self) -> Mapping[str, int]:
+        return self.at(self._session.newest_seq()).tags()
 
     def view(self) -> View:
         """Return the state that a read sees now: the newest, the same as ``at("HEAD")``.

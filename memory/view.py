@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from cerata.engine.events import Scope, ScopeValue
+from cerata.engine.events import Draft, EventBody, Scope, ScopeValue
 from cerata.engine.handle import Handle
 from cerata.engine.head import Head
+from cerata.engine.loading import loading
 from cerata.projections.columnar.scopes import check_reach, pairs_of
+from cerata.projections.columnar.times import to_microseconds
+from cerata.replay.basis import batches_back
 
 from .facts.reads import FactReads
 from .frames.log_reads import LogReads
@@ -25,6 +28,7 @@ from .links.reads import LinkReads
 from .links.why import WhyReads
 from .plots.reads import PlotReads
 from .search.reads import SearchReads
+from .snapshot.points import check_log, seq_of_point
 from .snapshot.snapshot import Snapshot
 from .values.frames import Context, Receipt
 
@@ -49,7 +53,8 @@ class View(
       events that lack names of the scope other than the tenant are read too.
     - A view of a store that requires a scope and has none can be read after `within`.
     - A view copies nothing: the store's state, which it shares, only grows.
-    - Inside a transaction a view also has the block's drafts, with the ids −1, −2, ….
+    - A view may also have drafts, with the ids −1, −2, …: those of an open transaction, or of
+      `speculate`.
     """
 
     _instead: ClassVar[str] = (
@@ -60,7 +65,9 @@ class View(
 
     def __repr__(self) -> str:
         scope = "" if self.scope is None else f", scope {dict(self.scope)!r}"
-        return f"<cerata.View at event {self.basis:,}{scope}>"
+        count = self._state.end - self.basis
+        drafts = f" and {count:,} draft{'s' if count > 1 else ''}" if count else ""
+        return f"<cerata.View at event {self.basis:,}{drafts}{scope}>"
 
     def _snapshot(self) -> Snapshot:
         check_reach(self._state.reach)
@@ -119,6 +126,70 @@ class View(
             InvalidInput: the view would be wider, or the scope is invalid.
         """
         state = self._state.within(scope, shared=shared)
+        return self if state is self._state else View(state)
+
+    def at(
+        self,
+        basis: Basis,
+        *,
+        valid_at: datetime | str | None = None,
+        now: datetime | str | None = None,
+    ) -> View:
+        """Return an earlier point of this view, with its scope and its instant of true facts.
+
+        ``at(n)`` for n up to the basis leaves out drafts, those of `speculate` and those of a
+        transaction; a higher n has the first of them. ``"HEAD"`` is this view; for ``"HEAD~1"``
+        all drafts count as one batch. Words such as "yesterday" count from the view's `now`.
+
+        Args:
+            basis: The point, in a form that `Store.at` takes; a view counts by its basis.
+            valid_at: Another instant at which facts must be true; default this view's.
+            now: Another meaning of "now", by which frames expire; default the point's.
+
+        Raises:
+            NotFound: this view ends before the basis.
+            InvalidInput: the basis has no known form, or is a point of another memory.
+        """
+        state = self._state
+        log, _, _ = state.source
+        instant: int | None = None
+        if isinstance(basis, View):
+            check_log(log, basis.log_id)
+            basis = basis.basis
+        if isinstance(basis, str) and (back := batches_back(basis)) is not None and state.drafts:
+            # The drafts are the newest batch.
+            basis = state.end if back == 0 else f"HEAD~{back - 1}"
+        if type(basis) is int and state.basis < basis <= state.end:
+            seq = basis
+        elif basis == "HEAD":
+            seq, instant = state.basis, state.now_us
+        else:
+            seq, instant = seq_of_point(log, basis, self.tags, state.basis, self.now)
+        earlier = state.prefix(seq)
+        if now is not None:
+            instant = to_microseconds(now)
+        if instant is not None:
+            earlier = earlier.as_of(instant)
+        return View(earlier if valid_at is None else earlier.true_at(valid_at))
+
+    def speculate(self, *events: EventBody | Draft) -> View:
+        """Return this view with events that are not in the log, as if they were the next batch.
+
+        Nothing is written, now or later. The events follow the view's drafts, and have the ids −1,
+        −2, … in their order; a reference of −k names the k-th of them. A view of any point can be
+        used, and `at`, `true_at`, `within` and `speculate` of the result. Cost: the first read of
+        frames, words or facts folds the events, and copies the columns of words or facts.
+
+        Args:
+            *events: Event bodies or drafts; without a scope they get the view's scope.
+
+        Raises:
+            InvalidInput, NotFound, Conflict: an append at this view's basis would be refused.
+        """
+        with loading("the part that speculates"):
+            from .batch.speculation import speculated
+
+        state = speculated(self._snapshot(), events)
         return self if state is self._state else View(state)
 
     def true_at(self, valid_at: datetime | str | None) -> View:

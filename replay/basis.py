@@ -34,6 +34,12 @@ def check_tag_name(name: object) -> str:
     )
 
 
+def batches_back(basis: str) -> int | None:
+    """Return n of ``HEAD~n``, 0 for ``HEAD``, and None for other names."""
+    relative = _RELATIVE.match(basis)
+    return None if relative is None else int(relative.group(1) or 0)
+
+
 def resolve_basis(
     log: Log,
     basis: int | str | datetime,
@@ -65,9 +71,9 @@ def resolve_basis(
         return basis
     if isinstance(basis, datetime):
         return _seq_at(log, interval_of(basis, now), head)
-    relative = _RELATIVE.match(basis)
-    if relative:
-        return _batches_back(log, head, int(relative.group(1) or 0))
+    back = batches_back(basis)
+    if back is not None:
+        return _end_before(log, head, back)
     if _NUMBER.match(basis):
         return resolve_basis(log, int(basis), tagged, head, now)
     if _TAG.match(basis):
@@ -89,7 +95,7 @@ def resolve_basis(
         ) from error
 
 
-def _batches_back(log: Log, seq: int, count: int) -> int:
+def _end_before(log: Log, seq: int, count: int) -> int:
     for back in range(count):
         if seq == 0:
             batches = "1 batch" if back == 1 else f"{back:,} batches"

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from cerata.engine.errors import CerataError
+from cerata.engine.events import PutFrame
 from cerata.memory.store import Store
 from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
@@ -187,6 +188,11 @@ STORE_READS: dict[str, Read] = {
     "view": lambda store: store.view().count(),
     "within": lambda store: (
         store.view().within((("tenant", "default"), ("session", "s"))).search(_QUERY)
+    ),
+    "at, of a view": lambda store: store.view().at(_past(store).basis).search(_QUERY),
+    "speculate": lambda store: store.speculate(PutFrame(text="honey to come")).search(_QUERY),
+    "speculate, in the past": lambda store: (
+        _past(store).speculate(PutFrame(text="honey to come")).search(_QUERY)
     ),
     "replay": lambda store: store.replay().search(_QUERY),
     "diff": lambda store: store.diff(_past(store)),

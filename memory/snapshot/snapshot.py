@@ -6,7 +6,7 @@ public face (`cerata.memory.view`).
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
@@ -186,6 +186,49 @@ class Snapshot:
             return snapshot
         builder = snapshot.pending_builder(pending.recorded, pending.ids)
         return snapshot.with_pending(builder.through(pending.drafts[: pending.count]))
+
+    def prefix(self, seq: int) -> "Snapshot":
+        """Return the state at an earlier point, in this scope and at this instant of facts.
+
+        A ``seq`` above the basis counts drafts: the state has the first ``seq - basis`` of them.
+        """
+        pending = self._pending
+        if pending is not None and seq > self.basis:
+            if seq == self.basis + pending.count:
+                return self
+            builder = self.pending_builder(pending.recorded, pending.ids)
+            return self.with_pending(builder.through(pending.drafts[: seq - self.basis]))
+        return replace(
+            self,
+            basis=seq,
+            now_us=None,
+            _pending=None,
+            _base=self._base if seq == self.basis else None,
+        )
+
+    @property
+    def end(self) -> int:
+        """The last event of the state; drafts count as appended at its basis."""
+        return self.basis + (0 if self._pending is None else self._pending.count)
+
+    @property
+    def drafts(self) -> Sequence[Draft]:
+        """The drafts after the basis, with their salts."""
+        return self.layers.drafts
+
+    @property
+    def drafts_recorded(self) -> int:
+        """The time of drafts: now, but later than the basis's event; the clock's without events."""
+        if self._pending is not None:
+            return self._pending.recorded
+        if not self.basis:
+            return self.now_us or self._log.environment.now_us()
+        return max(self.now_us or 0, self.head.recorded + 1)
+
+    @property
+    def source(self) -> tuple[Log, Fold, Reach | None]:
+        """The log and its fold, and the reach, by which drafts are checked."""
+        return self._log, self._fold, self.reach
 
     @property
     def log_only(self) -> "Snapshot":

@@ -151,6 +151,7 @@ STORE: dict[str, Call] = {
     "salvaged": lambda store: list(store.salvaged()),
     "scoped": lambda store: store.scoped({"user": "ann"}).put_frame("hers"),
     "split_entity": lambda store: store.unsplit(store.split_entity("Ann", "Anne", facts=[3])),
+    "speculate": lambda store: store.speculate(PutFrame(text="tea")).search("tea"),
     "supersede": lambda store: store.supersede(store.put_frame("new"), "newer"),
     "sweep": _sweep,
     "tag": lambda store: store.tag(f"v{store.head.seq}"),

@@ -14,7 +14,7 @@ import numpy as np
 
 import cerata
 from cerata import View
-from cerata.engine.events import Draft, PutEmbedding, PutFrame, PutTag
+from cerata.engine.events import DeleteFrame, Draft, PutEmbedding, PutFrame, PutTag, RetractFact
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.vectors import vectors
 
@@ -231,8 +231,43 @@ def _all_within(view: Any, scope: object, **options: object) -> object:
     return _all_of(view.within(scope, **options))
 
 
+def _earlier(case: Case) -> Iterator[Call]:
+    for one in case.points:
+        yield partial(_all_earlier, case.asked, one), ()
+    for name in case.names:
+        yield partial(_all_earlier, case.asked, name), (name,)
+
+
+def _all_earlier(view: Any, basis: object) -> object:
+    return _all_of(view.at(basis))
+
+
+def _speculate(asked: Any, *events: Any) -> object:
+    view = asked.speculate(*events)
+    # Without the time of the drafts, which is that of the call.
+    return (
+        [(frame.id, frame.text) for frame in view.frames(include_deleted=True)],
+        [(event.seq, event.type, event.actor) for event in view.log()],
+        [(fact.id, str(fact)) for fact in view.facts(include_retracted=True)],
+        view.tags(),
+        [(hit.id, hit.score, hit.text) for hit in view.search("Ada harbour")],
+    )
+
+
+_SPECULATED: Final = every(
+    once(lambda asked: _speculate(asked, PutFrame(text="Ada at the harbour"))),
+    by_point(lambda asked, one: _speculate(asked, PutTag(tag=f"t{one}", at=one))),
+    by_point(lambda asked, one: _speculate(asked, PutFrame(text="below", parent=one))),
+    by_point(lambda asked, one: _speculate(asked, Draft(PutFrame(text="caused"), causation=one))),
+    by_point(lambda asked, one: _speculate(asked, DeleteFrame(frame=one))),
+    by_point(lambda asked, one: _speculate(asked, RetractFact(fact=one))),
+)
+
+
 VIEW: Final[Mapping[str, Calls | str]] = {
     **READS,
+    "at": _earlier,
+    "speculate": _SPECULATED,
     "basis": "a number that the caller gave",
     "head": once(lambda view: repr(view.head)),
     "log_id": "16 random bytes of the file",
@@ -296,6 +331,7 @@ STORE: Final[Mapping[str, Calls | str]] = {
     "scope": once(lambda store: store.scope),
     "scoped": _rescoped,
     "shared": once(lambda store: store.shared),
+    "speculate": _SPECULATED,
     "verify": once(lambda store: repr(store.verify())),
 }
 

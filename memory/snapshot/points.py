@@ -1,0 +1,82 @@
+"""Points: from a caller's name for a point of the log, to its seq and to the meaning of "now".
+
+Owns the forms that values of the store have (receipts, heads, contexts), and the search for tags.
+Leaves out numbers, times and words (`cerata.replay.basis`), and views (`cerata.memory.view`).
+"""
+
+import difflib
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import partial
+
+from cerata.engine.errors import InvalidInput, NotFound
+from cerata.engine.head import Head
+from cerata.engine.log import Log
+from cerata.projections.columnar.relative_times import names_time
+from cerata.projections.columnar.times import to_microseconds
+from cerata.replay.basis import resolve_basis
+
+from ..values.frames import Context, Receipt, end_of
+
+Point = int | str | datetime | Receipt | Head | Context
+"""The forms of a point of the log, without views."""
+
+
+def seq_of_point(
+    log: Log,
+    point: Point,
+    tags: Callable[[], Mapping[str, int]],
+    end: int,
+    clock: datetime,
+) -> tuple[int, int | None]:
+    """Return the seq of a point, and the "now" that a context carries, in microseconds.
+
+    Args:
+        log: The log.
+        point: The point, in any form but a view.
+        tags: Returns the seqs of the tags.
+        end: The last seq that the caller sees.
+        clock: The time from which a point in words counts.
+
+    Raises:
+        NotFound: the log, as the caller sees it, ends before the point.
+        InvalidInput: the point has no known form, or is a point of another memory.
+    """
+    now: int | None = None
+    if isinstance(point, Receipt):
+        batch_end = end_of(point)
+        if batch_end is None:
+            raise InvalidInput(
+                "The receipt belongs to a transaction that has written nothing",
+                remedy="Use it after the block has ended without an error.",
+            )
+        point = batch_end
+    if isinstance(point, Context):
+        check_log(log, point.log_id)
+        now = to_microseconds(point.now)
+        point = point.basis
+    elif isinstance(point, Head):
+        check_log(log, point.log_id)
+        point = point.seq
+    return resolve_basis(log, point, partial(_tagged, tags), end, clock), now
+
+
+def _tagged(tags: Callable[[], Mapping[str, int]], name: str) -> int | None:
+    seqs = tags()
+    near = difflib.get_close_matches(name, [*seqs, "HEAD"], n=1)
+    if name not in seqs and near and not names_time(name):
+        raise NotFound(
+            f"There is no tag {name!r}",
+            remedy=f"Did you mean {near[0]!r}? 'cerata tag' lists them; a time is ISO.",
+        )
+    return seqs.get(name)
+
+
+def check_log(log: Log, log_id: bytes) -> None:
+    """Refuse a value of another memory. Raises `InvalidInput`."""
+    if log_id != log.log_id:
+        raise InvalidInput(
+            "The basis is a point of another memory",
+            where=log.path,
+            remedy="Pass a seq, or a value that this store has returned.",
+        )
