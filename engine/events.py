@@ -722,7 +722,7 @@ class Event(msgspec.Struct, frozen=True, dict=True):
         """H(salt ‖ payload), recomputed from the payload unless that was erased."""
         if self.salt is None or self.payload_bytes is None:
             return self.erased or b""
-        return commitment_of(self.salt, self.payload_bytes)
+        return commitment_of(self.salt, self.payload_bytes, self.seq)
 
     @once
     def leaf(self) -> bytes:

@@ -53,15 +53,18 @@ class IncompletePayload(bytes):
     """A payload without the hash of a damaged vector: its fields can be read, and no more."""
 
 
-def commitment_of(salt: bytes, payload: bytes) -> bytes:
+def commitment_of(salt: bytes, payload: bytes, seq: int | None = None) -> bytes:
     """Return H(salt ‖ payload), which binds the payload without revealing it after erasure.
+
+    ``seq`` is that of the event, for an error.
 
     Raises:
         Corrupt: the payload is incomplete.
     """
     if isinstance(payload, IncompletePayload):
         raise Corrupt(
-            "The vector of an event is damaged, so the event cannot be proven",
+            f"The vector of {'an event' if seq is None else f'event {seq:,}'} is damaged, "
+            "so the event cannot be proven",
             remedy="Run 'cerata verify' to see what is affected.",
         )
     return blake3(salt + payload).digest()

@@ -343,7 +343,9 @@ def leaves_of(batch: Batch, events: Sequence[WireEvent]) -> list[bytes]:
             first + index, recorded, clock, wire.type, wire.version, index, count, wire.causation
         )
         salt = wire.salt
-        commitment = wire.payload if salt is None else commitment_of(salt, wire.payload)
+        commitment = (
+            wire.payload if salt is None else commitment_of(salt, wire.payload, first + index)
+        )
         leaves.append(leaf_of(_encode(header), commitment))
     return leaves
 

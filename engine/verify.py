@@ -21,7 +21,7 @@ from .format.extent import ExtentKind, extent_is_whole
 from .format.page import HeaderPage
 from .format.toc import Ref, SavedProjection, Toc
 from .idempotency import KeyIndex
-from .integrity import Tree, chain_start, chain_through
+from .integrity import IncompletePayload, Tree, chain_start, chain_through
 from .limits import PAGE_SIZE
 from .log import Log
 from .plain_value import PlainValue, plain_fields
@@ -279,9 +279,8 @@ class _Verifier:
                 )
                 self._chain = self._tree = None
             expected = ref.last_seq + 1
-            before = len(self._problems)
             self._check_extent(log_file, ref, ExtentKind.SEGMENT)
-            self._check_segment(log_file, reader, ref, before)
+            self._check_segment(log_file, reader, ref)
             self._progress("segments", ref.last_seq, state.head_seq)
         if expected != toc.sealed_seq + 1:
             self._add(None, f"Events {expected:,} to {toc.sealed_seq:,} are in no segment")
@@ -302,11 +301,8 @@ class _Verifier:
         if saved.ledger is not None:
             self._check_extent(log_file, saved.ledger, ExtentKind.LEDGER)
 
-    def _check_segment(self, log_file: LogFile, reader: Reader, ref: Ref, before: int) -> None:
-        """Recompute chain and tree over a segment, and compare them with the stored values.
-
-        ``before`` is the count of problems before this segment.
-        """
+    def _check_segment(self, log_file: LogFile, reader: Reader, ref: Ref) -> None:
+        """Recompute chain and tree over a segment, and compare them with the stored values."""
         try:
             index = log_file.segment(ref.offset, ref.length).index
         except Corrupt as error:
@@ -320,9 +316,7 @@ class _Verifier:
         try:
             self._take_in(reader.segment_batches(ref, attachments=False))
         except Corrupt as error:
-            # An event of a damaged vector has no place: the damaged extent or column has one.
-            if error.offset is not None or len(self._problems) == before:
-                self._add_error(error)
+            self._add_error(error)
             self._chain = self._tree = None
         if self._chain is not None and self._chain != index.chain:
             self._add(ref.offset, "A segment's events do not give its chain hash")
@@ -341,7 +335,9 @@ class _Verifier:
             if batch.recorded <= self._recorded:
                 self._add(None, f"Event {batch.first_seq:,} was recorded before its predecessor")
             self._recorded = batch.recorded
-            _check_payloads(batch)
+            if self._has_damaged_payload(batch):
+                chain = tree = None
+                continue
             payload = wire_event(batch, 0, batch.events[0]).payload
             if payload is not None and payload.key is not None:
                 hashed = key_hash(tenant_of(payload.scope), payload.key)
@@ -354,6 +350,27 @@ class _Verifier:
                 chain, tree = _bound(chain, tree, leaves)
                 leaves.clear()
         self._chain, self._tree = _bound(chain, tree, leaves)
+
+    def _has_damaged_payload(self, batch: Batch) -> bool:
+        """Return whether a payload lacks the hash of its damaged vector; report each of these.
+
+        Raises:
+            Corrupt: a payload cannot be decoded.
+        """
+        decode = _PAYLOAD.decode
+        is_damaged = False
+        for index, wire in enumerate(batch.events):
+            payload = wire.payload
+            if wire.salt is None:
+                continue
+            try:
+                decode(payload)
+            except UNDECODABLE:
+                _ = wire_event(batch, index, wire).payload
+            if isinstance(payload, IncompletePayload):
+                self._add(None, f"The vector of event {batch.first_seq + index:,} is damaged")
+                is_damaged = True
+        return is_damaged
 
     def _check_keys(self, log_file: LogFile, toc: Toc) -> None:
         """Compare the runs with the sealed events' keys, in both directions."""
@@ -385,16 +402,6 @@ class _Verifier:
             self._add_error(error)
             self._chain = self._tree = None
         self._progress("done", state.head_seq, state.head_seq)
-
-
-def _check_payloads(batch: Batch) -> None:
-    decode = _PAYLOAD.decode
-    for index, wire in enumerate(batch.events):
-        if wire.salt is not None:
-            try:
-                decode(wire.payload)
-            except UNDECODABLE:
-                _ = wire_event(batch, index, wire).payload
 
 
 def _bound(

@@ -142,13 +142,13 @@ def test_a_damaged_vector_leaves_the_fields_of_its_event_readable(at: int) -> No
                 assert event.leaf == before.leaf
                 assert event.attached(named.data) == data
                 continue
-            with pytest.raises(Corrupt, match="is damaged"):
+            with pytest.raises(Corrupt, match="vector of event 4 is damaged"):
                 _ = event.leaf
             with pytest.raises(Corrupt, match="is damaged"):
                 event.attached(event.body.embedding.data if event.body.embedding else named.data)
         with pytest.raises(Corrupt):
             log.root_at(10)
-        assert verify_log(log).problems
+        assert "The vector of event 4 is damaged" in map(str, verify_log(log).problems)
 
 
 @pytest.mark.unwatched("the test writes over the file")

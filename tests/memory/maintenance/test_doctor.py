@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import cerata
@@ -115,6 +116,25 @@ class TestLoss:
         assert set(cures(lost)) == {Cure.LOSS}
         found = diagnose(str(lost))
         assert (found.events, found.readable, found.beyond) == (6, 2, 3)
+
+    @pytest.mark.parametrize("count", [2, 100])
+    def test_an_event_with_a_damaged_vector_is_lost(self, tmp_path: Path, count: int) -> None:
+        """The doctor found every event readable, and proposed a copy that no event survived."""
+        path = tmp_path / "v.cera"
+        matrix = np.random.default_rng(3).standard_normal((count, 128)).astype(np.float32)
+        with cerata.open(path) as store:
+            store.put_frames(["before", "it"])
+            store.put_frames(["text"] * count, embeddings=matrix, space="s")
+            store._log.seal()
+        flip(path, path.read_bytes().rindex(matrix[1].tobytes()) + 200)
+        found = diagnose(str(path))
+        assert (found.events, found.readable) == (2 + count, 2)
+        assert set(cures(path)) == {Cure.LOSS}
+        assert "The vector of event 4 is damaged" in [finding.what for finding in found.findings]
+        new = str(tmp_path / "new.cera")
+        with pytest.raises(cerata.Corrupt, match="2 of"):
+            repair(str(path), to=new)
+        assert repair(str(path), to=new, drop_damaged=True).after.healthy
 
     def test_nothing_is_dropped_unless_it_is_said(self, lost: Path, tmp_path: Path) -> None:
         """A repair that loses data in silence is worse than the damage."""
