@@ -302,7 +302,7 @@ HOT_PATHS = (
     HotPath("append", 3.2, append, Log, "append"),
     HotPath("cold", 4.1, cold, Log, "__init__"),
     HotPath("delete", 1.9, delete, Log, "append"),
-    HotPath("facts", 1.6, facts, FactsAt, "find"),
+    HotPath("facts", 1.5, facts, FactsAt, "find"),
     HotPath("search", 0.55, search, Store, "search"),
     HotPath("past", 0.9, past, Store, "at"),
 )

@@ -11,6 +11,8 @@ from types import GeneratorType
 from typing import Final
 from weakref import ref
 
+import msgspec
+
 from cerata.engine.errors import Conflict, InvalidInput, NotFound
 from cerata.engine.events import (
     AssertFact,
@@ -236,7 +238,7 @@ class Block:
             recorded = max(base.now_us or 0, base.head.recorded + 1)
             if self.first is not None:
                 recorded = self.first.appended.head.recorded
-            base = self._base = replace(base, now_us=recorded, _base=base.base)
+            base = self._base = msgspec.structs.replace(base, now_us=recorded, _base=base.base)
         builder, self._builder = self._builder, None
         if builder is None:
             builder = base.pending_builder(base.now_us or 0, self.ids)

@@ -5,7 +5,6 @@ them. Leaves out how reads see drafts (`cerata.memory.snapshot.pending`).
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import msgspec
 
@@ -53,7 +52,7 @@ def speculated(snapshot: Snapshot, events: Sequence[EventBody | Draft]) -> Snaps
     # The drafts are one batch, so they are checked together, as an append checks its batch.
     checks.take(drafts, 1, snapshot.basis)
     recorded = snapshot.drafts_recorded
-    state = replace(snapshot, now_us=recorded)
+    state = msgspec.structs.replace(snapshot, now_us=recorded)
     ids = PendingIds(lambda: False, is_speculative=True)
     return state.with_pending(state.pending_builder(recorded, ids).through(drafts))
 

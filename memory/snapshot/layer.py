@@ -5,12 +5,12 @@ of the block. Owns masks over the rows of a layer within a reach, and their cach
 frames that a transaction closes (`layers`).
 """
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Final, Protocol
 
+import msgspec
 import numpy as np
 
+from cerata.engine.events import once
 from cerata.engine.segment_reader import forget_oldest
 from cerata.projections.columnar.columns import I64, Mask
 from cerata.projections.columnar.scopes import Reach
@@ -35,8 +35,7 @@ class Folds(Protocol):
     def frames(self, through: int | None = None) -> Frames: ...
 
 
-@dataclass(frozen=True)
-class Layer:
+class Layer(msgspec.Struct, frozen=True, dict=True):
     """The frames of a fold at its event ``n`` that ``reach`` admits.
 
     ``sign`` is 1 if a frame's id is its seq, −1 if its id is minus its place in a batch.
@@ -47,12 +46,12 @@ class Layer:
     reach: Reach | None
     sign: int = 1
 
-    @cached_property
+    @once
     def frames(self) -> Frames:
         """The frames, folded at least through ``n``."""
         return self.folds.frames(self.n)
 
-    @cached_property
+    @once
     def rows(self) -> int:
         """The count of rows at ``n``; masks have an item for each."""
         return self.frames.rows_at(self.n)
@@ -72,7 +71,7 @@ class Layer:
         """Return the rows of frames that exist."""
         return np.searchsorted(self.frames.ids, frames * self.sign)
 
-    @cached_property
+    @once
     def visible(self) -> Mask:
         """Rows within the scope, current or not."""
         if self.reach is None:
@@ -86,32 +85,32 @@ class Layer:
         )
         return self.visible & alive
 
-    @cached_property
+    @once
     def current(self) -> Mask:
         """Rows within the scope that are current."""
         return _shared(self.open())
 
-    @cached_property
+    @once
     def searched(self) -> Mask:
         """Rows that a search ranks: all but split documents, whose chunks are ranked."""
         return _shared(self.frames.mask(~Filter(kind=DOCUMENT_KIND), self.n))
 
-    @cached_property
+    @once
     def sought(self) -> Mask:
         """Rows that a search returns by default: current and ranked."""
         return _shared(self.current & self.searched)
 
-    @cached_property
+    @once
     def is_chunk(self) -> Mask:
         """Rows that are parts of documents."""
         return self.frames.chunk_mask(self.n)
 
-    @cached_property
+    @once
     def turns(self) -> TurnOrder | None:
         """The order of the current turns; None without any."""
         return turn_order(self.frames.conversations(self.n), self.sought, self.first_versions)
 
-    @cached_property
+    @once
     def first_versions(self) -> I64 | None:
         """The row of the first version of each row; None if all rows are first."""
         return first_versions(self.frames.conversations(self.n), *self.frames.replacements(self.n))
@@ -121,39 +120,38 @@ class Layer:
         return self.frames.roles(mask)
 
 
-@dataclass(frozen=True)
-class LogLayer(Layer):
+class LogLayer(Layer, frozen=True, dict=True):
     """The layer of the log. It alone has a ranking; drafts are ranked together with the log."""
 
     folds: Fold
 
-    @cached_property
+    @once
     def speakers_sought(self) -> set[str]:
         """The roles of the rows that a search returns by default."""
         return self.speakers(self.sought)
 
-    @cached_property
+    @once
     def facts(self) -> FactsAt:
         """The facts, without regard to the links between them."""
         return FactsAt(self.folds.facts(self.n), self.n, self.reach)
 
-    @cached_property
+    @once
     def used_embedder(self) -> Used | None:
         """The embedder that the memory uses, by the newest event of the tenant."""
         scope = None if self.reach is None else self.reach.pairs
         return self.folds.embedders(self.n).newest(scope, self.n)
 
-    @cached_property
+    @once
     def shape(self) -> tuple[int, int, int]:
         """As `Layers.shape`."""
         return shape_of(self.sought, self.is_chunk, self.turns)
 
-    @cached_property
+    @once
     def ranking(self) -> FulltextView:
         """The ranking, with the statistics of the rows that a search returns by default."""
         return self.folds.fulltext(self.n).view(self.sought, self.turns)
 
-    @cached_property
+    @once
     def ranking_alone(self) -> FulltextView:
         """The ranking without the words of neighbouring turns."""
         if self.turns is None:

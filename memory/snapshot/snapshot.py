@@ -7,7 +7,6 @@ public face (`cerata.memory.view`).
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
 
@@ -58,8 +57,7 @@ from .pending import PendingBuilder, PendingEvents
 from .store_embedder import StoreEmbedder
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True, dict=True):
     """The memory at seq ``basis``: the first ``basis`` events and nothing after.
 
     - A snapshot never changes, also while writers append; any thread may use one.
@@ -76,7 +74,7 @@ class Snapshot:
     """The clock's time if the snapshot is at the head, in microseconds since 1970 UTC."""
     valid_at_us: int | None = None
     """The instant at which facts must be true, in microseconds since 1970 UTC; None is any."""
-    embedders: StoreEmbedder = field(default_factory=StoreEmbedder)
+    embedders: StoreEmbedder = msgspec.field(default_factory=StoreEmbedder)
     """The choice of the embedder that computes the vectors of questions."""
     _pending: PendingEvents | None = None
     _base: LogLayer | None = None
@@ -116,7 +114,7 @@ class Snapshot:
     def with_pending(self, pending: PendingEvents) -> "Snapshot":
         """Return this snapshot with the drafts of a transaction over the log."""
         # All snapshots of one transaction share the masks that the log's layer has computed.
-        return replace(self, _pending=pending, _base=self.base)
+        return msgspec.structs.replace(self, _pending=pending, _base=self.base)
 
     @property
     def scope(self) -> Scope | None:
@@ -144,7 +142,9 @@ class Snapshot:
         if shared is None and (scope is None or scope is own or scope in ((), {})):
             return self
         reach = narrowed(self.reach, () if scope is None else scope, shared=shared)
-        return self if reach == self.reach else replace(self, reach=reach, _base=None)
+        return (
+            self if reach == self.reach else msgspec.structs.replace(self, reach=reach, _base=None)
+        )
 
     def narrowed_to(self, reach: Reach | None) -> "Snapshot":
         """Return this snapshot narrowed to what a reach admits too.
@@ -152,7 +152,11 @@ class Snapshot:
         If a scope is required and missing, only a snapshot with a scope can be read.
         """
         if reach is MISSING:
-            return self if self.reach is not None else replace(self, reach=MISSING, _base=None)
+            return (
+                self
+                if self.reach is not None
+                else msgspec.structs.replace(self, reach=MISSING, _base=None)
+            )
         if reach is None:
             return self
         is_shared = all(
@@ -164,11 +168,13 @@ class Snapshot:
     @property
     def of_file(self) -> "Snapshot":
         """This snapshot for counts of the file: if a scope is required and missing, of all."""
-        return replace(self, reach=None, _base=None) if self.reach is MISSING else self
+        return (
+            msgspec.structs.replace(self, reach=None, _base=None) if self.reach is MISSING else self
+        )
 
     def as_of(self, now_us: int) -> "Snapshot":
         """Return this snapshot with another "now", at least the recorded time of its basis."""
-        return replace(self, now_us=now_us)
+        return msgspec.structs.replace(self, now_us=now_us)
 
     def earlier(self, seq: int) -> "Snapshot":
         """Return the snapshot at ``seq``, or at this basis if that is lower, in this scope."""
@@ -180,7 +186,7 @@ class Snapshot:
         """Return this snapshot on another handle or fold of its log; drafts are folded again."""
         if log is self._log and fold is self._fold:
             return self
-        snapshot = replace(self, _log=log, _fold=fold, _pending=None, _base=None)
+        snapshot = msgspec.structs.replace(self, _log=log, _fold=fold, _pending=None, _base=None)
         pending = self._pending
         if pending is None:
             return snapshot
@@ -198,7 +204,7 @@ class Snapshot:
                 return self
             builder = self.pending_builder(pending.recorded, pending.ids)
             return self.with_pending(builder.through(pending.drafts[: seq - self.basis]))
-        return replace(
+        return msgspec.structs.replace(
             self,
             basis=seq,
             now_us=None,
@@ -233,7 +239,7 @@ class Snapshot:
     @property
     def log_only(self) -> "Snapshot":
         """This snapshot of the log alone, without the drafts of a transaction."""
-        return self if self._pending is None else replace(self, _pending=None)
+        return self if self._pending is None else msgspec.structs.replace(self, _pending=None)
 
     @property
     def unsalted_drafts(self) -> tuple[Draft, ...]:
@@ -299,10 +305,11 @@ class Snapshot:
     def facts_at(self) -> FactsAt:
         """The facts of the log and of the transaction's drafts, without the invalid facts."""
         pending = self._pending
+        facts = self.base.facts if pending is None else self._all_facts
         has_drafts = pending is not None and pending.has_any(LINK_EVENTS)
         if not has_drafts and self._fold.links(self.basis).is_empty:
-            return self._all_facts
-        return self._all_facts.labelled(self.labelling) if len(self._links) else self._all_facts
+            return facts
+        return facts.labelled(self.labelling) if len(self._links) else facts
 
     @once
     def labelling(self) -> Labelling:

@@ -270,6 +270,8 @@ class PairIndex(HashIndex):
         """
         pieces = self._pieces
         rows = _few(pieces, keys, key, key * _MIX & _MASK)
+        if rows is not None and pieces and pieces[-1].end == len(keys):
+            return rows
         if rows is None and values is not None:
             return merged([self._rows_of_pair(keys, key, seconds, value) for value in values])
         return self._complete(pieces, keys, key, rows)

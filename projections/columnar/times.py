@@ -20,11 +20,6 @@ def to_microseconds(value: datetime | str) -> int:
     Raises:
         InvalidInput: ``value`` is no ISO time, has no zone, or lies outside the years 1 to 9999.
     """
-    if not isinstance(value, datetime | str):
-        raise InvalidInput(
-            f"A time cannot be a {type(value).__name__}",
-            remedy="Pass an aware datetime or an ISO string.",
-        )
     when = value
     if isinstance(when, str):
         try:
@@ -36,6 +31,11 @@ def to_microseconds(value: datetime | str) -> int:
             ) from error
         if len(str(value)) == len("2026-03-01"):
             when = when.replace(tzinfo=UTC)
+    elif not isinstance(when, datetime):
+        raise InvalidInput(
+            f"A time cannot be a {type(value).__name__}",
+            remedy="Pass an aware datetime or an ISO string.",
+        )
     if when.tzinfo is None:
         raise InvalidInput(
             f"The time {value} has no zone", remedy="Add a zone, for example +00:00 for UTC."

@@ -4,7 +4,7 @@ Owns the views of the columns, the roles at each n, and the checks of an append.
 (`rows`), valid time (`validity`) and the contents of a row (`reader`).
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import numpy as np
@@ -18,6 +18,12 @@ from .objects import ObjectKind
 from .role_history import RolesAt
 
 _CACHED_ROLES_MAX: Final = 16
+
+_CACHED_CODES_MAX: Final = 1 << 14
+"""Names in each cache of a state; a full cache is cleared."""
+
+_CACHED_NAME_MAX: Final = 200
+"""Characters of a cached name: callers may ask for any text."""
 
 
 class Facts:
@@ -55,6 +61,27 @@ class Facts:
         self._ruling = columns.acts.ruling.view()
         self._ruling_seqs: I64 = columns.acts.seq.view()[self._ruling]
         self._roles: dict[tuple[int, frozenset[int] | None], RolesAt] = {}
+        self._names: dict[str, Sequence[int]] = {}
+        self._predicates: dict[str, Sequence[int]] = {}
+
+    def names_alike(self, name: str) -> Sequence[int]:
+        """Return the codes of the names and strings that equal a name when folded.
+
+        Cached: a later state that gains a string is another object.
+        """
+        codes = self._names.get(name)
+        if codes is None:
+            codes = self.columns.folded_names.alike(name)
+            _cache(self._names, name, codes)
+        return codes
+
+    def predicates_alike(self, name: str) -> Sequence[int]:
+        """Return the codes of the predicates that equal a name when folded; cached."""
+        codes = self._predicates.get(name)
+        if codes is None:
+            codes = self.columns.folded_predicates.alike(name)
+            _cache(self._predicates, name, codes)
+        return codes
 
     def roles(self, n: int, scopes: frozenset[int] | None) -> RolesAt:
         """Return the roles at event ``n``; cached by count of ruling acts and by scopes."""
@@ -164,3 +191,11 @@ class Facts:
         code = self.columns.strings.find(name)
         number = self.columns.scopes.tenant_number(tenant)
         return None if code is None or number is None else (number, code)
+
+
+def _cache(codes_of: dict[str, Sequence[int]], name: str, codes: Sequence[int]) -> None:
+    if len(name) > _CACHED_NAME_MAX:
+        return
+    if len(codes_of) >= _CACHED_CODES_MAX:
+        codes_of.clear()
+    codes_of[name] = codes

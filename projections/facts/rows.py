@@ -87,14 +87,16 @@ class FactRows:
             rows = self._of_object(*object_, codes, folded=folded)
         else:
             rows = self._scan(codes, closed=closed)
-        matches = self._matching(rows, codes, instant, closed=closed)
+        matches = self._matching(rows, codes, instant, closed=closed) if len(rows) else []
         if matches and object_ is not None:
             matches = self._with_object(matches, *object_, folded=folded)
-        return matches if invalid else self._valid(matches, closed=closed)
+        if invalid or self.labels is None:
+            return matches
+        return self._valid(matches, closed=closed)
 
     def _predicates(self, name: str, *, folded: bool) -> Sequence[int]:
         if folded:
-            return self._columns.folded_predicates.alike(name)
+            return self._facts.predicates_alike(name)
         code = self._columns.predicates.find(name)
         return () if code is None else (code,)
 
@@ -223,7 +225,11 @@ class FactRows:
         facts = self._facts
         codes = self._codes(name, folded=folded)
         if self._is_plain:
-            return self._of_keys(columns.by_subject, facts.subject_codes, codes, predicates)
+            index = columns.by_subject
+            if len(codes) == 1:
+                keys = facts.subject_codes
+                return index.rows_with(keys, codes[0], facts.predicate_codes, predicates)
+            return self._of_keys(index, facts.subject_codes, codes, predicates)
         rows = {
             row
             for entity in self._related(codes)
@@ -288,7 +294,7 @@ class FactRows:
     def _codes(self, text: str, *, folded: bool) -> Sequence[int]:
         """Return the codes of a text, or of the texts that are equal when folded."""
         if folded:
-            return self._columns.folded_names.alike(text)
+            return self._facts.names_alike(text)
         code = self._columns.strings.find(text)
         return () if code is None else (code,)
 

@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 
+import msgspec
 from hypothesis import HealthCheck, Phase, assume, given, settings
 
 import cerata
@@ -54,7 +54,9 @@ class Said:
         )
 
     def _content(self, frame: int) -> bytes:
-        return View(replace(snapshot_of(self.view), reach=None, _base=None)).content(frame)
+        return View(
+            msgspec.structs.replace(snapshot_of(self.view), reach=None, _base=None)
+        ).content(frame)
 
     def everything(self) -> dict[str, object]:
         """Return the facts, at instants and in periods too, contradictions and entities."""

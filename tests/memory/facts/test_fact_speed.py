@@ -22,7 +22,7 @@ from cerata import Assertion, Store
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.projections.columnar.columns import U64
 from cerata.projections.columnar.hash_index import HashIndex, PairIndex, Rows
-from cerata.projections.facts.name_index import FoldedNames
+from cerata.projections.facts.history import Facts
 from cerata.projections.facts.objects import ObjectKind
 from cerata.projections.facts.reader import FactsAt
 from cerata.projections.fulltext.analyzer import folded_name
@@ -227,18 +227,18 @@ _NEVER = START - timedelta(days=1)
 
 
 def test_a_look_up_makes_few_calls(store: Store) -> None:
-    """Measured 122; 200 before codes of names were cached, and links read if there are any."""
-    assert call_count(store) < 135
+    """Measured 112; 200 before codes of names were cached, and links read if there are any."""
+    assert call_count(store) < 123
 
 
 def test_a_look_up_that_folds_its_names_again_is_seen(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def alike(names: FoldedNames, name: str) -> list[int]:
-        return names.find(folded_name(name))
+    def alike(facts: Facts, name: str) -> list[int]:
+        return facts.columns.folded_names.find(folded_name(name))
 
-    monkeypatch.setattr(FoldedNames, "alike", alike)
-    assert call_count(store) > 135
+    monkeypatch.setattr(Facts, "names_alike", alike)
+    assert call_count(store) > 123
 
 
 # --- many facts of one entity --------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """What random facts are made of: a few names, times and scopes, and a clock that stands still."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+
+import msgspec
 
 from cerata import Entity, View
 from cerata.engine.environment import Environment
@@ -67,7 +68,7 @@ def events_of(view: View) -> list[ModelEvent]:
     """Return a view's events; those of an open transaction as the next ones of the log."""
     found = list[ModelEvent]()
     # Of every scope: an end that was written in another one ends for this view, too.
-    for event in View(replace(snapshot_of(view), reach=None, _base=None)).log():
+    for event in View(msgspec.structs.replace(snapshot_of(view), reach=None, _base=None)).log():
         seq, cause, body = event.seq, event.causation, event.body
         assert not isinstance(body, Erased)
         assert event.scope is not None

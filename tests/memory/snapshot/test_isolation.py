@@ -3,11 +3,11 @@
 import inspect
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 from unittest import mock
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -91,7 +91,7 @@ def _off(kind: type, name: str, instead: Any) -> Generator[None]:
 
 def _widened(view: Snapshot, scope: Any = None, **_: object) -> Snapshot:
     pairs = tuple(cast("dict[str, Any]", dict(scope or ())).items())
-    return replace(view, reach=Reach(pairs) if pairs else None, _base=None)
+    return msgspec.structs.replace(view, reach=Reach(pairs) if pairs else None, _base=None)
 
 
 def _all_rows(layer: Layer) -> object:
