@@ -143,6 +143,9 @@ def _copy(log: Log, snapshot: Snapshot, file: StorageFile, path: str, last: int)
             if batch.last_seq > last:
                 break
             copied = batch.last_seq
+            for seq, event in enumerate(batch.events, start=batch.first_seq):
+                # The copy's own checks would hide damage that those of this file show.
+                log.reader.check_attachments(snapshot, seq, event.payload, event.attachments)
             batch_size = sum(
                 len(event.payload) + sum(map(len, event.attachments)) for event in batch.events
             )

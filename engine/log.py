@@ -296,6 +296,17 @@ class Log(Handle):
         candidates = self._state.reader.attachments(self.snapshot, seq)
         return chosen(candidates, attachment, seq, self.path)
 
+    def check_whole(self, event: Event) -> None:
+        """Refuse an event of the log that is damaged in part: `Corrupt`.
+
+        Fields can be read beside a damaged vector or attachment. Cost: a hash of each of these.
+        """
+        _ = event.leaf
+        if event.payload_bytes is not None:
+            reader, snapshot = self._state.reader, self.snapshot
+            attachments = reader.attachments(snapshot, event.seq)
+            reader.check_attachments(snapshot, event.seq, event.payload_bytes, attachments)
+
     def embeddings(self, key: ColumnKey, seqs: I64) -> U8:
         """Return the vectors of events, a row of bytes each, shape (len(seqs), bytes per row).
 

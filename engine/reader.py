@@ -15,18 +15,20 @@ from typing import cast
 import msgspec
 import numpy as np
 
-from .codec import Batch, WireEvent
+from .codec import Batch, SpillRef, WireEvent
 from .draft_validation import DTYPE_SIZES
 from .errors import Corrupt, NotFound
 from .events import Event, EventHeader, Held, attachments_of_size
 from .file import LogFile
+from .format.extent import ExtentHeader, ExtentKind, extent_is_whole
 from .format.page import HeaderPage
 from .format.toc import Ref, Toc
-from .integrity import Tree, chain_start, chain_through, commitment_of, leaf_of
+from .integrity import Tree, chain_start, chain_through, commitment_of, hash_bytes, leaf_of
 from .recovery import rebuild_toc
 from .segment_index import BatchRow, ColumnKey
 from .segment_reader import I64, U8, Segment
 from .segment_writer import columns_of
+from .storage import StorageFile
 
 # np.unique imports numpy.ma at its first call, which would fail in a process that has run out of
 # descriptors by then.
@@ -158,6 +160,44 @@ class Reader:
         if row.spill is None:
             return tuple(segment.attachments(segment.own_first(number) + index))
         return tuple(self._spill(row.spill.offset, row.spill.length).attachments(index))
+
+    def check_attachments(
+        self, snapshot: Snapshot, seq: int, payload: bytes, attachments: Sequence[bytes]
+    ) -> None:
+        """Refuse the attachments of an event if they are damaged, by the hashes in its payload.
+
+        A payload of an unknown type may not name them: the checks of their extents decide then.
+
+        Raises:
+            Corrupt: an attachment is damaged.
+        """
+        if all(hash_bytes(data) in payload for data in attachments):
+            return
+        if all(extent_is_whole(*extent) for extent in self._extents_of(snapshot, seq)):
+            return
+        raise Corrupt(
+            f"An attachment of event {seq:,} is damaged",
+            where=self._log_file.path,
+            remedy="Run 'cerata verify' to see what is affected.",
+        )
+
+    def _extents_of(
+        self, snapshot: Snapshot, seq: int
+    ) -> Iterator[tuple[bytes, StorageFile, ExtentHeader]]:
+        """Yield the extents that hold an event, as `extent_is_whole` takes them."""
+        log_file = self._log_file
+        spill: SpillRef | None = None
+        if seq <= snapshot.page.sealed_seq:
+            ref = self._segment_ref(self.toc(snapshot.page), seq)
+            yield log_file.key, log_file.file, log_file.extent_header(ref, ExtentKind.SEGMENT)
+            segment = self._segment(ref)
+            spill = segment.index.batches[segment.batch_of(seq - ref.first_seq)].spill
+        else:
+            # The record's check covers a batch in the ring.
+            spill = next(snapshot.tail_from(seq)).spill
+        if spill is not None:
+            ref = Ref(spill.offset, spill.length, 0, 0)
+            yield log_file.key, log_file.file, log_file.extent_header(ref, ExtentKind.SPILL)
 
     def embeddings(self, snapshot: Snapshot, key: ColumnKey, seqs: I64) -> U8:
         """Return the vectors of events in ascending order, a row of bytes each."""

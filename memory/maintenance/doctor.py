@@ -126,8 +126,7 @@ def _readable(store: Store, head: int) -> tuple[int, int]:
     readable = 0
     try:
         for event in store.log(1, head):
-            # A payload can be read without the vector that its commitment covers.
-            _ = event.leaf
+            store._log.check_whole(event)
             if event.seq == event.header.last_seq:
                 readable = event.seq
     except Corrupt:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cerata
+from cerata.engine.events import Draft, UnknownBody
 from cerata.engine.format.toc import Ref
 from cerata.memory.maintenance.doctor import Cure, diagnose
 from cerata.memory.maintenance.repair import repair
@@ -135,6 +136,34 @@ class TestLoss:
         with pytest.raises(cerata.Corrupt, match="2 of"):
             repair(str(path), to=new)
         assert repair(str(path), to=new, drop_damaged=True).after.healthy
+
+    @pytest.mark.parametrize("size", [5_000, 100_000])
+    def test_an_event_with_a_damaged_attachment_is_lost(self, tmp_path: Path, size: int) -> None:
+        """A copy of the damaged bytes got checks of its own, and verify found it whole."""
+        path, new = tmp_path / "b.cera", tmp_path / "new.cera"
+        data = np.random.default_rng(3).bytes(size)
+        with cerata.open(path) as store:
+            store.put_frames(["before", "it"])
+            store.put_frame(data, search_text="bytes")
+            store.append(
+                Draft(
+                    UnknownBody(kind="unknownKind", kind_version=1, data=b"\x80"),
+                    attachments=(b"not named" * 9,),
+                )
+            )
+            store._log.seal()
+        whole = path.read_bytes()
+        with cerata.open(path) as store:
+            store.backup(new)
+        assert diagnose(str(new)).healthy
+        new.unlink()
+        flip(path, whole.rindex(data) + 200)
+        found = diagnose(str(path))
+        assert (found.events, found.readable) == (4, 2)
+        assert set(cures(path)) == {Cure.LOSS}
+        with cerata.open(path) as store, pytest.raises(cerata.Corrupt, match="of event 3 is"):
+            store.backup(new)
+        assert repair(str(path), to=str(new), drop_damaged=True).after.healthy
 
     def test_nothing_is_dropped_unless_it_is_said(self, lost: Path, tmp_path: Path) -> None:
         """A repair that loses data in silence is worse than the damage."""
