@@ -101,10 +101,11 @@ class VectorPlaces:
         is_sealed = offsets != UNPLACED
         if bool(is_sealed.all()):
             return read_rows(file.file, offsets, self._size)
-        sealed = read_rows(file.file, offsets[is_sealed], self._size)
-        # Events in the ring come after all sealed events, and so do their rows.
-        unsealed = self._log.embeddings(self.source.key, seqs[rows[~is_sealed]])
-        return np.concatenate([sealed, unsealed])
+        # Rows in the ring may come before rows of a large batch, which has its place at once.
+        data = np.empty((len(rows), self._size), np.uint8)
+        data[is_sealed] = read_rows(file.file, offsets[is_sealed], self._size)
+        data[~is_sealed] = self._log.embeddings(self.source.key, seqs[rows[~is_sealed]])
+        return data
 
     def runs(self, seqs: I64, start: int, end: int) -> Runs:
         """Return the runs of the rows [start, end), without those of events in the ring.

@@ -203,6 +203,27 @@ def test_impossible_runs_are_ignored(path: Path, stored: bytes) -> None:
         assert found.tobytes() == drawn(1)[[5, 7]].tobytes()
 
 
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_small_batches_before_a_large_batch_are_read_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_kept: bool
+) -> None:
+    """A large batch has places before the events in the ring do: intact vectors were refused."""
+    vectors = drawn(5)[:400]
+    with cerata.open(tmp_path / "a.cera", ring_bytes=RING_SIZE) as store:
+        if not is_kept:
+            monkeypatch.setattr(CacheSizes, "vectors", 0)
+        at = 0
+        for count in (1, 150, 2, 150, 1):
+            rows = vectors[at : at + count]
+            store.put_frames([f"{at + row}" for row in range(count)], embeddings=rows, space="s")
+            at += count
+        assert store._log.page.sealed_seq == 0
+        for row in (0, 7, 151, 152, 200, 303):
+            assert [hit.text for hit in store.search(vectors[row], k=1)] == [str(row)]
+        store._log.seal()
+        assert [hit.text for hit in store.search(vectors[152], k=1)] == ["152"]
+
+
 def test_places_are_saved_of_large_batches_and_of_sealed_events(tmp_path: Path) -> None:
     """Those of the ring are not: the same flip writes their segment. The next join has them."""
     rows = drawn(1)
