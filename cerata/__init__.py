@@ -1,7 +1,8 @@
 """Cerata: the memory of AI agents, in one file that is an append-only log.
 
 This package only re-exports names; the rooms are `cerata.engine`, `cerata.projections`,
-`cerata.replay`, `cerata.retrieval`, `cerata.memory`, `cerata.cli` and `cerata.fault_injection`.
+`cerata.replay`, `cerata.retrieval`, `cerata.memory`, `cerata.agents`, `cerata.cli` and
+`cerata.fault_injection`.
 Start reading at docs/index.md.
 
 A name is loaded on first use: importing Cerata costs milliseconds, the first `open` the rest
@@ -22,11 +23,18 @@ import importlib
 __version__ = "0.1.0"
 
 _HOMES = """
+agents.activity Activity Call Result
+agents.agent Agent
+agents.function agent
+agents.replayed Divergence
+agents.rerun Rerun
+agents.run Run
+agents.session Session
 engine.environment Environment
 engine.errors BisectFailed CerataError Closed Conflict Corrupt Diverged EmbedderFailed
 engine.errors ExtractorFailed HistoryPruned IdempotencyConflict InvalidInput Locked NotFound
 engine.errors OutcomeUnknown
-engine.errors ProjectionFailed QuerySyntaxError ReadOnly RerankerFailed StorageFailed
+engine.errors ProjectionFailed QuerySyntaxError ReadOnly RerankerFailed RerunFailed StorageFailed
 engine.errors Unsupported
 engine.events Draft Event EventBody event upcaster
 engine.head Head

@@ -1,5 +1,14 @@
 # The table of `__init__.py` for type checkers; tests/test_exports.py compares them.
 from cerata import events as events
+from cerata.agents.activity import Activity as Activity
+from cerata.agents.activity import Call as Call
+from cerata.agents.activity import Result as Result
+from cerata.agents.agent import Agent as Agent
+from cerata.agents.function import agent as agent
+from cerata.agents.replayed import Divergence as Divergence
+from cerata.agents.rerun import Rerun as Rerun
+from cerata.agents.run import Run as Run
+from cerata.agents.session import Session as Session
 from cerata.engine.environment import Environment as Environment
 from cerata.engine.errors import BisectFailed as BisectFailed
 from cerata.engine.errors import CerataError as CerataError
@@ -19,6 +28,7 @@ from cerata.engine.errors import ProjectionFailed as ProjectionFailed
 from cerata.engine.errors import QuerySyntaxError as QuerySyntaxError
 from cerata.engine.errors import ReadOnly as ReadOnly
 from cerata.engine.errors import RerankerFailed as RerankerFailed
+from cerata.engine.errors import RerunFailed as RerunFailed
 from cerata.engine.errors import StorageFailed as StorageFailed
 from cerata.engine.errors import Unsupported as Unsupported
 from cerata.engine.events import Draft as Draft

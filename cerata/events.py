@@ -8,6 +8,7 @@
 importer Wax keeps.
 """
 
+from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
 from cerata.engine.events import (
     AccessFrames,
     AssertFact,
@@ -44,6 +45,7 @@ __all__ = [
     "Attachment",
     "DeleteFrame",
     "Embedding",
+    "EndActivity",
     "Erased",
     "EventBody",
     "Evidence",
@@ -58,8 +60,10 @@ __all__ = [
     "PutPredicate",
     "PutTag",
     "RecallContext",
+    "RecordCall",
     "RetractFact",
     "SplitEntity",
+    "StartActivity",
     "SupersedeFrame",
     "UnknownBody",
     "UnlinkFacts",

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
 from cerata.engine.events import (
     AccessFrames,
     AssertFact,
@@ -50,6 +51,9 @@ ACTS: Final = {
     "importBatch": "import",
     "recall": "recall",
     "access": "use",
+    "startActivity": "start",
+    "endActivity": "end",
+    "recordCall": "call",
 }
 """Names of kinds of events for people; other kinds have their names on disk."""
 
@@ -81,7 +85,18 @@ def describe(event: Event) -> str:
         return f"{counted(len(body.frames), 'frame')}{facts} for {body.query}"
     if isinstance(body, AccessFrames):
         return ", ".join(f"#{frame}" for frame in body.frames)
+    if isinstance(body, StartActivity | EndActivity | RecordCall):
+        return _describe_activity(body)
     return _describe_fact(body)
+
+
+def _describe_activity(body: StartActivity | EndActivity | RecordCall) -> str:
+    if isinstance(body, StartActivity):
+        return f"{body.kind} {body.name} of {body.agent} {body.agent_version}"
+    error = f": {body.error}" if body.error else ""
+    if isinstance(body, EndActivity):
+        return f"#{body.activity} {body.status}{error}"
+    return f"{body.kind} {body.name} {body.arguments} in #{body.activity}{error}"
 
 
 def _describe_fact(body: EventBody) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from . import agent_events as _agent_events  # noqa: F401 - registers its bodies
 from .arguments import expect_type
 from .draft_validation import (
     check_attachments,

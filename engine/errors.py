@@ -20,6 +20,7 @@ Classes are kinds that a caller acts on; each is also the built-in that it speci
     ├── EmbedderFailed(RuntimeError)     an embedder raised, or returned invalid vectors
     ├── RerankerFailed(RuntimeError)     a reranker raised, or returned invalid scores
     ├── BisectFailed(RuntimeError)       a test of a bisection raised, or its answers hide the event
+    ├── RerunFailed(RuntimeError)        a run cannot be repeated from its recording
     ├── StorageFailed(OSError)           the disk refused; nothing of this call was acknowledged
     └── OutcomeUnknown(OSError)          the disk failed late: the batch may or may not survive
 
@@ -284,6 +285,26 @@ class BisectFailed(CerataError, RuntimeError):
         probes: Sequence[object] = (),
     ) -> None:
         self.probes = tuple(probes)
+        super().__init__(what, where=where, remedy=remedy)
+
+
+class RerunFailed(CerataError, RuntimeError):
+    """A run cannot be repeated from its recording: an answer is missing, or the code differs.
+
+    ``divergence`` is the first call that differs, with both sides; None if an answer is missing.
+    """
+
+    exit_code = 18
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        remedy: str | None = None,
+        divergence: object = None,
+    ) -> None:
+        self.divergence = divergence
         super().__init__(what, where=where, remedy=remedy)
 
 

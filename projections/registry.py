@@ -13,6 +13,7 @@ from cerata.engine.arguments import is_integer
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import EventBody
 
+from .activities.projection import ActivitiesProjection
 from .core.projection import Projection, salt_of
 from .facts.projection import FactsProjection
 from .facts.text_projection import FactTextProjection
@@ -34,6 +35,7 @@ BUILT_IN: Final[Mapping[str, Make]] = {
     FactsProjection.name: FactsProjection,
     FactTextProjection.name: FactTextProjection,
     LinksProjection.name: LinksProjection,
+    ActivitiesProjection.name: ActivitiesProjection,
     VectorsProjection.name: VectorsProjection,
     Tags.name: lambda: row_fold(Tags),
     Accesses.name: lambda: row_fold(Accesses),

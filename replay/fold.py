@@ -30,6 +30,8 @@ from cerata.engine.errors import (
 from cerata.engine.events import Event
 from cerata.engine.format.toc import Ref, SavedProjection, Toc
 from cerata.engine.log import Log
+from cerata.projections.activities.projection import ActivitiesProjection
+from cerata.projections.activities.reader import Activities
 from cerata.projections.core.column_fold import BlockFold
 from cerata.projections.core.projection import FoldedEvent, Forkable, Projection
 from cerata.projections.core.ranges import RANGE_SEQS, Range
@@ -214,6 +216,10 @@ class Fold:
                 links = self._using_kind(LinksProjection, through, LinksProjection.snapshot)
                 self._last_links = links
         return links
+
+    def activities(self, through: int | None = None) -> Activities:
+        """Return activities folded through at least an event, by default the log's head."""
+        return self._using_kind(ActivitiesProjection, through, ActivitiesProjection.snapshot)
 
     def vectors(self, through: int | None = None) -> Vectors:
         """Return vectors folded through at least an event, by default the log's head."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import cast
 
 ROOMS = (
-    *("engine", "projections", "replay", "retrieval", "memory", "fault_injection", "cli"),
+    *("engine", "projections", "replay", "retrieval", "memory", "agents", "fault_injection", "cli"),
     *("cerata", "benchmarks", "docs", "README.md", "CHANGELOG.md", "CONTRIBUTING.md"),
 )
 """The folders and pages whose prose is measured."""

@@ -13,6 +13,7 @@ from weakref import ref
 
 import msgspec
 
+from cerata.engine.agent_events import StartActivity
 from cerata.engine.errors import Conflict, InvalidInput, NotFound
 from cerata.engine.events import (
     AssertFact,
@@ -39,9 +40,11 @@ from .recent_triples import triple_hash
 from .validation import BatchChecks
 
 MAKERS: Final = frozenset(
-    kind.wire_name for kind in (PutFrame, AssertFact, MergeEntities, SplitEntity, LinkFacts)
+    kind.wire_name
+    for kind in (PutFrame, AssertFact, MergeEntities, SplitEntity, LinkFacts, StartActivity)
 )
-"""The event types that create a frame, fact, merge, split or link; its id is the event's seq."""
+"""The event types that create a frame, fact, merge, split, link or activity; its id is the event's
+seq."""
 
 
 class Block:

@@ -3,7 +3,7 @@
 A transaction checks each call when it is made. Every append checks its whole batch, since other
 writers may have appended events by then. Owns both runs. Leaves out the rules (`reference_rules`,
 `shared_rules`, `link_rules`, `fact_rules`, `tag_rules`, `uri_rules`, `version_rules`,
-`expiry_rules`, `space_rules`, `embedder_rules`).
+`expiry_rules`, `space_rules`, `embedder_rules`, `activity_rules`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,6 +16,7 @@ from cerata.engine.log import Log, Validate
 from cerata.projections.columnar.scopes import Reach
 from cerata.replay.fold import Fold
 
+from .activity_rules import ActivityRules
 from .embedder_rules import EmbedderRules
 from .embedder_use import EmbedderUse
 from .expiry_rules import ExpiryRules
@@ -45,6 +46,7 @@ def all_rules(
         ExpiryRules(),
         SpaceRules(reach, fold, shapes),
         EmbedderRules(uses),
+        ActivityRules(),
     )
 
 

@@ -27,6 +27,8 @@ from cerata.engine.events import (
     lifted_by,
     once,
 )
+from cerata.projections.activities.projection import ActivitiesProjection
+from cerata.projections.activities.reader import Activities
 from cerata.projections.core.projection import Forkable
 from cerata.projections.facts.history import Facts
 from cerata.projections.facts.projection import FactsProjection
@@ -128,6 +130,10 @@ class PendingFolds:
     def links(self) -> Links:
         """Return the links of the log and of all drafts."""
         return self._read(LinksProjection, LinksProjection.snapshot)
+
+    def activities(self) -> Activities:
+        """Return the activities of the log and of all drafts."""
+        return self._read(ActivitiesProjection, ActivitiesProjection.snapshot)
 
     def _read(self, kind: type[ForkableType], read: Callable[[ForkableType], Result]) -> Result:
         """Return the result of ``read`` on a fork, with all drafts folded."""

@@ -24,6 +24,8 @@ from cerata.engine.events import (
 )
 from cerata.engine.head import Head
 from cerata.engine.log import Log
+from cerata.projections.activities.projection import ACTIVITY_EVENTS
+from cerata.projections.activities.reader import ActivitiesAt
 from cerata.projections.columnar.relative_times import interval_of
 from cerata.projections.columnar.scopes import MISSING, Reach, admits, pairs_of, read_scope
 from cerata.projections.columnar.times import to_datetime, to_microseconds
@@ -322,6 +324,14 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         if pending is None or not pending.has_any(LINK_EVENTS):
             return LinksAt(self._fold.links(self.basis), self.basis, self.reach)
         return LinksAt(pending.folds.links(), self.basis + pending.count, self.reach)
+
+    @once
+    def activities(self) -> ActivitiesAt:
+        """The activities of agents, of the log and of the transaction's drafts."""
+        pending = self._pending
+        if pending is None or not pending.has_any(ACTIVITY_EVENTS):
+            return ActivitiesAt(self._fold.activities(self.basis), self.basis, self.reach)
+        return ActivitiesAt(pending.folds.activities(), self.basis + pending.count, self.reach)
 
     def is_current(self, frame: int) -> bool | None:
         """Return whether a frame, by its seq in `facts_at`, is current; None if out of scope."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
 from cerata.engine.events import (
     DEFAULT_SCOPE,
     AccessFrames,
@@ -160,7 +161,35 @@ def _body(source: Random, first: int, place: int) -> EventBody:
     if draw < 0.85:
         data = msgspec.msgpack.encode({"tag": "x", "cents": 1})
         return UnknownBody(kind=source.choice(("rare", "testSpent")), kind_version=9, data=data)
+    if draw < 0.90:
+        return _about_agents(source, ref)
     return Spent(tag=source.choice(WORDS), cents=source.choice((-2, -1, 1, 1, 2, 2)))
+
+
+def _about_agents(source: Random, ref: Callable[[], int]) -> EventBody:
+    draw = source.random()
+    if draw < 0.35:
+        return StartActivity(
+            kind=source.choice(("run", "session")),
+            name=source.choice(("r1", "r2")),
+            agent="analyst",
+            agent_version="1",
+            frame=source.choice((None, ref())),
+            resumes=source.choice((None, ref())),
+            replays=source.random() < 0.5,
+        )
+    if draw < 0.5:
+        return EndActivity(activity=ref(), status=source.choice(("done", "left")))
+    return RecordCall(
+        activity=ref(),
+        kind=source.choice(("tool", "clock")),
+        name=source.choice(("fetch", "now")),
+        arguments="{}",
+        digest=source.choice((b"d", b"e")) * 32,
+        used=(ref(),) if draw < 0.7 else (),
+        results=(ref(),) if draw < 0.8 else (),
+        value=None if draw < 0.9 else "1",
+    )
 
 
 def _use(first: int) -> EventBody:

@@ -375,6 +375,7 @@ def test_each_reference_of_an_event_changes_or_only_names_a_thing() -> None:
     assert named - changing == {
         ("access", "frames"),
         ("assertFact", "evidence"),
+        ("endActivity", "activity"),
         ("extractFacts", "frame"),
         ("importBatch", "after"),
         ("linkFacts", "fact"),
@@ -387,4 +388,11 @@ def test_each_reference_of_an_event_changes_or_only_names_a_thing() -> None:
         ("recall", "omitted"),
         ("recall", "omitted_facts"),
         ("recall", "reranked"),
+        ("recordCall", "activity"),
+        ("recordCall", "facts"),
+        ("recordCall", "results"),
+        ("recordCall", "used"),
+        ("startActivity", "frame"),
+        ("startActivity", "parent"),
+        ("startActivity", "resumes"),
     }

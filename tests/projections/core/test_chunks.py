@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
 from cerata.engine.errors import Corrupt
 from cerata.engine.events import (
     DEFAULT_SCOPE,
@@ -28,6 +29,8 @@ from cerata.engine.events import (
     UnlinkFacts,
     UnsplitEntity,
 )
+from cerata.projections.activities.projection import ActivitiesProjection
+from cerata.projections.activities.reader import Activities, ActivitiesAt
 from cerata.projections.columnar.columns import Column, decode_columns, encode_columns, narrow
 from cerata.projections.columnar.hash_index import HashIndex
 from cerata.projections.facts.entities import Entities
@@ -112,8 +115,27 @@ LINKS = [
     for seq, body in enumerate(LINK_BODIES, start=1)
 ]
 
+AGENT_BODIES: list[EventBody] = [
+    PutFrame(text="a run"),
+    StartActivity(kind="run", name="r", agent="a", agent_version="1", frame=1),
+    RecordCall(activity=2, kind="tool", name="t", arguments="{}", digest=b"d" * 32, results=(1,)),
+    RecordCall(activity=2, kind="input", name="i", arguments="{}", digest=b"e" * 32, used=(1,)),
+    StartActivity(kind="run", name="r", agent="a", agent_version="1", resumes=2),
+    EndActivity(activity=2, status="done"),
+    EndActivity(activity=2, status="left"),
+    StartActivity(kind="session", name="s", agent="a", agent_version="1"),
+    EndActivity(activity=8, status="failed"),
+    StartActivity(kind="session", name="s", agent="a", agent_version="1", resumes=8),
+]
+"""Every kind of event about activities, a reopening, and what is passed over."""
+AGENTS = [
+    Folded(seq, body.wire_name, 100 + seq, DEFAULT_SCOPE, body)
+    for seq, body in enumerate(AGENT_BODIES, start=1)
+]
+
 Kind: TypeAlias = (
-    type[FramesProjection]
+    type[ActivitiesProjection]
+    | type[FramesProjection]
     | type[FulltextProjection]
     | type[FactsProjection]
     | type[LinksProjection]
@@ -123,6 +145,7 @@ KINDS = [
     (FulltextProjection, EVENTS),
     (FactsProjection, FACTS),
     (LinksProjection, LINKS),
+    (ActivitiesProjection, AGENTS),
 ]
 
 
@@ -152,6 +175,8 @@ def test_any_damaged_byte_is_refused_or_harmless(kind: Kind, events: Sequence[Fo
                     ask_all_facts(read)
                 elif isinstance(read, Links):
                     ask_all_links(read)
+                elif isinstance(read, Activities):
+                    ask_all_activities(read)
     assert refused > len(chunk)
 
 
@@ -213,6 +238,25 @@ def ask_all_links(links: Links) -> None:
             labelling.links.closing_of(link.row)
             labelling.links.scope_of(link.row)
         list(labelling.contradictions())
+
+
+def ask_all_activities(activities: Activities) -> None:
+    """Every read: what was accepted must answer, whatever it says."""
+    for n in (activities.seq // 2, activities.seq):
+        view = ActivitiesAt(activities, n)
+        for row in [*view.all_activities(), *view.open_activities()]:
+            assert view.activity(row.seq) == row
+            assert isinstance(view.scope_of(row.row), tuple)
+            assert 0 <= len(view.further_starts(row.row)) <= 2
+            view.last_seq(row.row)
+            view.last_turn(row.row)
+            for call in view.calls(row.row):
+                assert view.nth(row.row, call.name, call.ordinal) == call
+                view.used_by(call.seq)
+            view.equal_calls(row.row, b"d" * 32)
+            view.named(row.kind, "r", "a", DEFAULT_SCOPE)
+        view.calls_using(1)
+        view.call_that_made(1)
 
 
 def test_a_chunk_whose_merges_make_a_circle_is_refused() -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
 from cerata.engine.events import (
     AssertFact,
     EventBody,
@@ -21,6 +22,7 @@ from cerata.engine.events import (
     UnlinkFacts,
     UnmergeEntities,
 )
+from cerata.projections.activities.projection import ActivitiesProjection
 from cerata.projections.columnar.columns import Column
 from cerata.projections.core.projection import BLOCK_SEQS, Forkable
 from cerata.projections.facts.projection import FactsProjection
@@ -35,6 +37,7 @@ KINDS: tuple[type[Forkable], ...] = (
     FactTextProjection,
     LinksProjection,
     FulltextProjection,
+    ActivitiesProjection,
 )
 
 
@@ -70,6 +73,10 @@ BODIES: Sequence[EventBody] = (
     RetractFact(fact=3),
     LinkFacts(fact=7, kind="supersedes", target=5),
     fact("Ann", "Paris", "lives in"),
+    StartActivity(kind="session", name="s", agent="a", agent_version="1"),
+    RecordCall(activity=20, kind="tool", name="t", arguments="{}", digest=b"d" * 32, used=(1,)),
+    EndActivity(activity=20, status="done"),
+    StartActivity(kind="session", name="s", agent="a", agent_version="1", resumes=20),
 )
 
 

@@ -1,0 +1,487 @@
+"""Agents: the handle that opens sessions and runs, and lists them.
+
+Owns `Agent` and the start of activities. Leaves out the calls of a run (`run`), sessions
+(`session`), agent functions (`function`) and re-runs (`rerun`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from cerata.engine.agent_events import EndActivity, StartActivity
+from cerata.engine.arguments import expect_string, expect_type
+from cerata.engine.errors import Conflict, InvalidInput, NotFound, ReadOnly, RerunFailed
+from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, Draft, Scope, ScopeValue
+from cerata.engine.handle import Handle
+from cerata.engine.limits import NAME_SIZE_MAX
+from cerata.engine.open import MEMORY_PATH
+from cerata.memory.batch.session import WriteSession
+from cerata.memory.batch.writer import session_of
+from cerata.memory.frames.drafts import frame_draft, frame_fields
+from cerata.memory.snapshot.reader import snapshot_of
+from cerata.memory.snapshot.snapshot import Snapshot
+from cerata.memory.store import Store, open_store
+from cerata.memory.view import Basis, View
+from cerata.projections.activities.columns import ActivityKind
+from cerata.projections.activities.reader import ActivityRow
+from cerata.projections.columnar.scopes import check_reach
+
+from .activity import RUN_KIND, Activity, Call, activity_of, call_of, run_named
+from .code import AgentCode, Code
+from .journal import LiveJournal, input_drafts
+from .json_text import encoded, error_text
+from .names import check_name
+from .recording import INPUT_PREFIX, Recording, result_data
+from .replayed import ReplayedJournal
+from .rerun import Repetition, Rerun, chosen_function, repeat
+from .run import Context, Run, check_outside_transaction
+from .session import Session
+
+SLOT = "scratchpad"
+"""The working slot whose track the results have. On disk: never change it."""
+
+
+class Agent(Handle):
+    """An agent over a store: it opens sessions and runs, and reads them.
+
+    - An agent reads and writes within the scope of its store; over a store without a scope, within
+      the tenant "default".
+    - Creating one writes nothing.
+    """
+
+    def __init__(self, store: Store, name: str, *, version: str = "1") -> None:
+        """Create an agent over an open store.
+
+        Args:
+            store: The store.
+            name: 1 to 100 letters, digits, "_", "." and "-".
+            version: Recorded with every activity; default "1".
+
+        Raises:
+            InvalidInput: the name or version cannot be used.
+        """
+        expect_type("store", store, Store, "an open Store", "Pass cerata.open(path).")
+        check_name("name", name)
+        expect_string("version", version)
+        if not version or len(version.encode()) > NAME_SIZE_MAX:
+            raise InvalidInput(
+                f"version is {version!r:.60}, expected 1 to {NAME_SIZE_MAX} bytes",
+                remedy="Pass a version such as '2'.",
+            )
+        self._store = store
+        self._name = name
+        self._version = version
+        self._view: View | None = None
+
+    def __repr__(self) -> str:
+        at = "" if self._view is None else f" at event {self._view.basis:,}"
+        return f"<cerata.Agent {self._name!r}{at}>"
+
+    @property
+    def store(self) -> Store:
+        """The store of the agent. Its reads and writes are not recorded as calls."""
+        return self._store
+
+    @property
+    def name(self) -> str:
+        """The agent's name."""
+        return self._name
+
+    @property
+    def version(self) -> str:
+        """The version, recorded with every activity."""
+        return self._version
+
+    # --- activities ------------------------------------------------------------------------------
+
+    def session(self, id: str | None = None, **dimensions: ScopeValue) -> Session:  # noqa: A002
+        """Return a session, to be used in a ``with`` block, which groups runs.
+
+        An open session of this id goes on, an ended one starts again. Durable on return.
+
+        Args:
+            id: The session's id; default 16 random hexadecimal digits.
+            dimensions: Scope names and values, stamped on every event of the session.
+
+        Raises:
+            InvalidInput: the id is unusable, or a dimension would widen the store's scope.
+            ReadOnly: the store or the agent only reads.
+        """
+        writer = self._writer(dimensions)
+        name = self._drawn_id(id, writer)
+        scope = _scope_of(writer)
+        row = _newest(writer.snapshot(), ActivityKind.SESSION, name, self._name, scope)
+        body = self._start("session", name, resumes=None if row is None else row.seq)
+        receipt = writer.write([Draft(body, scope)])
+        seq = receipt.seqs[0] if row is None else row.seq
+        ending = partial(end_activity, writer, seq, None)
+        return Session(name, seq, dimensions, self.run_of, ending)
+
+    def run(
+        self,
+        id: str | None = None,  # noqa: A002 - the reference's word
+        *,
+        inputs: Mapping[str, object] | None = None,
+        resume: bool | None = None,
+        replay: bool = False,
+        workflow: str | None = None,
+    ) -> Run:
+        """Return a run, to be used in a ``with`` block, which records its calls.
+
+        An open run of this id goes on. Durable on return.
+
+        Args:
+            id: The run's id; default 16 random hexadecimal digits.
+            inputs: JSON values by name, recorded when the run starts; default none.
+            resume: True requires an open run of this id, False forbids one; default either.
+            replay: Answer the calls of an open run from its recording, in order, before new calls
+                are made. Needs the same calls as before, from the start. Default False.
+            workflow: The name of the workflow that the run belongs to; default none.
+
+        Raises:
+            NotFound: ``resume=True``, and no run of this id is open.
+            Conflict: ``resume=False`` and one is open; the id belongs to an ended run; or the
+                inputs differ from those of the open run.
+            InvalidInput: the id or an input is unusable, or a transaction is open.
+            ReadOnly: the store or the agent only reads.
+        """
+        return self.run_of(
+            id, inputs=inputs, resume=resume, replay=replay, workflow=workflow, code=Code()
+        )
+
+    def run_of(
+        self,
+        id: str | None,  # noqa: A002
+        *,
+        inputs: Mapping[str, object] | None,
+        resume: bool | None,
+        replay: bool,
+        workflow: str | None,
+        code: Code,
+        session: Session | None = None,
+    ) -> Run:
+        """Return a run of a function; see `run`."""
+        writer = self._writer({} if session is None else session.dimensions)
+        name = self._drawn_id(id, writer)
+        captured = {
+            f"{INPUT_PREFIX}{key}": encoded(value, f"The input {key!r}")
+            for key, value in (inputs or {}).items()
+        }
+        for key in captured:
+            check_name("The name of an input", key)
+        scope = _scope_of(writer)
+        snapshot = writer.snapshot()
+        row = _newest(snapshot, ActivityKind.RUN, name, self._name, scope)
+        _check_resumption(row, name, resume=resume)
+        if row is None:
+            body = self._start(
+                "run",
+                name,
+                parent=None if session is None else session.activity_id,
+                workflow=workflow,
+                code=code,
+            )
+            row = self._started_run(writer, body, captured, scope)
+            replay = False
+        else:
+            _check_inputs(Recording.of(snapshot, row), captured, name)
+            body = self._start("run", name, resumes=row.seq, replays=replay, code=code)
+            writer.write([Draft(body, scope)])
+        return self._handle(writer, row, scope, replay=replay)
+
+    def _started_run(
+        self, writer: WriteSession, body: StartActivity, inputs: Mapping[str, bytes], scope: Scope
+    ) -> ActivityRow:
+        """Append the run's frame, its start and its inputs as one batch; return the run."""
+        fields = frame_fields(kind=RUN_KIND, title=body.name, track=self._name)
+        start = Draft(_with_frame(body, -1), scope)
+        captured = input_drafts(inputs, -2, -1, scope, f"{self._name}/{SLOT}", 3)
+        receipt = writer.write([frame_draft("", fields, scope), start, *captured])
+        row = writer.snapshot().activities.activity(receipt.seqs[1])
+        assert row is not None
+        return row
+
+    def _handle(self, writer: WriteSession, row: ActivityRow, scope: Scope, *, replay: bool) -> Run:
+        live = self.live_journal(writer, row, scope)
+        journal: LiveJournal | ReplayedJournal = live
+        if replay:
+            recording = Recording.of(writer.snapshot(), row)
+            journal = ReplayedJournal(recording, live, resumes=True)
+        store = self._store
+        context = Context(writer.log, lambda: store, partial(check_outside_transaction, store))
+        return Run(
+            context,
+            lambda: activity_of(writer.snapshot(), _row_of(writer.snapshot(), row.seq)),
+            (row.name, row.seq),
+            journal,
+            partial(end_activity, writer, row.seq, row.frame or None),
+        )
+
+    def live_journal(self, writer: WriteSession, row: ActivityRow, scope: Scope) -> LiveJournal:
+        """Return a journal that records the calls of a run."""
+        return LiveJournal(writer, row, scope, f"{self._name}/{SLOT}")
+
+    def _start(
+        self,
+        kind: str,
+        name: str,
+        *,
+        resumes: int | None = None,
+        replays: bool = False,
+        parent: int | None = None,
+        workflow: str | None = None,
+        code: Code = Code(),  # noqa: B008 - immutable
+    ) -> StartActivity:
+        if workflow is not None:
+            check_name("workflow", workflow)
+        return StartActivity(
+            kind=kind,
+            name=name,
+            agent=self._name,
+            agent_version=self._version,
+            workflow=workflow,
+            parent=parent,
+            resumes=resumes,
+            replays=replays,
+            function=code.function,
+            code=code.digest,
+        )
+
+    def _drawn_id(self, name: str | None, writer: WriteSession) -> str:
+        if name is None:
+            return writer.log.environment.random_bytes(8).hex()
+        check_name("id", name)
+        return name
+
+    # --- the state of the agent ------------------------------------------------------------------
+
+    def _writer(self, dimensions: Mapping[str, ScopeValue]) -> WriteSession:
+        """Return the session in which an activity with these dimensions writes."""
+        if self._view is not None:
+            raise ReadOnly(
+                "An agent of the past only reads", remedy="Start runs with the agent itself."
+            )
+        check_outside_transaction(self._store)
+        session = session_of(self._store)
+        session.check_writable()
+        check_reach(session.reach)
+        pairs = dict(DEFAULT_SCOPE if session.scope is None else session.scope)
+        if session.scope is not None and not dimensions:
+            return session
+        return session.scoped({**pairs, **dimensions})
+
+    def _snapshot(self) -> Snapshot:
+        reader = self._store if self._view is None else self._view
+        snapshot = snapshot_of(reader)
+        return snapshot.within(DEFAULT_SCOPE) if snapshot.scope is None else snapshot
+
+    def at(self, basis: Basis) -> Agent:
+        """Return this agent's reads as of a basis; its runs and sessions raise `ReadOnly`.
+
+        Args:
+            basis: The point of the log, as `Store.at` takes it.
+        """
+        agent = Agent(self._store, self._name, version=self._version)
+        agent._view = self._store.at(basis)
+        return agent
+
+    def runs(self) -> list[Activity]:
+        """Return the runs of this agent, oldest first. Cost: two reads a run."""
+        snapshot = self._snapshot()
+        rows = snapshot.activities.all_activities(ActivityKind.RUN, self._name)
+        return [activity_of(snapshot, row) for row in rows]
+
+    def sessions(self) -> list[Activity]:
+        """Return the sessions of this agent, oldest first. Cost: two reads a session."""
+        snapshot = self._snapshot()
+        rows = snapshot.activities.all_activities(ActivityKind.SESSION, self._name)
+        return [activity_of(snapshot, row) for row in rows]
+
+    def calls(self, run: str | int) -> list[Call]:
+        """Return the recorded calls of a run, in order, with its inputs. Cost: a read a call.
+
+        Args:
+            run: The run's id, or the seq of its start.
+
+        Raises:
+            NotFound: no such run exists.
+        """
+        snapshot = self._snapshot()
+        row = run_named(snapshot, run, self._name)
+        return [call_of(snapshot, call) for call in snapshot.activities.calls(row.row)]
+
+    def rerun(
+        self,
+        run: str | int,
+        function: Callable[..., Any] | AgentCode | None = None,
+        *,
+        live: str | None = None,
+    ) -> Rerun:
+        """Execute the function of a run again, with every call answered from its recording.
+
+        Nothing is written, and no tool is called. The execution stops at the first call that
+        differs from the recording.
+
+        Args:
+            run: The run's id, or the seq of its start.
+            function: The function, of ``(run, **inputs)``; default that of the recording, which
+                `cerata.agent` must decorate.
+            live: Path of a new file: a copy of the memory up to the first difference, in which the
+                execution goes on and calls its tools; default none.
+
+        Raises:
+            NotFound: no such run exists, or the recorded function cannot be found.
+            InvalidInput: the function takes other inputs, or belongs to another agent.
+            RerunFailed: a call has no recorded answer.
+            Conflict: a file exists at ``live``.
+        """
+        snapshot = self._snapshot()
+        row = run_named(snapshot, run, self._name)
+        activity = activity_of(snapshot, row)
+        chosen = chosen_function(function, activity)
+        fork = None if live is None else _ForkFile(self, live, activity)
+        try:
+            return repeat(self._repetition(snapshot, row, activity, fork), chosen)
+        finally:
+            if fork is not None:
+                fork.close()
+
+    def _repetition(
+        self, snapshot: Snapshot, row: ActivityRow, activity: Activity, fork: _ForkFile | None
+    ) -> Repetition:
+        def make_run(journal: ReplayedJournal) -> Run:
+            return Run(context, lambda: activity, (row.name, row.seq), journal, _leave_open)
+
+        def store() -> Store:
+            if fork is not None and fork.store is not None:
+                return fork.store
+            raise RerunFailed(
+                "A re-run has no store, since it makes no calls",
+                where=f"run {row.name!r}",
+                remedy="Use run.store inside functions that run.call() calls.",
+            )
+
+        context = Context(session_of(self._store).log, store, _check_nothing)
+        return Repetition(activity, Recording.of(snapshot, row), make_run, fork)
+
+    def goes_on(self, activity: int) -> tuple[WriteSession, LiveJournal]:
+        """Return the writer and the journal of an open run of this agent, by its id."""
+        writer = self._writer(dict(_row_scope(self._snapshot(), activity)))
+        row = _row_of(writer.snapshot(), activity)
+        return writer, self.live_journal(writer, row, _scope_of(writer))
+
+
+class _ForkFile:
+    """A copy of a memory up to the first difference of a re-run, in which the run goes on."""
+
+    def __init__(self, agent: Agent, path: str, activity: Activity) -> None:
+        self.path = path
+        self.store: Store | None = None
+        self._agent = agent
+        self._activity = activity
+        self._writer: WriteSession | None = None
+
+    def journal(self, seq: int) -> LiveJournal:
+        source = self._agent.store
+        source.backup(self.path, through=seq)
+        scope = source.scope
+        # A memory without a file is copied to disk.
+        in_memory = source.path == MEMORY_PATH
+        self.store = open_store(
+            self.path,
+            scope=None if scope is None else dict(scope),
+            actor=source.actor,
+            environment=None if in_memory else session_of(source).log.environment,
+        )
+        agent = Agent(self.store, self._agent.name, version=self._agent.version)
+        self._writer, journal = agent.goes_on(self._activity.id)
+        return journal
+
+    def end(self, error: Exception | None) -> None:
+        if self._writer is not None:
+            row = _row_of(self._writer.snapshot(), self._activity.id)
+            status = "done" if error is None else "failed"
+            end_activity(self._writer, row.seq, row.frame or None, status, error)
+
+    def close(self) -> None:
+        if self.store is not None:
+            self.store.close()
+
+
+def _check_nothing() -> None:
+    """Allow every call: a re-run appends nothing to its store."""
+
+
+def _leave_open(status: str, error: Exception | None) -> None:
+    """End nothing: a re-run records no end."""
+
+
+def _row_scope(snapshot: Snapshot, activity: int) -> Scope:
+    return snapshot.activities.scope_of(_row_of(snapshot, activity).row)
+
+
+def end_activity(
+    writer: WriteSession, activity: int, frame: int | None, status: str, error: Exception | None
+) -> None:
+    """End an activity; with a run's frame its results are deleted, and stay in the past."""
+    scope = _scope_of(writer)
+    text = None if error is None else error_text(error)
+    drafts = [Draft(EndActivity(activity=activity, status=status, error=text), scope)]
+    if frame is not None:
+        drafts.append(Draft(DeleteFrame(frame=frame), scope))
+    writer.write(drafts)
+
+
+def _with_frame(body: StartActivity, frame: int) -> StartActivity:
+    return msgspec.structs.replace(body, frame=frame)
+
+
+def _scope_of(writer: WriteSession) -> Scope:
+    return writer.scope or DEFAULT_SCOPE
+
+
+def _row_of(snapshot: Snapshot, seq: int) -> ActivityRow:
+    row = snapshot.activities.activity(seq)
+    assert row is not None
+    return row
+
+
+def _newest(
+    snapshot: Snapshot, kind: ActivityKind, name: str, agent: str, scope: Scope
+) -> ActivityRow | None:
+    rows = snapshot.activities.named(kind, name, agent, scope)
+    return rows[-1] if rows else None
+
+
+def _check_resumption(row: ActivityRow | None, name: str, *, resume: bool | None) -> None:
+    if row is not None and row.end is not None:
+        raise Conflict(
+            f"The run {name!r} has ended, and its id is used up",
+            where=f"event {row.end:,}",
+            remedy="Choose another id; Agent.rerun() repeats an ended run.",
+        )
+    if row is None and resume:
+        raise NotFound(
+            f"There is no open run {name!r}", remedy="Leave out resume=True to start it."
+        )
+    if row is not None and resume is False:
+        raise Conflict(
+            f"The run {name!r} is open",
+            where=f"event {row.seq:,}",
+            remedy="Leave out resume=False to go on with it, or choose another id.",
+        )
+
+
+def _check_inputs(recording: Recording, inputs: Mapping[str, bytes], name: str) -> None:
+    """Refuse to resume a run with other inputs; without inputs any run goes on."""
+    for key, data in inputs.items():
+        frame = recording.inputs.get(key.removeprefix(INPUT_PREFIX))
+        if frame is None or result_data(recording.snapshot, frame) != data:
+            raise Conflict(
+                f"The open run {name!r} has another {key}",
+                remedy="Resume it with the same inputs, or with none.",
+            )

@@ -1,0 +1,248 @@
+"""Journals: the sources of answers for the calls of a run, and the record of new calls.
+
+Owns the requests of calls, and the journal that runs each call and records it. Leaves out answers
+from a recording (`replayed`) and the choice of a journal (`agent`, `rerun`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from cerata.engine.agent_events import RecordCall
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import Draft, JsonValue, Scope
+from cerata.memory.batch.session import WriteSession
+from cerata.memory.frames.drafts import frame_draft, frame_fields
+from cerata.memory.snapshot.snapshot import Snapshot
+from cerata.projections.activities.reader import ActivityRow
+
+from .activity import RESULT_KIND, Result, body_of
+from .json_text import decoded, digest_of, encoded, error_text
+from .recording import result_of
+from .summaries import summary_of
+
+WITHOUT_FRAME = ("clock", "random")
+"""The kinds of calls whose results are in their events."""
+
+RETURN = "return"
+"""In the names of ``secret``: the result, which is then not recorded. No argument has this name."""
+
+
+class Request(NamedTuple):
+    """A call that a run is about to make."""
+
+    kind: str
+    name: str
+    arguments: str
+    digest: bytes
+    version: str | None = None
+    turn: int = 1
+    memo: bool = False
+    keeps_result: bool = True
+    function: Callable[..., object] | None = None
+    data: bytes | None = None
+    """The JSON of a value that the program computed itself, to be compared with the recorded."""
+
+
+def request_of(kind: str, name: str, arguments: str, **fields: Any) -> Request:
+    """Return a request with its digest."""
+    return Request(kind, name, arguments, digest_of(name, arguments), **fields)
+
+
+class Answer(NamedTuple):
+    """An answer from a recording: a result, the JSON of a value without a frame, or an error."""
+
+    result: Result | None = None
+    value: str | None = None
+    error: Exception | None = None
+    is_made_again: bool = False
+    """True for a recorded call without a result, in a run that goes on."""
+
+
+class Journal(Protocol):
+    """The answers and the record of a run's calls; safe for threads."""
+
+    def answer(self, request: Request) -> Answer | None:
+        """Return the recorded answer, or None if the call must be made. May wait for its turn."""
+        ...
+
+    async def async_answer(self, request: Request) -> Answer | None:
+        """Return the same for a coroutine, which waits without blocking its loop."""
+        ...
+
+    def start(self) -> int:
+        """Note that a call starts; `record` and `record_error` take the ticket."""
+        ...
+
+    def record(self, request: Request, value: object, ticket: int) -> Result:
+        """Record a call that returned. Durable on return. Raises `InvalidInput`."""
+        ...
+
+    def record_value(self, request: Request, value: JsonValue) -> None:
+        """Record a call of the clock or of randomness. Durable on return."""
+        ...
+
+    def record_error(self, request: Request, error: Exception, ticket: int) -> None:
+        """Record a call that raised. Durable on return."""
+        ...
+
+    def count(self, name: str) -> int:
+        """Return the number of finished calls of a name."""
+        ...
+
+    @property
+    def turn(self) -> int:
+        """The turn with which the run begins."""
+        ...
+
+
+class LiveJournal:
+    """A journal that has no answers but memos, and records each call."""
+
+    def __init__(self, session: WriteSession, run: ActivityRow, scope: Scope, track: str) -> None:
+        """Record the calls of a run.
+
+        Args:
+            session: The writer.
+            run: The run.
+            scope: The scope of the run, which is that of each of its events.
+            track: The track of the frames that hold results.
+        """
+        self._session = session
+        self._run = run
+        self._scope = scope
+        self._track = track
+        self._finished = 0
+        self._lock = threading.Lock()
+
+    def answer(self, request: Request) -> Answer | None:
+        if not request.memo:
+            return None
+        snapshot = self._session.snapshot()
+        result = memo_of(snapshot, self._run, request)
+        return None if result is None else Answer(result)
+
+    async def async_answer(self, request: Request) -> Answer | None:
+        return self.answer(request)
+
+    def start(self) -> int:
+        return self._finished
+
+    def note_answered(self) -> None:
+        """Count a call that a recording answered among the finished calls."""
+        with self._lock:
+            self._finished += 1
+
+    def record(self, request: Request, value: object, ticket: int) -> Result:
+        if not request.keeps_result:
+            self._write([], request, ticket)
+            return Result("(not recorded)", None, 0, memo=False, _data=None, _value=value)
+        try:
+            data = encoded(value, f"The result of {request.name!r}")
+        except InvalidInput as error:
+            self.record_error(request, error, ticket)
+            raise
+        draft = result_draft(data, self._run.frame, self._scope, self._track)
+        frame = self._write([draft], request, ticket)
+        return Result(draft.body.search_text or "", frame, len(data), memo=False, _data=data)  # type: ignore[attr-defined]
+
+    def record_value(self, request: Request, value: JsonValue) -> None:
+        text = encoded(value, f"The result of {request.name!r}").decode()
+        self._write([], request, self.start(), value=text)
+
+    def record_error(self, request: Request, error: Exception, ticket: int) -> None:
+        self._write([], request, ticket, error=error_text(error))
+
+    def count(self, name: str) -> int:
+        return self._session.snapshot().activities.count(self._run.row, name)
+
+    @property
+    def turn(self) -> int:
+        return self._session.snapshot().activities.last_turn(self._run.row) or 1
+
+    def _write(
+        self,
+        results: list[Draft],
+        request: Request,
+        ticket: int,
+        *,
+        error: str | None = None,
+        value: str | None = None,
+    ) -> int | None:
+        """Append the frame of a result and the call as one batch; return the frame's id."""
+        # Appends of one run take turns, so that the overlaps are those of the log.
+        with self._lock:
+            call = call_draft(
+                self._run.seq,
+                request,
+                self._scope,
+                results=(-1,) if results else (),
+                error=error,
+                value=value,
+                overlaps=self._finished - ticket,
+            )
+            receipt = self._session.write([*results, call])
+            self._finished += 1
+        return receipt.seqs[0] if results else None
+
+
+def memo_of(snapshot: Snapshot, run: ActivityRow, request: Request) -> Result | None:
+    """Return the newest current result of an equal call of a run, or None."""
+    activities = snapshot.activities
+    for row in activities.equal_calls(run.row, request.digest):
+        if not row.result or row.kind.name.lower() != request.kind:
+            continue
+        body = body_of(snapshot, row.seq)
+        if (
+            isinstance(body, RecordCall)
+            and body.digest == request.digest
+            and snapshot.is_current(row.result)
+        ):
+            return result_of(snapshot, row.result, memo=True)
+    return None
+
+
+def result_draft(data: bytes, parent: int, scope: Scope, track: str) -> Draft:
+    """Return the frame that holds a result, by its JSON; a parent −k is in the same batch."""
+    summary = summary_of(decoded(data), len(data))
+    fields = frame_fields(kind=RESULT_KIND, parent=parent, track=track, search_text=summary)
+    return frame_draft(data, fields, scope)
+
+
+def call_draft(activity: int, request: Request, scope: Scope, **fields: Any) -> Draft:
+    """Return the event of a call; ``fields`` are its outcome."""
+    body = RecordCall(
+        activity=activity,
+        kind=request.kind,
+        name=request.name,
+        version=request.version,
+        turn=request.turn,
+        arguments=request.arguments,
+        digest=request.digest,
+        **fields,
+    )
+    return Draft(body, scope)
+
+
+def input_drafts(
+    inputs: Mapping[str, bytes], activity: int, parent: int, scope: Scope, track: str, first: int
+) -> list[Draft]:
+    """Return the events that capture inputs by their JSON.
+
+    Args:
+        inputs: The JSON of each input, by the name of its call.
+        activity: The run, or −k.
+        parent: The run's frame, or −k.
+        scope: The scope of the run.
+        track: The track of the frames.
+        first: The place of the first event in the batch, from 1.
+    """
+    drafts: list[Draft] = []
+    for name, data in inputs.items():
+        request = request_of("input", name, "{}", turn=0)
+        drafts.append(result_draft(data, parent, scope, track))
+        place = first + len(drafts) - 1
+        drafts.append(call_draft(activity, request, scope, results=(-place,)))
+    return drafts

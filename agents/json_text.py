@@ -1,0 +1,113 @@
+"""JSON as recordings store it: strict on the way in, a fresh copy on the way out.
+
+Owns the check of values, the two texts of a value (in its order, and canonical), and the digest of
+a call. Leaves out the meaning of the values.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Final, cast
+
+import msgspec
+
+from cerata.engine.errors import Corrupt, InvalidInput
+from cerata.engine.events import JsonValue
+from cerata.engine.integrity import hash_bytes
+from cerata.engine.limits import BLOB_SIZE_MAX, NESTING_MAX, STRING_SIZE_MAX
+
+_INTEGER_MIN: Final = -(2**63)
+_INTEGER_MAX: Final = 2**63 - 1
+_ERROR_SIZE_MAX: Final = 300
+"""Maximum characters of a recorded error."""
+
+
+def encoded(value: object, subject: str) -> bytes:
+    """Return the compact JSON of a value, in its order; ``subject`` names it in an error.
+
+    Raises:
+        InvalidInput: the value is not JSON; nothing is converted but tuples, to lists.
+    """
+    return _text(value, subject, is_canonical=False)
+
+
+def canonical(arguments: Mapping[str, object], subject: str) -> str:
+    """Return the canonical JSON of a call's arguments: names sorted by code point.
+
+    Raises:
+        InvalidInput: an argument is not JSON, or all are too large.
+    """
+    data = _text(dict(arguments), subject, is_canonical=True)
+    if len(data) > STRING_SIZE_MAX:
+        raise InvalidInput(
+            f"The arguments of {subject} are {len(data):,} bytes of JSON, over the limit of "
+            f"{STRING_SIZE_MAX:,}",
+            remedy="Pass a smaller value, or leave the argument out with secret=.",
+        )
+    return data.decode()
+
+
+def _text(value: object, subject: str, *, is_canonical: bool) -> bytes:
+    _check(value, subject, "", NESTING_MAX)
+    try:
+        data = msgspec.json.encode(value, order="deterministic" if is_canonical else None)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _refused(subject, "", str(error)) from error
+    if len(data) > BLOB_SIZE_MAX:
+        raise _refused(subject, "", f"it is {len(data):,} bytes, over {BLOB_SIZE_MAX:,}")
+    return data
+
+
+def _check(value: object, subject: str, path: str, depth: int) -> None:
+    kind = type(value)
+    if value is None or kind is bool:
+        return
+    if isinstance(value, int | float) and kind in (int, float):
+        if kind is float and not math.isfinite(value):
+            raise _refused(subject, path, f"{value} is no number of JSON")
+        if kind is int and not _INTEGER_MIN <= value <= _INTEGER_MAX:
+            raise _refused(subject, path, f"{value} has more than 64 bits")
+    elif isinstance(value, str) and kind is str:
+        if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise _refused(subject, path, "it has half of a surrogate pair")
+    elif not isinstance(value, dict | list | tuple):
+        raise _refused(subject, path, f"{kind.__name__} is no type of JSON")
+    elif not depth:
+        raise _refused(subject, path[:100], f"it is deeper than {NESTING_MAX} levels")
+    elif isinstance(value, dict):
+        for name, item in cast("dict[object, object]", value).items():
+            if type(name) is not str:
+                raise _refused(subject, path, f"a name is {name!r:.60}, not a string")
+            _check(name, subject, path, depth)
+            _check(item, subject, f"{path}.{name}" if path else name, depth - 1)
+    else:
+        for place, item in enumerate(cast("list[object]", value)):
+            _check(item, subject, f"{path}[{place}]", depth - 1)
+
+
+def _refused(subject: str, path: str, reason: str) -> InvalidInput:
+    return InvalidInput(
+        f"{subject} cannot be recorded: {reason}",
+        where=path or None,
+        remedy="Pass JSON values: None, bools, numbers, strings, lists and dicts; or name the "
+        "argument in secret=, which leaves it out.",
+    )
+
+
+def decoded(data: bytes | str) -> JsonValue:
+    """Return a fresh copy of a value. Raises `Corrupt` if the text is not JSON."""
+    try:
+        value: JsonValue = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Corrupt(f"A recorded value is not JSON: {error}") from error
+    return value
+
+
+def digest_of(name: str, arguments: str) -> bytes:
+    """Return the digest of a call: H of the name, a zero byte and the arguments."""
+    return hash_bytes(f"{name}\0{arguments}".encode())
+
+
+def error_text(error: BaseException) -> str:
+    """Return an exception as recordings store it: its type and message."""
+    text = f"{type(error).__name__}: {error}"[:_ERROR_SIZE_MAX]
+    return text.encode("utf-8", "replace").decode()

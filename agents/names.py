@@ -1,0 +1,17 @@
+"""Names of agents, activities and calls: the characters that they may have."""
+
+import re
+from typing import Final
+
+from cerata.engine.errors import InvalidInput
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+
+
+def check_name(field: str, name: object) -> None:
+    """Raise `InvalidInput` unless a name has 1 to 100 letters, digits, "_", "." and "-"."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidInput(
+            f"{field} is {name!r:.120}, expected 1 to 100 letters, digits, '_', '.' and '-'",
+            remedy="Pass a name such as 'market.fetch'.",
+        )

@@ -1,0 +1,418 @@
+"""Runs: the block in which an agent calls its tools, each recorded with its result.
+
+Owns `Run` and the calls of functions, coroutines, the clock and randomness. Leaves out the record
+itself (`journal`) and answers from a recording (`replayed`).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Collection
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Protocol, Self
+
+from blake3 import blake3
+
+from cerata.engine.arguments import expect_type
+from cerata.engine.errors import Closed, Corrupt, InvalidInput
+from cerata.engine.events import JsonValue
+from cerata.engine.handle import Handle
+from cerata.engine.log import Log
+from cerata.memory.batch.writer import session_of
+from cerata.memory.store import Store
+from cerata.projections.columnar.times import to_datetime, to_microseconds
+
+from .activity import Activity, Result
+from .journal import RETURN, Answer, Journal, Request, request_of
+from .json_text import canonical, decoded, encoded
+from .names import check_name
+
+_RANDOM_BITS: Final = 53
+_RANDOM_SIZE: Final = 7
+"""Random bytes of a number: 56 bits, of which 53 are used."""
+
+_TOOL_KINDS: Final = ("tool", "model", "function")
+
+
+class Ending(Protocol):
+    """Ends the activity of a run: status, and the exception if it failed."""
+
+    def __call__(self, status: str, error: Exception | None) -> None: ...
+
+
+class Context(NamedTuple):
+    """The surroundings of a run: its log, its store, and a check before each call."""
+
+    log: Log
+    store: Callable[[], Store]
+    check: Callable[[], None]
+
+
+class Run(Handle):
+    """A run of an agent, from `Agent.run`; a context manager.
+
+    - Each call is recorded with its result before it returns; an exception is recorded too.
+    - Leaving the block ends the run: "done", or "failed" if it raised an `Exception`. After
+      KeyboardInterrupt, SystemExit, a cancellation or a kill the run stays open, and
+      ``agent.run(id)`` goes on with it.
+    - Several threads or tasks may call.
+    """
+
+    _instead = "Pass the run's id, and go on with agent.run(id) there."
+
+    def __init__(
+        self,
+        context: Context,
+        activity: Callable[[], Activity],
+        identity: tuple[str, int],
+        journal: Journal,
+        ending: Ending,
+    ) -> None:
+        self._context = context
+        self._activity = activity
+        self._name, self._seq = identity
+        self._journal = journal
+        self._log = context.log
+        self._ending = ending
+        self._ended = False
+        self._turn = journal.turn
+
+    def __repr__(self) -> str:
+        return f"<cerata run {self._name!r}>"
+
+    # --- the block -------------------------------------------------------------------------------
+
+    @property
+    def store(self) -> Store:
+        """The store of the agent, for functions that the run calls.
+
+        Raises:
+            RerunFailed: the run is a re-run, which makes no calls.
+        """
+        return self._context.store()
+
+    @property
+    def id(self) -> str:
+        """The run's id, with which it can go on after a kill."""
+        return self._name
+
+    @property
+    def activity(self) -> Activity:
+        """The run as `Agent.runs` lists it."""
+        return self._activity()
+
+    @property
+    def turn(self) -> int:
+        """The number of the turn, from 1."""
+        return self._turn
+
+    def next_turn(self) -> int:
+        """Return the next turn's number; a resumed run continues with its highest."""
+        self._turn += 1
+        return self._turn
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._ended or (error is not None and not isinstance(error, Exception)):
+            self._ended = True
+            return
+        self._ended = True
+        self._ending("done" if error is None else "failed", error)
+
+    # --- calls -----------------------------------------------------------------------------------
+
+    def call(
+        self,
+        name: str,
+        function: Callable[..., object],
+        /,
+        *,
+        memo: bool = False,
+        secret: Collection[str] = (),
+        **arguments: object,
+    ) -> Result:
+        """Call a function with the arguments, record the call, and return its result.
+
+        Durable on return. An exception of the function is recorded and propagates.
+
+        Args:
+            name: The name of the call: 1 to 100 letters, digits, "_", "." and "-".
+            function: The function; a coroutine function needs `acall`.
+            memo: Return the result of an equal earlier call of this run instead; default False.
+            secret: Names of arguments that are not recorded; "return" leaves out the result.
+            arguments: The arguments: JSON values, or any value if secret.
+
+        Raises:
+            InvalidInput: an argument is not JSON, so the function was not called; or the result is
+                not, and the call is recorded as failed.
+            Closed: the run has ended.
+        """
+        request = self._request(("tool", name, None), function, arguments, secret, memo=memo)
+        return self._perform(request, lambda: function(**arguments))
+
+    async def acall(
+        self,
+        name: str,
+        function: Callable[..., Awaitable[object]],
+        /,
+        *,
+        memo: bool = False,
+        secret: Collection[str] = (),
+        **arguments: object,
+    ) -> Result:
+        """Await a coroutine function, as `call`; several calls may run at the same time.
+
+        Args:
+            name: The name of the call: 1 to 100 letters, digits, "_", "." and "-".
+            function: The coroutine function.
+            memo: Return the result of an equal earlier call of this run instead; default False.
+            secret: Names of arguments that are not recorded; "return" leaves out the result.
+            arguments: The arguments: JSON values, or any value if secret.
+
+        Raises:
+            InvalidInput: an argument or the result is not JSON, as in `call`.
+            Closed: the run has ended.
+        """
+        request = self._request(("tool", name, None), function, arguments, secret, memo=memo)
+        return await self._async_perform(request, lambda: function(**arguments))
+
+    def tool(
+        self,
+        name: str | None = None,
+        *,
+        kind: str = "tool",
+        version: str | None = None,
+        memo: bool = False,
+        secret: Collection[str] = (),
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Return a decorator: each call of the decorated function is a call of this run.
+
+        The function may be a coroutine function, and have parameters of any name. Positional
+        arguments are recorded by their names.
+
+        Args:
+            name: The name of the calls; default that of the function.
+            kind: "tool", "model" or "function".
+            version: The version of the tool or model, recorded with each call; default none.
+            memo: As in `call`.
+            secret: As in `call`.
+        """
+        if kind not in _TOOL_KINDS:
+            raise InvalidInput(
+                f"kind is {kind!r:.40}, expected one of {', '.join(_TOOL_KINDS)}",
+                remedy="Pass kind='tool', or kind='model' for a model.",
+            )
+
+        def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+            label = (kind, function.__name__ if name is None else name, version)
+            signature = inspect.signature(function)
+
+            def bound(arguments: tuple[object, ...], named: dict[str, object]) -> Request:
+                taken = dict(signature.bind(*arguments, **named).arguments)
+                return self._request(label, function, taken, secret, memo=memo)
+
+            if inspect.iscoroutinefunction(function):
+
+                @functools.wraps(function)
+                async def awaiting(*arguments: object, **named: object) -> Result:
+                    request = bound(arguments, named)
+                    return await self._async_perform(request, lambda: function(*arguments, **named))
+
+                return awaiting
+
+            @functools.wraps(function)
+            def calling(*arguments: object, **named: object) -> Result:
+                request = bound(arguments, named)
+                return self._perform(request, lambda: function(*arguments, **named))
+
+            return calling
+
+        return decorate
+
+    def put(self, name: str, value: object) -> Result:
+        """Record a value that the program computed itself. A re-run compares the value.
+
+        Args:
+            name: The name, as in `call`.
+            value: A JSON value.
+        """
+        self._check_open()
+        check_name("name", name)
+        data = encoded(value, f"The value {name!r}")
+        request = request_of("function", name, "{}", turn=self._turn, data=data)
+        answer = self._journal.answer(request)
+        if answer is not None and answer.result is not None:
+            return answer.result
+        return self._journal.record(request, value, self._journal.start())
+
+    # --- the clock and randomness ----------------------------------------------------------------
+
+    def now(self) -> datetime:
+        """Return the time in UTC, of the store's clock; a re-run returns the recorded time."""
+        value = self._drawn("clock", "now", lambda: to_datetime(self._log.environment.now_us()))
+        try:
+            return to_datetime(to_microseconds(str(value)))
+        except InvalidInput as error:
+            raise Corrupt(f"The recorded time {value!r:.60} is not a time") from error
+
+    def random(self) -> float:
+        """Return a random number, 0 ≤ x < 1; a re-run returns the recorded number."""
+        value = self._drawn("random", "random", self._random)
+        if not isinstance(value, float | int):
+            raise Corrupt(f"The recorded number {value!r:.60} is not a number")
+        return float(value)
+
+    def _random(self) -> float:
+        bits = int.from_bytes(self._log.environment.random_bytes(_RANDOM_SIZE), "little")
+        return (bits >> (8 * _RANDOM_SIZE - _RANDOM_BITS)) / (1 << _RANDOM_BITS)
+
+    def _drawn(self, kind: str, name: str, draw: Callable[[], datetime | float]) -> JsonValue:
+        self._check_open()
+        request = request_of(kind, name, "{}", turn=self._turn)
+        answer = self._journal.answer(request)
+        if answer is not None and answer.value is not None:
+            return decoded(answer.value)
+        drawn = draw()
+        value = drawn.isoformat() if isinstance(drawn, datetime) else drawn
+        self._journal.record_value(request, value)
+        return value
+
+    def key(self, name: str) -> str:
+        """Return an idempotency key for the next call of a name.
+
+        A tool that gets the key can detect a repetition: after a kill before the record of the
+        call, the resumed run has the same key.
+
+        Args:
+            name: The name of the call.
+        """
+        self._check_open()
+        number = self._journal.count(name) + 1
+        text = f"{self._log.log_id.hex()} {self._seq} {name} {number}"
+        return blake3(text.encode()).hexdigest(16)
+
+    # --- the parts of a call ---------------------------------------------------------------------
+
+    def _check_open(self) -> None:
+        if self._ended:
+            raise Closed(
+                f"The run {self._name!r} has ended",
+                remedy="Call it inside its block, or start another with agent.run().",
+            )
+        self._context.check()
+
+    def _request(
+        self,
+        label: tuple[str, str, str | None],
+        function: Callable[..., object],
+        arguments: dict[str, object],
+        secret: Collection[str],
+        *,
+        memo: bool,
+    ) -> Request:
+        self._check_open()
+        kind, name, version = label
+        check_name("name", name)
+        if isinstance(secret, str):
+            raise InvalidInput(
+                f"secret is {secret!r}, expected a collection of names",
+                remedy=f"Pass secret=({secret!r},).",
+            )
+        if memo and secret:
+            raise InvalidInput(
+                "memo=True cannot be combined with secret",
+                remedy="Leave out one: two calls that differ in a secret look equal.",
+            )
+        if not callable(function):
+            expect_type("function", function, Callable, "a function", "Pass the function itself.")
+        unknown = [each for each in secret if each != RETURN and each not in arguments]
+        if unknown:
+            raise InvalidInput(
+                f"secret names {unknown[0]!r}, which is no argument of the call",
+                remedy=f"Pass one of {', '.join([*arguments, RETURN])}.",
+            )
+        shown = {key: value for key, value in arguments.items() if key not in secret}
+        return request_of(
+            kind,
+            name,
+            canonical(shown, f"An argument of {name!r}"),
+            version=version,
+            turn=self._turn,
+            memo=memo,
+            keeps_result=RETURN not in secret,
+            function=function,
+        )
+
+    def _perform(self, request: Request, function: Callable[[], object]) -> Result:
+        answer = self._journal.answer(request)
+        if answer is not None and not answer.is_made_again:
+            return _result(answer)
+        ticket = self._journal.start()
+        try:
+            value = function()
+            if inspect.iscoroutine(value):
+                value.close()
+                raise InvalidInput(
+                    f"{request.name!r} is a coroutine function", remedy="Call it with acall()."
+                )
+        except Exception as error:
+            if answer is None:
+                self._journal.record_error(request, error, ticket)
+            raise
+        return self._recorded(request, value, ticket, answer)
+
+    async def _async_perform(
+        self, request: Request, function: Callable[[], Awaitable[object]]
+    ) -> Result:
+        answer = await self._journal.async_answer(request)
+        if answer is not None and not answer.is_made_again:
+            return _result(answer)
+        ticket = self._journal.start()
+        try:
+            value = await function()
+        except Exception as error:
+            if answer is None:
+                self._journal.record_error(request, error, ticket)
+            raise
+        return self._recorded(request, value, ticket, answer)
+
+    def _recorded(
+        self, request: Request, value: object, ticket: int, answer: Answer | None
+    ) -> Result:
+        if answer is not None:
+            # The log has this call; only its result was left out.
+            return Result("(not recorded)", None, 0, memo=False, _data=None, _value=value)
+        return self._journal.record(request, value, ticket)
+
+
+def check_outside_transaction(store: Store) -> None:
+    """Refuse to record inside a transaction, whose events may never be appended.
+
+    Raises:
+        InvalidInput: this thread or task has a transaction of the store open.
+    """
+    if session_of(store).in_transaction:
+        raise InvalidInput(
+            "A run cannot record inside a transaction", remedy="Leave the transaction first."
+        )
+
+
+def journal_of(run: Run) -> Journal:
+    """Return the journal of a run."""
+    return run._journal  # pyright: ignore[reportPrivateUsage]
+
+
+def _result(answer: Answer) -> Result:
+    if answer.error is not None:
+        raise answer.error
+    assert answer.result is not None
+    return answer.result

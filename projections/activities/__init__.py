@@ -1,0 +1,4 @@
+"""Activities of agents, and their calls.
+
+Read first: `projection`, then `reader`.
+"""

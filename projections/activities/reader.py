@@ -1,0 +1,295 @@
+"""Activities as of any event: the reader of the columns that `activities` folds.
+
+Owns the activities at seq n within a scope, their state, and look-ups of their calls. Leaves out
+arguments and values, which are in the events.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cerata.engine.events import Scope
+
+from ..columnar.columns import I64, rows_up_to
+from ..columnar.scopes import Reach, by_name, scope_text
+from .columns import (
+    ActivityColumns,
+    ActivityKind,
+    Birth,
+    CallKind,
+    Status,
+    ended_mask,
+)
+
+
+class ActivityRow(NamedTuple):
+    """An activity: its first start, and its end if it is ended at n."""
+
+    row: int
+    seq: int
+    recorded: int
+    kind: ActivityKind
+    name: str
+    agent: str
+    parent: int
+    frame: int
+    end: int | None
+    """Seq of the end; None if open."""
+    ended: int | None
+    status: Status | None
+
+
+class CallRow(NamedTuple):
+    """A call of an activity; ``ordinal`` counts the calls of its name in the activity, from 1."""
+
+    seq: int
+    kind: CallKind
+    name: str
+    ordinal: int
+    digest: int
+    turn: int
+    result: int
+    failed: bool
+
+
+class StartRow(NamedTuple):
+    """A further start of an activity."""
+
+    seq: int
+    replays: bool
+
+
+class Activities:
+    """Reads activities at any n up to ``seq``. Immutable; safe for threads during a fold."""
+
+    def __init__(self, columns: ActivityColumns, seq: int) -> None:
+        self.seq = seq
+        self.columns = columns
+
+
+class ActivitiesAt:
+    """The activities at seq n; immutable, for any thread."""
+
+    def __init__(self, activities: Activities, n: int, reach: Reach | None = None) -> None:
+        """Read the activities at event ``n`` that ``reach`` admits; None admits all."""
+        self.n = n
+        columns = self._columns = activities.columns
+        self._rows = rows_up_to(columns.seq.view(), n)
+        self._starts = rows_up_to(columns.starts.seq.view(), n)
+        self._endings = rows_up_to(columns.endings.seq.view(), n)
+        self._calls = rows_up_to(columns.calls.seq.view(), n)
+        self._uses = rows_up_to(columns.uses.seq.view(), n)
+        self._scopes = columns.scopes.admitted(reach)
+
+    def __len__(self) -> int:
+        """Return the number of activities started by n, in all scopes."""
+        return self._rows
+
+    # --- activities ------------------------------------------------------------------------------
+
+    def activity(self, seq: int) -> ActivityRow | None:
+        """Return the activity with a first start, or None."""
+        row = self._columns.row_of(seq) if 0 < seq <= self.n else None
+        return self._row(row) if row is not None and self._is_seen(row) else None
+
+    def all_activities(
+        self, kind: ActivityKind | None = None, agent: str | None = None
+    ) -> list[ActivityRow]:
+        """Return the activities of a kind and an agent, in order of seq."""
+        rows = [self._row(row) for row in range(self._rows) if self._is_seen(row)]
+        return [row for row in rows if kind in (None, row.kind) and agent in (None, row.agent)]
+
+    def named(
+        self,
+        kind: ActivityKind,
+        name: str,
+        agent: str | None = None,
+        scope: Scope | None = None,
+    ) -> list[ActivityRow]:
+        """Return the activities with a name, in order of seq; of exactly a scope if passed."""
+        columns = self._columns
+        code = columns.names.find(name)
+        if code is None:
+            return []
+        found = columns.by_name.find(columns.name.view(), code)
+        rows = [self._row(row) for row in found if self._is_seen(row)]
+        only = None if scope is None else columns.scopes.find(scope_text(by_name(scope)))
+        return [
+            row
+            for row in rows
+            if row.kind is kind
+            and agent in (None, row.agent)
+            and (scope is None or self._birth(row.row).scope == only)
+        ]
+
+    def open_activities(self, kind: ActivityKind | None = None) -> list[ActivityRow]:
+        """Return the activities that are open at n, in order of seq."""
+        columns = self._columns
+        ended = ended_mask(
+            self._rows,
+            columns.ending_row.view()[: self._endings],
+            columns.start_row.view()[: self._starts],
+            columns.reopens.view()[: self._starts],
+        )
+        rows = [self._row(row) for row in np.flatnonzero(~ended).tolist() if self._is_seen(row)]
+        return [row for row in rows if kind in (None, row.kind)]
+
+    def further_starts(self, row: int) -> list[StartRow]:
+        """Return the further starts of a row, in order of seq."""
+        columns = self._columns
+        places = [place for place in self._starts_of(row) if place < self._starts]
+        return [
+            StartRow(columns.starts.seq.item(place), bool(columns.replays.item(place)))
+            for place in places
+        ]
+
+    def scope_of(self, row: int) -> Scope:
+        return self._columns.scopes.scope(self._birth(row).scope)
+
+    def last_seq(self, row: int) -> int:
+        """Return the seq of a row's last event by n."""
+        columns = self._columns
+        seqs = [self._birth(row).seq, *(start.seq for start in self.further_starts(row))]
+        seqs += [columns.endings.seq.item(place) for place in self._endings_of(row)]
+        calls = self._call_places(row)
+        if len(calls):
+            seqs.append(columns.calls.seq.item(int(calls[-1])))
+        return max(seqs)
+
+    # --- calls -----------------------------------------------------------------------------------
+
+    def calls(self, row: int) -> list[CallRow]:
+        """Return the calls of a row, in order of seq."""
+        return self._call_rows(self._call_places(row))
+
+    def nth(self, row: int, name: str, ordinal: int) -> CallRow | None:
+        """Return the n-th call of a name in an activity, from 1, or None."""
+        places = self._places_of_name(row, name)
+        if not 1 <= ordinal <= len(places):
+            return None
+        return self._call_row(int(places[ordinal - 1]), ordinal)
+
+    def count(self, row: int, name: str) -> int:
+        """Return the number of calls of a name in an activity."""
+        return len(self._places_of_name(row, name))
+
+    def call_count(self, row: int) -> int:
+        """Return the number of calls of a row."""
+        return len(self._call_places(row))
+
+    def equal_calls(self, row: int, digest: bytes) -> list[CallRow]:
+        """Return the calls of a row whose digest has the same 64 bits, newest first.
+
+        The caller confirms the digest with the event.
+        """
+        bits = np.uint64(int.from_bytes(digest[:8], "little"))
+        places = self._call_places(row)
+        equal = places[self._columns.digest.view()[places] == bits]
+        return [self._call_row(place, 0) for place in reversed(equal.tolist())]
+
+    def last_turn(self, row: int) -> int:
+        """Return the highest turn of a row's calls, or 0."""
+        places = self._call_places(row)
+        return int(self._columns.turn.view()[places].max()) if len(places) else 0
+
+    # --- lineage ---------------------------------------------------------------------------------
+
+    def used_by(self, call: int) -> list[int]:
+        """Return the frames that a call, by its seq, used; ascending."""
+        columns = self._columns
+        seqs = columns.uses.seq.view()[: self._uses]
+        start, end = np.searchsorted(seqs, [call, call + 1]).tolist()
+        frames: list[int] = columns.used_frame.view()[start:end].tolist()
+        return frames
+
+    def calls_using(self, frame: int) -> list[int]:
+        """Return the seqs of the calls that used a frame, ascending."""
+        columns = self._columns
+        places = columns.by_used.find(columns.used_frame.view(), frame)
+        seqs = [columns.uses.seq.item(place) for place in places if place < self._uses]
+        return [seq for seq in seqs if self._sees_call(seq)]
+
+    def call_that_made(self, frame: int) -> int | None:
+        """Return the seq of the call whose first result is a frame, or None."""
+        columns = self._columns
+        places = columns.by_result.find(columns.result.view(), frame) if frame else []
+        seqs = [columns.calls.seq.item(place) for place in places if place < self._calls]
+        return next((seq for seq in seqs if self._sees_call(seq)), None)
+
+    # --- rows ------------------------------------------------------------------------------------
+
+    def _is_seen(self, row: int) -> bool:
+        if row >= self._rows:
+            return False
+        return self._scopes is None or self._columns.scope.item(row) in self._scopes
+
+    def _sees_call(self, seq: int) -> bool:
+        columns = self._columns
+        place = int(np.searchsorted(columns.calls.seq.view(), seq))
+        return self._is_seen(columns.call_row.item(place))
+
+    def _birth(self, row: int) -> Birth:
+        return self._columns.birth(row)
+
+    def _row(self, row: int) -> ActivityRow:
+        columns = self._columns
+        birth = columns.birth(row)
+        end: tuple[int, ...] | None = None
+        endings = self._endings_of(row)
+        reopened = [
+            place
+            for place in self._starts_of(row)
+            if place < self._starts and columns.reopens.item(place)
+        ]
+        if len(endings) > len(reopened):
+            end = columns.endings.row(endings[-1])
+        return ActivityRow(
+            row,
+            birth.seq,
+            birth.recorded,
+            ActivityKind(birth.kind),
+            columns.names.text(birth.name) or "",
+            columns.names.text(birth.agent) or "",
+            birth.parent,
+            birth.frame,
+            None if end is None else end[0],
+            None if end is None else end[1],
+            None if end is None else Status(end[3]),
+        )
+
+    def _starts_of(self, row: int) -> list[int]:
+        columns = self._columns
+        return columns.starts_of.find(columns.start_row.view(), row) if self._starts else []
+
+    def _endings_of(self, row: int) -> list[int]:
+        columns = self._columns
+        places = columns.endings_of.find(columns.ending_row.view(), row) if self._endings else []
+        return [place for place in places if place < self._endings]
+
+    def _call_places(self, row: int) -> I64:
+        columns = self._columns
+        rows = columns.calls_of.rows(columns.call_row.view(), row)
+        places: I64 = np.asarray(rows, np.int64)
+        return places[: int(np.searchsorted(places, self._calls))]
+
+    def _places_of_name(self, row: int, name: str) -> I64:
+        places = self._call_places(row)
+        code = self._columns.names.find(name)
+        if code is None:
+            return places[:0]
+        return places[self._columns.call_name.view()[places] == np.uint32(code)]
+
+    def _call_rows(self, places: I64) -> list[CallRow]:
+        rows: list[CallRow] = []
+        counts: dict[str, int] = {}
+        for place in places.tolist():
+            row = self._call_row(place, 0)
+            counts[row.name] = counts.get(row.name, 0) + 1
+            rows.append(row._replace(ordinal=counts[row.name]))
+        return rows
+
+    def _call_row(self, place: int, ordinal: int) -> CallRow:
+        columns = self._columns
+        seq, _, kind, name, digest, turn, result, failed = columns.calls.row(place)
+        text = columns.names.text(name) or ""
+        return CallRow(seq, CallKind(kind), text, ordinal, digest, turn, result, bool(failed))
