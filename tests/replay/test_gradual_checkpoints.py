@@ -193,6 +193,35 @@ def test_a_large_checkpoint_is_restored_in_steps(tmp_path: Path) -> None:
         assert store.verify().ok
 
 
+def test_a_process_that_read_little_loads_the_state_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The load for a checkpoint of 4,096 events took 2 ms of each delete among 1,000,000 frames."""
+    monkeypatch.setattr(gradual_checkpoint, "_LOAD_SHARE", 1)
+    path = tmp_path / "a.cera"
+    _save(path)
+    with cerata.open(path, sync=1 << 30) as store:
+        put(store, 2_900)
+        assert not store._fold._partial
+        assert store._fold.folded_seq() < 0
+        put(store, 8_000)
+        assert (1, 4096) in spans(store, "frames")
+        assert store.verify().ok
+
+
+def test_a_process_that_read_the_state_checkpoints_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then a checkpoint loads nothing."""
+    monkeypatch.setattr(gradual_checkpoint, "_LOAD_SHARE", 1)
+    path = tmp_path / "a.cera"
+    _save(path)
+    with cerata.open(path, sync=1 << 30) as store:
+        store.checkpoint()
+        put(store, 2_900)
+        assert spans(store, "frames") == [(1, 4096)]
+
+
 def test_a_read_continues_a_restoration_of_steps(tmp_path: Path) -> None:
     """The chunks that the steps have loaded are not read again."""
     path = tmp_path / "a.cera"
