@@ -64,6 +64,7 @@ memory.values.facts Contradiction Entity EntityInfo EvidenceText Fact FactEviden
 memory.values.frames Context Frame Hit Hits Receipt TimelineEntry TimelinePage
 memory.values.graph Cooccurrence FactPath Neighbour Reached
 memory.values.links Link
+memory.values.result_change ResultChange
 memory.view View
 projections.columnar.intervals Allen
 projections.facts.objects Standing

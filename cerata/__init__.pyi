@@ -89,6 +89,7 @@ from cerata.memory.values.graph import FactPath as FactPath
 from cerata.memory.values.graph import Neighbour as Neighbour
 from cerata.memory.values.graph import Reached as Reached
 from cerata.memory.values.links import Link as Link
+from cerata.memory.values.result_change import ResultChange as ResultChange
 from cerata.memory.view import View as View
 from cerata.projections.columnar.intervals import Allen as Allen
 from cerata.projections.facts.objects import Standing as Standing

@@ -224,6 +224,7 @@ def print_fact_change(change: FactChange, output: Output) -> None:
         (f"{f'#{fact.id}':<5} ", "dim"),
         f"{fact.subject} · {fact.predicate} · {object_text(fact)}  ",
         (f"{was}{when_text(fact.valid)}", "dim"),
+        (f"  {change.verb}", "dim"),
     )
 
 

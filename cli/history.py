@@ -13,6 +13,7 @@ from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.store import Store
 from cerata.memory.values.acts import credit
 from cerata.memory.values.frames import Frame
+from cerata.memory.values.result_change import ResultChange
 from cerata.memory.view import Basis, View
 from cerata.projections.columnar.times import to_datetime
 
@@ -234,11 +235,15 @@ def run_blame(options: Namespace, output: Output) -> int:
 def run_diff(options: Namespace, output: Output) -> int:
     """Print added, removed, replaced and changed frames and facts, in order of their events."""
     with reading(options) as store:
-        diff = store.diff(*_states(store, options))
+        diff = store.diff(*_states(store, options), query=options.query, k=options.k)
         with output.pages():
             print_diff(diff, output)
         output.result({**diff.to_dict(), "summary": diff.summary})
     return 0
+
+
+def _ranks(result: ResultChange) -> str:
+    return f"rank {result.old_rank or '–'} → {result.new_rank or '–'}"
 
 
 def print_diff(diff: Diff, output: Output) -> None:
@@ -252,5 +257,11 @@ def print_diff(diff: Diff, output: Output) -> None:
     for fact_change in diff.facts:
         print_fact_change(fact_change, output)
     if diff.facts:
+        output.line()
+    for result in diff.results:
+        style = {"appeared": "green", "rose": "green"}.get(result.kind, "red")
+        output.row((f"#{result.id:<6}", "yellow"), (f"{result.kind:<9}", style), _ranks(result))
+        output.row((clipped(result.why, 200), "dim"), indent=7)
+    if diff.results:
         output.line()
     output.line(diff.summary, style="dim")

@@ -57,6 +57,7 @@ def add_verbs(adding: Adding) -> None:
             "diff 2026-03-01 2026-04-01",
             "diff before-the-move",
             "diff HEAD HEAD --valid-at 2025-01-01 2026-01-01",
+            "diff v1 --query 'when does the team meet?'",
         ),
     )
     diff.add_argument("start", metavar="FROM", help="a seq, a tag, HEAD~n, or a time")
@@ -69,3 +70,5 @@ def add_verbs(adding: Adding) -> None:
         metavar="TIME",
         help="only facts true at a time, or at one time for FROM and another for TO",
     )
+    diff.add_argument("--query", metavar="TEXT", help="also the results that changed rank")
+    diff.add_argument("-k", type=int, default=10, help="how many results to compare (10)")

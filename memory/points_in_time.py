@@ -13,7 +13,6 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Draft, EventBody, PutTag
 from cerata.engine.loading import loading
 from cerata.projections.columnar.relative_times import is_relative
-from cerata.projections.columnar.scopes import check_reach, sees_same
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 from cerata.replay.fold import replay as replayed
 
@@ -26,6 +25,8 @@ from .view import Basis, View, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+    from cerata.projections.fulltext.query import Query
 
     from .bisection import Bisection, Probe, Test, Unit
     from .frames.diff import Diff
@@ -152,33 +153,44 @@ class PointsInTime(Writer):
         state = self._at(basis)
         return View(state.on_log(self._log, replayed(self._log, state.basis, self._fold.registry)))
 
-    def diff(self, a: Basis, b: Basis = "HEAD") -> Diff:
-        """Return the differences between the memory at ``a`` and at ``b``, frame by frame.
+    def diff(
+        self, a: Basis, b: Basis = "HEAD", *, query: str | Query | None = None, k: int = 10
+    ) -> Diff:
+        """Return the differences between the memory at ``a`` and at ``b``.
 
-        ``diff("HEAD", store.view())`` in a transaction returns the block's pending
-        changes. Cost: one pass over the frames' columns, and a read of each frame that differs.
+        Any two points or views of the log can be compared, also views with speculative events.
+        ``diff("HEAD", store.view())`` in a transaction returns the block's pending changes. Cost: a
+        look at each frame and fact that an event between the two touched, and with ``query`` two
+        searches; the log and the store may have any size.
 
         Args:
             a: The first point of the log, as `at` takes it; two views must have one scope.
             b: The second point; default the newest event.
+            query: A question, whose results that changed rank are in `Diff.results`; default none.
+            k: The count of results that are compared; default 10.
 
         Raises:
             NotFound: the log ends before a basis.
-            InvalidInput: a basis has no known form, the views have different scopes, or neither
-                state is an earlier state of the other.
+            InvalidInput: a basis has no known form, or the views have different scopes.
         """
         with loading("the part that compares"):
-            from .frames.diff import diff
+            from .comparison import compared
 
-        first, second = self._at(a), self._at(b)
-        check_reach(first.reach)
-        check_reach(second.reach)
-        if not sees_same(first.reach, second.reach):
-            raise InvalidInput(
-                "a and b are views of different scopes",
-                remedy="Pass two views of one scope, or points of the log.",
-            )
-        return diff(first, second)
+        return compared(View(self._at(a)), View(self._at(b)), query, k)
+
+    def since(self, basis: Basis, *, query: str | Query | None = None, k: int = 10) -> Diff:
+        """Return the changes from a point to the newest event; see `View.since`.
+
+        Args:
+            basis: The point, as `at` takes it.
+            query: A question, whose results that changed rank are in `Diff.results`; default none.
+            k: The count of results that are compared; default 10.
+
+        Raises:
+            NotFound: the log ends before the basis.
+            InvalidInput: the basis has no known form.
+        """
+        return self.view().since(basis, query=query, k=k)
 
     def bisect(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from cerata.engine.events import Draft, EventBody, Scope, ScopeValue
 from cerata.engine.handle import Handle
@@ -31,6 +31,11 @@ from .search.reads import SearchReads
 from .snapshot.points import check_log, seq_of_point
 from .snapshot.snapshot import Snapshot
 from .values.frames import Context, Receipt
+
+if TYPE_CHECKING:
+    from cerata.projections.fulltext.query import Query
+
+    from .frames.diff import Diff
 
 
 @dataclass(frozen=True)
@@ -191,6 +196,23 @@ class View(
 
         state = speculated(self._snapshot(), events)
         return self if state is self._state else View(state)
+
+    def since(self, basis: Basis, *, query: str | Query | None = None, k: int = 10) -> Diff:
+        """Return the changes from an earlier point of this view to this view.
+
+        Args:
+            basis: The point, as `at` takes it; the events of `speculate` count as changes.
+            query: A question, whose results that changed rank are in `Diff.results`; default none.
+            k: The count of results that are compared; default 10.
+
+        Raises:
+            NotFound: this view ends before the basis.
+            InvalidInput: the basis has no known form.
+        """
+        with loading("the part that compares"):
+            from .comparison import compared
+
+        return compared(self.at(basis), self, query, k)
 
     def true_at(self, valid_at: datetime | str | None) -> View:
         """Return this view limited to the facts that are true at an instant.

@@ -196,6 +196,8 @@ STORE_READS: dict[str, Read] = {
     ),
     "replay": lambda store: store.replay().search(_QUERY),
     "diff": lambda store: store.diff(_past(store)),
+    "diff, with a question": lambda store: store.diff(_past(store), query=_QUERY).to_dict(),
+    "since": lambda store: store.view().since(_past(store).basis).to_dict(),
     "bisect": lambda store: [repr(probe) for probe in store.bisect(_is_empty).probes],
     "info": lambda store: store.info()["head"],
     "head": lambda store: (store.head.seq, store.head.chain, store.head.root),

@@ -6,28 +6,29 @@ Leaves out the choice of the states (`store`).
 
 import difflib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeAlias
 
-import numpy as np
-
-from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.engine.plain_value import PlainValue
-from cerata.projections.columnar.columns import I64, Mask
 
 from ..facts.changes import FactChange, fact_changes
-from ..snapshot.layers import Layers
+from ..snapshot.beginning import common_beginning
 from ..snapshot.snapshot import Snapshot
 from ..values.frames import Frame
+from ..values.result_change import ResultChange
+from .frame_changes import frame_changes
 
 _LINES_MAX = 12
 """Lines that a change prints; the rest is counted."""
 
 _WIDTH = 78
 """Characters at which a printed line is cut, so that the line fits a terminal of 80 columns."""
+
+
+FrameVerb: TypeAlias = Literal["added", "superseded", "deleted", "changed"]
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,13 @@ class Change(PlainValue):
     - If the newer state comes first, the direction is reversed.
     """
 
-    _plain = ("kind", "seq", "old", "new")
+    _plain = ("kind", "verb", "seq", "old", "new")
 
     seq: int
     old: Frame | None
     new: Frame | None
+    verb: FrameVerb
+    """The act that the log records between the two states, in either direction."""
 
     @property
     def kind(self) -> Literal["added", "removed", "replaced", "changed"]:
@@ -94,17 +97,19 @@ class Diff(PlainValue):
     changed: tuple[int, ...]
     _seqs: tuple[int, ...]
     """The seq of each change: of ``added``, ``removed``, ``replaced`` and ``changed`` in turn."""
-    _older: Snapshot = field(repr=False, compare=False)
-    _newer: Snapshot = field(repr=False, compare=False)
+    results: tuple[ResultChange, ...] = field(default=(), kw_only=True)
+    """The results of the question that changed rank, in order of the new rank."""
+    _first: Snapshot = field(repr=False, compare=False)
+    _second: Snapshot = field(repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, object]:
         # The views belong to their process, so a copy carries the values read from them.
-        views = ("_older", "_newer")
+        views = ("_first", "_second")
         state = {name: value for name, value in vars(self).items() if name not in views}
         return {**state, "changes": self.changes, "facts": self.facts}
 
     def __bool__(self) -> bool:
-        return bool(self._seqs) or bool(self.facts)
+        return bool(self._seqs) or bool(self.facts) or bool(self.results)
 
     def __len__(self) -> int:
         """Return how many frames differ."""
@@ -116,9 +121,7 @@ class Diff(PlainValue):
     @cached_property
     def changes(self) -> tuple[Change, ...]:
         """The changes with their frames, each as of its side's view."""
-        first, second = self._older, self._newer
-        if self.a > self.b:
-            first, second = second, first
+        first, second = self._first, self._second
         pairs: list[tuple[int | None, int | None]] = [
             *((None, frame) for frame in self.added),
             *((frame, None) for frame in self.removed),
@@ -130,6 +133,7 @@ class Diff(PlainValue):
                 seq,
                 None if old is None else first.frame_at(old),
                 None if new is None else second.frame_at(new),
+                _verb_of(first, second, old, new),
             )
             for seq, (old, new) in zip(self._seqs, pairs, strict=True)
         ]
@@ -141,8 +145,7 @@ class Diff(PlainValue):
 
         Cost: see `cerata.memory.facts.changes.fact_changes`.
         """
-        first, second = self._older, self._newer
-        return fact_changes(*((second, first) if self.a > self.b else (first, second)))
+        return fact_changes(self._first, self._second, common_beginning(self._first, self._second))
 
     @property
     def summary(self) -> str:
@@ -160,7 +163,8 @@ class Diff(PlainValue):
 
     def __str__(self) -> str:
         facts = "\n".join(_cut(str(change)) for change in self.facts)
-        return "\n\n".join([*map(str, self), *([facts] if facts else []), self.summary])
+        results = "\n".join(map(str, self.results))
+        return "\n\n".join([*map(str, self), *filter(None, (facts, results)), self.summary])
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
@@ -168,113 +172,40 @@ class Diff(PlainValue):
             "b": self.b,
             "changes": [change.to_dict() for change in self],
             "facts": [change.to_dict() for change in self.facts],
+            "results": [change.to_dict() for change in self.results],
         }
 
 
 def diff(a: Snapshot, b: Snapshot) -> Diff:
     """Return the difference between two views of one memory and scope.
 
-    Cost: a mask over the frames of each state, and a look-up of each frame that differs.
-
-    Raises:
-        InvalidInput: neither state continues the other.
+    Cost: a look at each frame that the events between the views put or closed.
     """
-    older, newer = (a, b) if _end(a) <= _end(b) else (b, a)
-    _check_goes_on(older, newer)
-    before, after = _current(older), _current(newer)
-    only_before = np.setdiff1d(before, after, assume_unique=True).tolist()
-    only_after = np.setdiff1d(after, before, assume_unique=True).tolist()
-    removed: list[tuple[int, int]] = []
-    replaced: list[tuple[int, tuple[int, int]]] = []
-    new = set(only_after)
-    for frame in only_before:
-        seq, heir = _became(newer, frame)
-        if heir is not None and heir in new:
-            replaced.append((seq, (frame, heir)))
-        else:
-            # The frame was deleted, or superseded by a frame that both states have.
-            removed.append((seq, frame))
-    heirs = {heir for _, (_, heir) in replaced}
-    added = sorted(
-        (newer.layers.moment(frame), frame) for frame in only_after if frame not in heirs
-    )
-    changed = _changed(older, newer, np.intersect1d(before, after, assume_unique=True))
-    if older is b:
-        added, removed = removed, added
-        replaced = [(seq, (heir, frame)) for seq, (frame, heir) in replaced]
+    changes = frame_changes(a, b)
+    groups = (changes.added, changes.removed, changes.replaced, changes.changed)
     return Diff(
-        a=_end(a),
-        b=_end(b),
-        added=tuple(frame for _, frame in added),
-        removed=tuple(frame for _, frame in removed),
-        replaced=tuple(pair for _, pair in replaced),
-        changed=tuple(frame for _, frame in changed),
-        _seqs=tuple(seq for seq, _ in [*added, *removed, *replaced, *changed]),
-        _older=older,
-        _newer=newer,
+        a=a.end,
+        b=b.end,
+        added=tuple(frame for frame, _ in changes.added),
+        removed=tuple(frame for frame, _ in changes.removed),
+        replaced=tuple(pair for pair, _ in changes.replaced),
+        changed=tuple(frame for frame, _ in changes.changed),
+        _seqs=tuple(seq for group in groups for _, seq in group),
+        _first=a,
+        _second=b,
     )
 
 
-def _end(snapshot: Snapshot) -> int:
-    """Return the last event of a state; pending events count as appended at its basis."""
-    return snapshot.basis + len(snapshot.unsalted_drafts)
-
-
-def _check_goes_on(older: Snapshot, newer: Snapshot) -> None:
-    """Raise `InvalidInput` unless ``older`` is a beginning of ``newer``."""
-    pending = older.unsalted_drafts
-    is_beginning = newer.basis == older.basis and newer.unsalted_drafts[: len(pending)] == pending
-    if not is_beginning if pending else newer.basis < older.basis:
-        raise InvalidInput(
-            "Neither state continues the other: one state has the events of a transaction, the "
-            "other has events that were appended beside them",
-            remedy="Compare with the basis of the transaction: diff(view.basis, view).",
-        )
-
-
-def _current(snapshot: Snapshot) -> I64:
-    """Return the ids of the current frames, chunks left out."""
-    layers = snapshot.layers
-    return _ids(layers, layers.whole(layers.open))
-
-
-def _ids(layers: Layers, masks: Sequence[Mask]) -> I64:
-    return np.concatenate(
-        [layer.ids(np.flatnonzero(mask)) for layer, mask in zip(layers.all, masks, strict=True)]
-    )
-
-
-def _became(snapshot: Snapshot, frame: int) -> tuple[int, int | None]:
-    """Return the seq at which a frame's last successor was closed, and the current successor.
-
-    The successor is None if the frame, or its last successor, was deleted.
-    """
-    layers = snapshot.layers
-    closing = layers.closing_of(frame)
-    assert closing is not None
-    seq, heir = closing.seq, closing.by
-    while heir is not None and (closing := layers.closing_of(heir)) is not None:
-        seq, heir = closing.seq, closing.by
-    return seq, heir
-
-
-def _changed(older: Snapshot, newer: Snapshot, common: I64) -> list[tuple[int, int]]:
-    """Return the frames of both states whose chunks differ, each with the seq of the change."""
-    layers = newer.layers
-    before = _ids(older.layers, older.layers.parts(older.layers.open))
-    after = _ids(newer.layers, newer.layers.parts(newer.layers.open))
-    since: dict[int, int] = {}
-    for part in np.setxor1d(before, after, assume_unique=True).tolist():
-        document, closing = layers.parent_of(part), layers.closing_of(part)
-        if document is not None:
-            moment = layers.moment(part) if closing is None else closing.seq
-            since[document] = max(since.get(document, 0), moment)
-    whole = np.intersect1d(common, np.array(list(since), np.int64)).tolist()
-    return sorted(
-        (since[document], document)
-        for document in whole
-        if older.layers.chunks(document) != layers.chunks(document)
-    )
+def _verb_of(first: Snapshot, second: Snapshot, old: int | None, new: int | None) -> FrameVerb:
+    if old is not None and new is not None:
+        return "changed" if old == new else "superseded"
+    state, frame = (second, old) if new is None else (first, new)
+    closing = None
+    if frame is not None and common_beginning(first, second).has(frame):
+        closing = state.layers.closing_of(frame)
+    if closing is None:
+        return "added"
+    return "deleted" if closing.by is None else "superseded"
 
 
 def _cut(line: str) -> str:

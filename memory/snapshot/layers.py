@@ -149,7 +149,7 @@ class Layers:
         closed = self.closing_of(document)
         chunks: dict[int, int] = {}
         for child in self.children(document):
-            index, closing = self._chunk_index(child), self.closing_of(child)
+            index, closing = self.chunk_of(child), self.closing_of(child)
             is_there = closed is None or self.moment(child) < closed.seq
             is_part = closing is None or (closed is not None and closing.seq >= closed.seq)
             if index is not None and is_there and is_part:
@@ -171,7 +171,8 @@ class Layers:
             above = self.parent_of(above)
         return above is not None
 
-    def _chunk_index(self, frame: int) -> int | None:
+    def chunk_of(self, frame: int) -> int | None:
+        """Return the index of a frame that is a chunk, from 0; None for a whole frame."""
         layer = self.layer_of(frame)
         return None if layer is None else layer.frames.chunk_index(frame * layer.sign)
 
@@ -198,7 +199,7 @@ class Layers:
         while waiting:
             children = self.children(waiting.pop())
             for child in children:
-                is_part = self._chunk_index(child) is not None
+                is_part = self.chunk_of(child) is not None
                 if not is_part and self.closing_of(child) is None and not self._has_expired(child):
                     return True
             waiting += children
@@ -264,7 +265,7 @@ class Layers:
         """Return the newest current frame with a URI, first of exactly the scope; no chunk."""
         reach = self.base.reach
         scope = None if reach is None else reach.pairs
-        frames = [frame for frame in self.find_uri(uri) if self._chunk_index(frame) is None]
+        frames = [frame for frame in self.find_uri(uri) if self.chunk_of(frame) is None]
         if len(frames) == 1:
             return frames[0]
         rows = [

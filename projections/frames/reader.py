@@ -108,6 +108,14 @@ class Frames:
         """Return the count of frames put by event n."""
         return rows_up_to(self.ids, n)
 
+    def touched(self, after: int, through: int) -> list[int]:
+        """Return the frames that the events after one, through another, put or closed."""
+        put = self.ids[self.rows_at(after) : self.rows_at(through)]
+        start, end = (rows_up_to(self._closing_seq, n) for n in (after, through))
+        closed = self.ids[self._closing_row[start:end]]
+        frames: list[int] = np.union1d(put, closed).tolist()
+        return frames
+
     def row_of(self, frame: int) -> int | None:
         """Return the row of a frame, or None; a row below `rows_at(n)` exists at n."""
         return place_of(self.ids, frame)

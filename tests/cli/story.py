@@ -188,6 +188,7 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step("history 8"),
     _step("blame 8"),
     _step("diff 8"),
+    _step("diff 2 8 --query 'when does the bridge open?'", "diff-query"),
     _step("bisect --query bridge --forbid may --good 0 --bad 8"),
     _step("bisect --run 'test $CERATA_BASIS -lt 6' --bad 8 --batches --checks 1", "bisect-run"),
     _step("bisect --query bridge --bad 8", "bisect-usage", 2),

@@ -78,7 +78,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("bisect", "--run", "test $CERATA_BASIS -lt 2", "--resume", EVIL),
     ),
     "blame": (("blame", "2"), ("blame", "4")),
-    "diff": (("diff", "0"), ("diff", "0", EVIL)),
+    "diff": (("diff", "0"), ("diff", "0", EVIL), ("diff", "0", "--query", EVIL)),
     "supersede": (("supersede", "2", EVIL),),
     "values": (
         ("values", "tag"),

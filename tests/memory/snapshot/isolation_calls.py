@@ -242,6 +242,11 @@ def _all_earlier(view: Any, basis: object) -> object:
     return _all_of(view.at(basis))
 
 
+def _changes(asked: Any, basis: int) -> object:
+    found = asked.since(max(basis, 0), query="Ada harbour")
+    return found, str(found), found.to_dict()
+
+
 def _speculate(asked: Any, *events: Any) -> object:
     view = asked.speculate(*events)
     # Without the time of the drafts, which is that of the call.
@@ -267,6 +272,7 @@ _SPECULATED: Final = every(
 VIEW: Final[Mapping[str, Calls | str]] = {
     **READS,
     "at": _earlier,
+    "since": by_point(_changes),
     "speculate": _SPECULATED,
     "basis": "a number that the caller gave",
     "head": once(lambda view: repr(view.head)),
@@ -316,6 +322,7 @@ STORE: Final[Mapping[str, Calls | str]] = {
     "diff": every(
         once(lambda store: (str(store.diff(0)), store.diff(0))),
         by_point(lambda store, one: store.diff(max(one, 0))),
+        by_point(lambda store, one: str(store.diff("HEAD", max(one, 0), query="Ada harbour"))),
     ),
     "embedder": "the embedder that the caller gave at open",
     "digests": "hashes of whole indexes, which are those of the file",
@@ -331,6 +338,7 @@ STORE: Final[Mapping[str, Calls | str]] = {
     "scope": once(lambda store: store.scope),
     "scoped": _rescoped,
     "shared": once(lambda store: store.shared),
+    "since": by_point(_changes),
     "speculate": _SPECULATED,
     "verify": once(lambda store: repr(store.verify())),
 }

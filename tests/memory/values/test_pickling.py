@@ -96,6 +96,7 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "RememberedEmbedder": lambda store, _: store.remembered_embedder(),
     "Remembered": lambda store, folder: store.remember_files([folder / "notes.md"]),
     "RememberedFile": lambda store, folder: store.remember_files([folder / "notes.md"]).files[0],
+    "ResultChange": lambda store, _: store.diff(0, query="tea").results[0],
     "Standing": lambda _, _folder: cerata.Standing.STANDS,
     "TimelineEntry": lambda store, _: store.timeline().entries[0],
     "TimelinePage": lambda store, _: store.timeline(),
