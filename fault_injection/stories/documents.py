@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from cerata.engine.integrity import hash_bytes
 from cerata.memory.store import Store, open_store
 from cerata.retrieval.chunking import split_passages
 
@@ -26,8 +27,17 @@ URI: Final = "notes/plan.md"
 
 
 def sectioned(title: str, count: int) -> str:
-    """Return a Markdown text of ``count`` passages."""
-    return "".join(f"# {title} {number}\n\nWhat {title} says.\n" for number in range(count))
+    """Return a Markdown text of ``count`` passages.
+
+    Each has a hash of 16 bytes in hex, so that a batch takes many sectors however well it
+    compresses: an epoch of few sectors has few crash states.
+    """
+    names = (f"{title} {number}" for number in range(count))
+    return "".join(f"# {name}\n\nWhat it says: {_incompressible(name)}.\n" for name in names)
+
+
+def _incompressible(name: str) -> str:
+    return hash_bytes(name.encode())[:16].hex()
 
 
 def record_documents(texts: Sequence[str], monitor: OrderingMonitor) -> Story:
