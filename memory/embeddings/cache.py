@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from cerata.engine.content_hashes import content_hash_of
 from cerata.engine.events import (
     Attachment,
     Draft,
@@ -180,7 +181,7 @@ class Stored:
 
         Cost: O(log n), a row of each frame of this content, and a read of a frame with a vector.
         """
-        hashes = {content_hash(text), body.content_hash or b""} - {b""}
+        hashes = {content_hash(text), content_hash_of(body) or b""} - {b""}
         for hashed in sorted(hashes):
             for row in self._frames.content_rows(hashed, self._n):
                 if not self._embedded[row]:

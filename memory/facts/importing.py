@@ -18,6 +18,7 @@ from msgspec import UNSET
 
 from cerata.engine.arguments import expect_type, is_unicode, wrong_type
 from cerata.engine.codec import tenant_of
+from cerata.engine.content_hashes import CONTENT_HASH_SIZE
 from cerata.engine.errors import Conflict, InvalidInput, NotFound, Unsupported
 from cerata.engine.events import (
     Draft,
@@ -39,7 +40,7 @@ from cerata.projections.columnar.times import to_datetime, to_microseconds
 from ..batch.session import WriteSession
 from ..batch.transaction import block_of
 from ..snapshot.snapshot import Snapshot
-from ..values.arguments import CONTENT_HASH_SIZE, content_hash, full_scope
+from ..values.arguments import content_hash, full_scope
 from ..values.facts import OPEN, FactEvidence, checked_name
 from ..values.frames import Receipt
 from .drafts import Assertion, assertion_draft

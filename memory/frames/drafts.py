@@ -13,13 +13,12 @@ from cerata.projections.columnar.times import to_microseconds
 
 from ..snapshot.layer import DOCUMENT_KIND
 from ..values.arguments import (
-    CONTENT_HASH_SIZE,
     SOURCE_HASH,
     SPAN,
     TABLE_HEADER,
-    content_hash,
     copied,
     listed,
+    utf8_of,
 )
 from ..values.frames import Frame
 
@@ -119,10 +118,10 @@ def frame_draft(
 ) -> Draft:
     """Return the event that puts a frame with these fields.
 
-    ``hashed`` is the content hash if the caller has it, or if it covers more than ``content``. A
-    chunk has no hash: the hash of its document finds it. ``fields`` are of `frame_fields` or of a
-    stored frame, ``embedding`` of `vectors` and ``tokens`` of `stored_matrices`; these have checked
-    and hashed them, so the append does not.
+    ``hashed`` is the content hash of a document, whose content is in its chunks; any other hash
+    follows from the content. ``fields`` are of `frame_fields` or of a stored frame, ``embedding``
+    of `vectors` and ``tokens`` of `stored_matrices`; these have checked and hashed them, so the
+    append does not.
 
     Raises:
         InvalidInput: the content is neither str nor bytes, or has a lone surrogate.
@@ -132,13 +131,11 @@ def frame_draft(
     blob: Attachment | None = None
     if isinstance(content, str):
         text = exact_string(content)
-        if hashed is None and chunk_index is None:
-            hashed = content_hash(content)
+        utf8_of(text)
     elif isinstance(content, bytes | bytearray | memoryview):
         data = bytes(content)
         attachments = (data,)
         blob = Attachment(hash_bytes(data), len(data))
-        hashed = blob.hash[:CONTENT_HASH_SIZE]
     else:
         remedy = "Pass a pathlib.Path to remember() to store a file."
         raise wrong_type("content", "str or bytes", content, remedy)

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from msgspec import UNSET, UnsetType
 
+from cerata.engine.content_hashes import content_hash_of
 from cerata.engine.errors import Conflict, InvalidInput
 from cerata.engine.events import JsonValue, PutFrame
 from cerata.projections.columnar.times import to_microseconds
@@ -225,9 +226,8 @@ def _check_restorable(snapshot: Snapshot, number: int, current: int | None) -> N
             f"Frame {number:,} is current",
             remedy="Leave this call out; update() changes the fields of a current frame.",
         )
-    copies = (
-        [] if current is not None or body.content_hash is None else layers.copies(body.content_hash)
-    )
+    hashed = None if current is not None else content_hash_of(body)
+    copies = [] if hashed is None else layers.copies(hashed)
     for copy in copies:
         if layers.event(copy).causation == number and current_version(snapshot, copy) is not None:
             raise Conflict(

@@ -263,7 +263,7 @@ class Ingest:
             return self._put_chunks(stored.id, stored.ids, stored.missing, replaced, expect)
         if len(self._passages) == 1:
             fields = self._of_source(self._in_section(self._passages[0], self._fields))
-            draft = frame_draft(self._text, fields, self._scope, hashed=self._hash)
+            draft = frame_draft(self._text, fields, self._scope)
             return self._write([draft, *self._supersedes(replaced, -self._place())], expect)
         document = frame_draft(
             "",

@@ -6,6 +6,7 @@ out which frames exist (`layers`).
 
 from collections.abc import Callable, Iterator
 
+from cerata.engine.content_hashes import content_hash_of
 from cerata.engine.events import (
     Attachment,
     Embedding,
@@ -66,7 +67,7 @@ def frame_of(layers: Layers, number: int, act: Callable[[int], Act | None]) -> F
         chunk_index=body.chunk_index,
         chunk_count=body.chunk_count,
         search_text=body.search_text,
-        content_hash=body.content_hash,
+        content_hash=content_hash_of(body),
         size=body.blob.size if body.blob is not None else len(text.encode()),
         unread=tuple(layers.unread.get(number, ())),
         actor=event.actor,

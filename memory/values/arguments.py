@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from cerata.engine.arguments import exact_string, expect_bool, expect_type
+from cerata.engine.content_hashes import CONTENT_HASH_SIZE
 from cerata.engine.draft_validation import check_pairs, check_scope, check_string
 from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.events import DEFAULT_SCOPE, Draft, JsonValue, PutFrame, Scope, ScopeValue
@@ -18,9 +19,6 @@ from cerata.engine.limits import NAME_SIZE_MAX, NESTING_MAX, STRING_SIZE_MAX
 from cerata.projections.columnar.scopes import MISSING, TENANT, Reach, admits, tenant_in
 
 ItemType = TypeVar("ItemType")
-
-CONTENT_HASH_SIZE: Final = 16
-"""Bytes of the hash that identifies a content."""
 
 SPAN: Final = "span"
 """A chunk's metadata: the characters [start, end) of the document that it holds."""
@@ -77,14 +75,19 @@ def content_hash(content: str | bytes) -> bytes:
     """
     if type(content) is not str:
         expect_type("content", content, str | bytes, "str or bytes", "Pass the text or the bytes.")
+    data = utf8_of(content) if isinstance(content, str) else content
+    return hash_bytes(data)[:CONTENT_HASH_SIZE]
+
+
+def utf8_of(text: str) -> bytes:
+    """Return the UTF-8 of a text. Raises `InvalidInput` for a lone surrogate, which has none."""
     try:
-        data = content.encode() if isinstance(content, str) else content
+        return text.encode()
     except UnicodeEncodeError as error:
         raise InvalidInput(
             f"The text is not valid Unicode: {error.reason} at character {error.start}",
             remedy="Decode it with errors='replace', or store bytes.",
         ) from error
-    return hash_bytes(data)[:CONTENT_HASH_SIZE]
 
 
 def check_content_hash(value: object) -> None:

@@ -22,6 +22,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from cerata.engine.content_hashes import content_hash_of
 from cerata.engine.events import DeleteFrame, PutEmbedding, PutFrame, SupersedeFrame, UnknownBody
 
 from ..columnar.hash_index import hash_halves
@@ -59,7 +60,7 @@ class FramesProjection(ScopedFold[FrameColumns]):
     """Folds putFrame, deleteFrame, supersedeFrame and putEmbedding into columns."""
 
     name: ClassVar[str] = "frames"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
 
     def __init__(self) -> None:
         super().__init__(FrameColumns())
@@ -114,7 +115,8 @@ class FramesProjection(ScopedFold[FrameColumns]):
                 columns.embed(row, seq, body.token_embedding.space)
         kinds = [None if body is _UNREADABLE else body.kind for body in bodies]
         parents = [0 if body.parent is None else _clamped_reference(body.parent) for body in bodies]
-        content, content_low = hash_halves([body.content_hash for body in bodies])
+        hashes = [content_hash_of(body) for body in bodies]
+        content, content_low = hash_halves(hashes)
         columns.bear(
             seqs,
             [event.recorded for event in events],
@@ -127,7 +129,7 @@ class FramesProjection(ScopedFold[FrameColumns]):
             self._in_range([body.chunk_count for body in bodies], _I32_END, NO_INDEX, seqs),
             content,
             content_low,
-            [_flags(body) for body in bodies],
+            [_flags(body, hashed) for body, hashed in zip(bodies, hashes, strict=True)],
         )
 
     def _unreadable(self, event: FoldedEvent) -> PutFrame:
@@ -223,7 +225,7 @@ def _missing(event: FoldedEvent) -> FrameAnomaly:
     return FrameAnomaly.UNREAD if isinstance(event.body, UnknownBody) else FrameAnomaly.ERASED
 
 
-def _flags(body: PutFrame) -> int:
+def _flags(body: PutFrame, content_hash: bytes | None) -> int:
     if body is _UNREADABLE:
         return FLAG_ERASED
     flags = 0 if body.text is None else FLAG_TEXT
@@ -231,7 +233,7 @@ def _flags(body: PutFrame) -> int:
         flags |= FLAG_BLOB
     if body.search_text is not None:
         flags |= FLAG_SEARCH_TEXT
-    if body.content_hash is not None:
+    if content_hash is not None:
         flags |= FLAG_CONTENT_HASH
     return flags
 

@@ -84,7 +84,7 @@ def test_a_vector_is_hashed_and_looked_through_once(store: Store) -> None:
     ):
         store.put_frames(texts(1), embeddings=matrix(1), space="s")
     assert [len(data) for data in hashed].count(ROW_SIZE) == COUNT
-    assert len(hashed) == 2 * COUNT
+    assert len(hashed) == COUNT
     assert looked.call_count == 1
 
 
