@@ -11,7 +11,8 @@
 ``--embedder minilm`` adds a vector for each text, ``minilm-tokens`` also a vector for each token;
 both need the extra ``minilm`` and are cached in the folder of ``--cache``. ``minilm-context`` and
 ``minilm-context-tokens`` embed turns within their conversations, uncached. ``--ablate`` leaves out
-each lane and signal in turn. ``--save`` keeps the scores of each question, and ``--against``
+each lane and signal in turn, and ``--signal NAME=WEIGHT`` sets the weight of a signal.
+``--save`` keeps the scores of each question, and ``--against``
 compares them with this run by a paired bootstrap. ``--tune`` learns weights instead, and measures
 them on the corpora that are left out.
 
@@ -96,7 +97,7 @@ def tune(options: argparse.Namespace) -> TuningReport:
     """
     judged = _set_of(options)
     style = Style(options.speaker, options.session)
-    with _embedding(options.embedder, options.cache, judged, style) as embedder:
+    with embedding(options.embedder, options.cache, judged, style) as embedder:
         tuning = tuned(judged, options.profile, style, embedder, _progress)
     return TuningReport(judged, options.embedder, tuning)
 
@@ -112,6 +113,7 @@ def run(options: argparse.Namespace) -> Report:
     settings = Settings(
         profile=options.profile,
         without=tuple(name for names in options.without for name in names.split(",")),
+        signals=dict(options.signal),
         ablate=options.ablate,
         contexts=tuple(options.contexts),
         style=Style(options.speaker, options.session),
@@ -167,7 +169,7 @@ def _report(
     against: run_file.SavedRun | None = None,
 ) -> Report:
     """Measure a set with an embedder, after its cache has all texts."""
-    with _embedding(embedder_name, cache, judged, settings.style) as embedder:
+    with embedding(embedder_name, cache, judged, settings.style) as embedder:
         measurement = measure(judged, settings, embedder, _progress)
     return Report(judged, settings, embedder_name, measurement, against)
 
@@ -194,7 +196,7 @@ def _set_of(options: argparse.Namespace) -> JudgedSet:
 
 
 @contextmanager
-def _embedding(
+def embedding(
     name: str, cache: Path, judged: JudgedSet, style: Style
 ) -> Generator[CachedEmbedder | None]:
     """Yield an embedder whose cache has all texts and questions of a set; None for no embedder."""
@@ -226,7 +228,7 @@ def _progress(line: str) -> None:
     sys.stderr.flush()
 
 
-def _default_cache() -> Path:
+def default_cache() -> Path:
     """Return a folder that is the same in the next run of this user."""
     return Path(tempfile.gettempdir()) / f"cerata-embeddings-{os.getuid()}"
 
@@ -265,6 +267,14 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="leave out a lane or signal of the profile; repeat it, or separate by commas",
     )
     parser.add_argument(
+        "--signal",
+        action="append",
+        default=[],
+        type=_weight,
+        metavar="NAME=WEIGHT",
+        help="set the weight of a signal; repeat it",
+    )
+    parser.add_argument(
         "--ablate", action="store_true", help="also leave out each lane and signal in turn"
     )
     parser.add_argument(
@@ -289,7 +299,7 @@ def _add_shared_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cache",
         type=Path,
-        default=_default_cache(),
+        default=default_cache(),
         help="the folder of cached embeddings; default a temporary folder",
     )
     parser.add_argument(
@@ -300,6 +310,11 @@ def _add_shared_options(parser: argparse.ArgumentParser) -> None:
         help="budgets of contexts, separated by commas; default 500,1000,2000; 0 for none",
     )
     parser.add_argument("--json", action="store_true", help="print a JSON object")
+
+
+def _weight(text: str) -> tuple[str, float]:
+    name, _, weight = text.partition("=")
+    return name, float(weight)
 
 
 def _budgets(text: str) -> list[int]:

@@ -11,7 +11,7 @@ least of three passes, after a pass that has loaded indexes and embeddings.
 import hashlib
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +25,7 @@ from .embedding_cache import CachedEmbedder
 from .ingest import StoredCorpus, Style, ingest
 from .judged_set import Corpus, JudgedSet, Question
 from .metrics import evidence_name, recall, session_scores, turn_scores
-from .switches import switches, without
+from .switches import switches, with_signals, without
 
 HITS: Final = 128
 """Hits of a search that is scored: the depth to which a search fuses its lanes."""
@@ -44,10 +44,14 @@ Scores = dict[str, dict[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The choices of a run; None is the default profile of a store, the default policy."""
+    """The choices of a run; None is the default profile of a store, the default policy.
+
+    - ``signals`` have weights in place of those of the profile.
+    """
 
     profile: str | None = None
     without: tuple[str, ...] = ()
+    signals: Mapping[str, float] = field(default_factory=dict[str, float])
     ablate: bool = False
     contexts: tuple[int, ...] = CONTEXTS
     style: Style = field(default_factory=Style)
@@ -178,11 +182,12 @@ class _Run:
     def _profile(self) -> str | Profile | None:
         """Return the profile to ask with; a store's default is left to the store."""
         chosen = self._settings.profile
-        if not (self._settings.without or self._settings.ablate):
+        if not (self._settings.without or self._settings.signals or self._settings.ablate):
             return chosen
         if chosen is None:
             chosen = self._recall(self._corpus.questions[0], None, 100).profile
-        return without(profile_of(chosen), *self._settings.without)
+        profile = with_signals(profile_of(chosen), self._settings.signals)
+        return without(profile, *self._settings.without)
 
     def _scores(
         self, question: Question, profile: str | Profile | None, *, digested: bool = False

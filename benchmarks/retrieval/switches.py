@@ -43,6 +43,19 @@ def without(profile: Profile, *names: str) -> Profile:
     return profile
 
 
+def with_signals(profile: Profile, weights: Mapping[str, float]) -> Profile:
+    """Return a profile with other weights of some signals, under a name that lists them.
+
+    Raises:
+        InvalidInput: there is no such signal, or a weight is out of range.
+    """
+    if not weights:
+        return profile
+    label = " ".join(f"{name} {weight:g}" for name, weight in weights.items())
+    signals = {**profile.signals, **weights}
+    return replace(profile, name=f"{profile.name} with {label}", signals=signals)
+
+
 def _places(profile: Profile) -> dict[str, tuple[str, str | None]]:
     """Return the field of each part that is on, and its key if the field is a map."""
     places: dict[str, tuple[str, str | None]] = {}

@@ -18,6 +18,7 @@ from cerata.projections.columnar.turn_order import NO_ROW, TurnOrder
 from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
 from cerata.projections.fulltext.marks import Mark
 from cerata.retrieval.base_level_activation import days_between
+from cerata.retrieval.proper_nouns import proper_nouns
 from cerata.retrieval.question_analysis import QuestionAnalysis, analysis_of
 from cerata.retrieval.ranking.signals import SCALES, SIGNALS, Candidates, sum_of, values_of
 from cerata.retrieval.source_files import is_test_file
@@ -99,6 +100,7 @@ class Signals:
             follow=self._follow(rows, roles, turns),
             in_thread=self._in_thread(rows, turns),
             are_tests=self._are_tests(rows),
+            noun_shares=self._noun_shares(rows),
             ages=self._ages(ids),
             times=times,
             frames_of_times=places,
@@ -169,6 +171,15 @@ class Signals:
             tests = [code for code in set(codes.tolist()) if is_test_file(layer.frames.uri(code))]
             are_tests[places[at[np.isin(codes, tests)]]] = True
         return are_tests
+
+    def _noun_shares(self, rows: I64) -> F64:
+        """Return the share of the question's proper nouns that each row has, in any field."""
+        layers = self.snapshot.layers
+        nouns = proper_nouns(self.text) if self._has_any("noun") else ()
+        counts = np.zeros(len(rows))
+        for noun in nouns:
+            counts += layers.ranking.have(noun, rows)
+        return counts / max(len(nouns), 1)
 
     def _ages(self, ids: I64) -> F64:
         if not self._has_any("recency"):

@@ -260,6 +260,12 @@ class FulltextView:
         rows, _, _, _ = self._occurrences.gather(ids)
         return self._idf(int(np.count_nonzero(self._alive[rows])))
 
+    def have(self, term: str, rows: I64) -> Mask:
+        """Return which rows have a term, in any field. Cost: a pass over its postings."""
+        code = self._vocabulary.find(term, self._terms)
+        ids = np.array([] if code is None else [code], np.uint32)
+        return np.isin(rows, self._occurrences.gather(ids)[0])
+
     def highlights(
         self, content: str, query: str | Query, field: Field = Field.TEXT
     ) -> list[Highlight]:

@@ -19,6 +19,7 @@ weight (`profiles`); a signal without weight is off. Leaves out where the proper
     thread      the turn is of the conversation of the newest turn
     test        the frame is of a file of tests, and the question has no word for tests: a test has
                 the words of the code that it tests, and seldom explains the code
+    noun        the share of the question's proper nouns that the frame has
 
 Weights are in standard deviations of a lane's scores, as z-scores are; `SCALES` converts them for
 the other methods of fusion.
@@ -38,7 +39,7 @@ from .fusion import Method
 
 SIGNALS: Final = (
     *("speaker", "period", "when", "count", "name", "why"),
-    *("question", "follows", "short", "recency", "thread", "test"),
+    *("question", "follows", "short", "recency", "thread", "test", "noun"),
 )
 """All signals, in the order of their sum."""
 
@@ -83,6 +84,7 @@ class Candidates:
     follow: Mask
     in_thread: Mask
     are_tests: Mask
+    noun_shares: F64
     ages: F64
     times: I64
     frames_of_times: I64
@@ -119,6 +121,8 @@ def _asked(signal: str, question: QuestionAnalysis, candidates: Candidates) -> F
         return candidates.are_named
     if signal == "test":
         return candidates.are_tests
+    if signal == "noun":
+        return candidates.noun_shares
     return candidates.follow if signal == "follows" else candidates.in_thread
 
 

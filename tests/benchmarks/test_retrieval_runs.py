@@ -321,6 +321,7 @@ def test_faults_end_the_command_with_their_exit_code(
     assert main(["judged", str(tmp_path / "none")]) == 6
     assert main(["synthetic", "--profile", "none"]) == 2
     assert main(["synthetic", "--without", "text,recency"]) == 2
+    assert main(["synthetic", "--signal", "nuon=1"]) == 2
     saved = tmp_path / "run.json"
     assert main(["judged", str(judged_file(tmp_path)), "--save", str(saved)]) == 0
     assert main(["synthetic", "--against", str(saved)]) == 2
@@ -328,6 +329,7 @@ def test_faults_end_the_command_with_their_exit_code(
     assert "NotFound: " in errors
     assert "There is no profile 'none'" in errors
     assert "no lane or signal 'recency'" in errors
+    assert "There is no signal 'nuon'" in errors
     assert "The run is of the set set " in errors
     with pytest.raises(SystemExit):
         main(["synthetic", "--contexts", "many"])

@@ -15,7 +15,7 @@ import cerata
 from cerata import InvalidInput, Profile, Store, View
 from cerata.engine.events import RecallContext
 from cerata.projections.fulltext.analyzer import terms
-from cerata.retrieval.ranking.profiles import PROFILES
+from cerata.retrieval.ranking.profiles import OPTIONAL_SIGNALS, PROFILES
 from cerata.retrieval.ranking.signals import SIGNALS
 
 WEIGHTS = {
@@ -32,6 +32,7 @@ WEIGHTS = {
     "recency": 0.17,
     "thread": 0.4,
     "test": -0.8,
+    "noun": 0.35,
 }
 ALL = Profile("all", 1, {"text": 1}, method="zscore", signals=WEIGHTS)
 PLAIN = Profile("plain", 1, {"text": 1}, method="zscore")
@@ -39,6 +40,7 @@ QUESTIONS = (
     "When did Mina see the harbour in May 2023?",
     "Why, and how many dogs on 8 May 2023?",
     "Where is the harbour of Olaf?",
+    "Is Rome the harbour that Mina and Olaf saw?",
     "harbour",
 )
 TEXTS = (
@@ -110,6 +112,7 @@ def values(view: View, question: str, frame: cerata.Frame, last: datetime) -> di
                 nearness = max(nearness, 1.0)
             elif 0 < after < (8 if is_day else 14):
                 nearness = max(nearness, 0.5 if is_day else 0.4)
+    nouns = [noun for noun in ("Rome", "Mina", "Olaf") if noun in question]
     age = max(0.0, (last - frame.created).total_seconds() / 86_400)
     signals = {
         "speaker": has_role and str(frame.role) in question,
@@ -124,6 +127,7 @@ def values(view: View, question: str, frame: cerata.Frame, last: datetime) -> di
         "recency": math.exp(-age / 14),
         "thread": frame in talk and turns[-1].track == frame.track,
         "test": frame.track is not None,
+        "noun": sum(noun in f"{text} {frame.role}" for noun in nouns) / max(1, len(nouns)),
     }
     return {name: float(value) for name, value in signals.items()}
 
@@ -234,6 +238,11 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         "the painted harbour",
         {"text": "def paint(harbour, colour, brush, wood, oil)", "uri": "file:lib/harbour.py"},
         {"text": "painted harbour", "uri": "file:lib/test/test_harbour.py"},
+    ),
+    "noun": (
+        "the painted harbour of Porto",
+        {"text": "in Porto he saw a long list of other old things and a boat"},
+        {"text": "painted harbour, painted harbour"},
     ),
 }
 
@@ -385,7 +394,7 @@ def test_only_chat_judges_turns_by_their_dialogue() -> None:
     dialogue = {"question", "follows", "short"}
     for name in ("chat", "notes", "documents"):
         assert dialogue.isdisjoint(PROFILES[name].signals) == (name != "chat")
-        assert not {"recency", "thread"}.intersection(PROFILES[name].signals)
+        assert OPTIONAL_SIGNALS.keys().isdisjoint(PROFILES[name].signals)
         assert set(PROFILES[name].signals) <= set(SIGNALS)
 
 

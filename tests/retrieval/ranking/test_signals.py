@@ -25,6 +25,7 @@ def candidates(count: int = 1, **arrays: object) -> Candidates:
         follow=off,
         in_thread=off,
         are_tests=off,
+        noun_shares=np.zeros(count),
         ages=np.full(count, np.inf),
         times=np.empty(0, np.int64),
         frames_of_times=np.empty(0, np.int64),
@@ -50,6 +51,7 @@ def asking(answer: Answer) -> QuestionAnalysis:
         ("recency", NOTHING, candidates(ages=[0.0])),
         ("thread", NOTHING, candidates(in_thread=[True])),
         ("test", NOTHING, candidates(are_tests=[True])),
+        ("noun", NOTHING, candidates(noun_shares=[1.0])),
         (
             "period",
             QuestionAnalysis(frozenset(), (Period("", 0, DAY),), ()),
