@@ -33,6 +33,7 @@ SUBJECTS: Final = {
     "links_verbs": ("why", "link", "unlink"),
     "history_verbs": ("log", "history", "blame", "diff"),
     "bisect_verbs": ("bisect",),
+    "runs_verbs": ("runs", "rerun"),
     "edit_verbs": ("supersede", "delete", "tag"),
     "versions_verbs": ("update", "restore", "sweep", "values"),
     "info_verbs": ("info", "head"),

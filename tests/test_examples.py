@@ -213,6 +213,34 @@ def test_the_pictures_of_the_docs_are_those_that_are_drawn(tmp_path: Path) -> No
         assert (tmp_path / f"{name}.png").stat().st_size > 10_000
 
 
+def test_a_killed_researcher_goes_on_and_runs_again(tmp_path: Path) -> None:
+    """No recorded call is made again, and a re-run needs no source."""
+    killed = run(tmp_path, "researcher.py", "--kill-after", "2", exit_code=9)
+    assert killed == "" or killed.splitlines() == ["reading wax", "reading honey"]
+    lines = run(tmp_path, "researcher.py").splitlines()
+    assert lines[:3] == ["reading honey", "reading comb", "summarising"]
+    assert lines[-1] == "run week-1 of researcher: same, 5 of 5 calls answered"
+    done = subprocess.run(
+        [sys.executable, "-m", "cerata", "rerun", "run", "week-1", "researcher:research"],
+        cwd=tmp_path,
+        env={"PYTHONPATH": f"{ROOT}:{EXAMPLES}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"{lines[-1]}\n"
+
+
+def test_a_killed_triage_goes_on_and_runs_again(tmp_path: Path) -> None:
+    """Its recorded ratings are not asked for again, though its calls overlap."""
+    run(tmp_path, "triage.py", "--kill-after", "5", exit_code=9)
+    said = run(tmp_path, "triage.py")
+    assert "t-1" not in said.split("run t-1")[0]
+    assert said.count("rating 'Thanks, all is well.'") == 2
+    again = [line for line in said.splitlines() if line.startswith("run t-")]
+    assert [line.split(": ")[1].split(",")[0] for line in again] == ["same"] * 3
+
+
 def test_every_example_is_run_here() -> None:
     """An example that nothing runs stops working unseen."""
     source = Path(__file__).read_text(encoding="utf-8")

@@ -259,6 +259,7 @@ def test_a_verify_that_unpacks_a_block_for_each_event_is_seen(
 @pytest.mark.parametrize(
     ("module", "last"),
     [
+        ("agents_bench", "in memory"),
         ("append_bench", "open, mode="),
         ("comparison_bench", "first answer, cold"),
         ("checkpoint_bench", "200 checkpoints: TOC"),

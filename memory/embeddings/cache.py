@@ -7,7 +7,7 @@ text of a frame, and the look-up. Leaves out when vectors are computed (`command
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -41,12 +41,19 @@ StoredVector: TypeAlias = tuple[Embedding, bytes]
 """The embedding that an event stores for a vector, and the attachment's bytes."""
 
 
+_RESULT_KIND: Final = "tool_result"
+"""The kind of the frames that hold results of calls (`cerata.agents`)."""
+
+
 def embedded_text(body: PutFrame) -> str | None:
     """Return the text of a frame to embed: its text, else its ``search_text``.
 
-    None if both are blank, and for a split document, whose chunks are embedded.
+    None if both are blank, for a split document, whose chunks are embedded, and for the result of a
+    call of a run, which would fill the space of the texts.
     """
     if body.chunk_count is not None and body.chunk_index is None:
+        return None
+    if body.kind == _RESULT_KIND and body.blob is not None and body.parent is not None:
         return None
     text = body.text if body.text and body.text.strip() else body.search_text
     return text if text and text.strip() else None

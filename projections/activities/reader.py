@@ -270,14 +270,17 @@ class ActivitiesAt:
         columns = self._columns
         rows = columns.calls_of.rows(columns.call_row.view(), row)
         places: I64 = np.asarray(rows, np.int64)
-        return places[: int(np.searchsorted(places, self._calls))]
+        end = int(np.searchsorted(places, self._calls))
+        visible: I64 = places[:end]
+        return visible
 
     def _places_of_name(self, row: int, name: str) -> I64:
         places = self._call_places(row)
         code = self._columns.names.find(name)
         if code is None:
             return places[:0]
-        return places[self._columns.call_name.view()[places] == np.uint32(code)]
+        named: I64 = places[self._columns.call_name.view()[places] == np.uint32(code)]
+        return named
 
     def _call_rows(self, places: I64) -> list[CallRow]:
         rows: list[CallRow] = []

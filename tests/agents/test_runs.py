@@ -1,7 +1,7 @@
 """Runs: calls are recorded with their results, and the recording is a part of the memory."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -268,3 +268,20 @@ def test_turns_count_from_1_and_go_on(store: Store) -> None:
     assert (run.turn, run.next_turn()) == (1, 2)
     run.call("double", double, number=1)
     assert agent.run("r1").turn == 2
+
+
+def test_results_are_never_embedded() -> None:
+    """They would crowd the texts out of the space."""
+    texts: list[str] = []
+
+    def embed(batch: Sequence[str]) -> list[list[float]]:
+        texts.extend(batch)
+        return [[1.0, 0.0] for _ in batch]
+
+    embedder = cerata.CallableEmbedder(embed, name="m", revision="1", dimension=2)
+    with cerata.open(":memory:", embedder=embedder) as store:
+        with Agent(store, "analyst").run() as run:
+            run.call("double", double, number=1)
+            store.put_frame("a note")
+            store.embed_missing()
+        assert texts == ["a note"]

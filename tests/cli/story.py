@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -126,6 +127,33 @@ def _mend_workload(folder: Path, environment: Environment) -> None:
     whole = '        store.put_frames(["the left shoe", "the right shoe"])'
     assert puts in WORKLOAD
     (folder / "shoes.py").write_text(WORKLOAD.replace(puts, whole))
+
+
+AGENT = """
+import cerata
+
+
+def look_up(place):
+    return {"place": place, "lanes": 4}
+
+
+@cerata.agent("surveyor", version="2")
+def survey(run, places):
+    return [run.call("look.up", look_up, place=place).value["lanes"] for place in places]
+
+
+def hurried(run, places):
+    run.call("look.up", look_up, place=places[-1])
+"""
+
+
+def _survey(folder: Path, environment: Environment) -> None:
+    """A run of an agent, recorded with the name of its function."""
+    (folder / "surveyor.py").write_text(AGENT)
+    names: dict[str, Any] = {"__name__": "surveyor"}
+    exec(compile(AGENT, str(folder / "surveyor.py"), "exec"), names)  # noqa: S102 - the text above
+    with cerata.open(folder / "survey.memory", environment=environment) as store:
+        names["survey"](store, id="s-1", places=["bridge", "mill"])
 
 
 CRASH_TEST = "crash-test"
@@ -320,6 +348,14 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
         "put-turn",
     ),
     _step(f"recall 'four lanes' {_NEW}", "recall-turns"),
+    _step(f"runs {_NEW}", "runs-nothing"),
+    _survey,
+    _step("runs -f survey.memory"),
+    _step("runs s-1 -f survey.memory", "runs-calls"),
+    _step("runs s-2 -f survey.memory", "runs-missing", 6),
+    _step("rerun run s-1 surveyor:survey -f survey.memory"),
+    _step("rerun run s-1 surveyor:hurried -f survey.memory", "rerun-differs", 1),
+    _step("rerun run s-1 surveyor:no_such -f survey.memory", "rerun-missing", 6),
 )
 
 

@@ -77,6 +77,8 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("bisect", "--run", "test $CERATA_BASIS -lt 2", "--good", EVIL),
         ("bisect", "--run", "test $CERATA_BASIS -lt 2", "--resume", EVIL),
     ),
+    "runs": (("runs",), ("runs", EVIL), ("runs", "--agent", EVIL)),
+    "rerun": (("rerun", "run", EVIL), ("rerun", "run", "r1", EVIL)),
     "blame": (("blame", "2"), ("blame", "4")),
     "diff": (("diff", "0"), ("diff", "0", EVIL), ("diff", "0", "--query", EVIL)),
     "supersede": (("supersede", "2", EVIL),),
@@ -105,7 +107,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 """Commands of each verb, over a memory that has hostile text wherever text can be."""
 
-REFUSED = ("tune", "embed", "import", "tour", "crash-test", "bench")
+REFUSED = ("tune", "embed", "import", "tour", "crash-test", "bench", "rerun")
 """Verbs of which every command above is refused, with a message that names the input."""
 
 

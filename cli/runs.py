@@ -1,0 +1,83 @@
+"""The verbs of recorded runs: runs and rerun."""
+
+import os
+import sys
+from argparse import Namespace
+
+from cerata.agents.activity import Activity, activity_of, call_of, run_named
+from cerata.agents.agent import Agent
+from cerata.agents.code import function_named
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import JsonValue
+from cerata.memory.snapshot.reader import snapshot_of
+from cerata.projections.activities.columns import ActivityKind
+
+from .output import Output, clipped, counted
+from .store_options import reading, view_of
+
+_STYLES = {"open": "yellow", "done": "green", "failed": "red", "left": "yellow"}
+
+
+def run_runs(options: Namespace, output: Output) -> int:
+    """List the runs, newest first; with a run, its calls in order."""
+    with reading(options) as store:
+        view = view_of(store, options)
+        snapshot = snapshot_of(view)
+        activities = snapshot.activities
+        if options.named is None:
+            rows = activities.all_activities(ActivityKind.RUN, options.agent)
+            calls = None
+        else:
+            row = run_named(snapshot, _run_of(options.named), options.agent)
+            rows = [row]
+            calls = [call_of(snapshot, call) for call in activities.calls(row.row)]
+        runs = [activity_of(snapshot, row) for row in reversed(rows)]
+        for activity in runs:
+            _print_run(activity, output)
+        for call in calls or ():
+            output.line(f"  {clipped(str(call), 200)}")
+        if not runs:
+            output.line("No run is recorded.")
+        values: list[JsonValue] = [activity.to_dict() for activity in runs]
+        called: list[JsonValue] | None = None if calls is None else [c.to_dict() for c in calls]
+        output.result({"basis": view.basis, "runs": values, "calls": called})
+    return 0
+
+
+def run_rerun(options: Namespace, output: Output) -> int:
+    """Execute the function of a run again, and print the first difference."""
+    with reading(options) as store:
+        snapshot = snapshot_of(view_of(store, options))
+        row = run_named(snapshot, _run_of(options.named), options.agent)
+        # The function is imported from this folder, as by python -m.
+        sys.path.insert(0, os.getcwd())
+        function = None if options.function is None else function_named(options.function)
+        rerun = Agent(store, row.agent).rerun(row.seq, function, live=options.live)
+        for line in str(rerun).splitlines():
+            indent = "  " if line.startswith("  ") else ""
+            output.line(f"{indent}{clipped(line, 500)}")
+        output.result({"file": store.path, **rerun.to_dict()})
+    return 0 if rerun.outcome == "same" else 1
+
+
+def _run_of(text: str) -> str | int:
+    """Return a run's id, or the seq of its start from ``#14``."""
+    if not text.startswith("#"):
+        return text
+    if not text[1:].isdecimal() or len(text) > 20:
+        raise InvalidInput(
+            f"{text!r:.60} names no run", remedy="Pass its id, or the seq of its start as '#14'."
+        )
+    return int(text[1:])
+
+
+def _print_run(activity: Activity, output: Output) -> None:
+    error = f"  {activity.error}" if activity.error else ""
+    output.row(
+        (f"{f'#{activity.id}':>7}  ", "dim"),
+        f"{activity.name}  {activity.agent} {activity.version}  ",
+        (activity.status, _STYLES[activity.status]),
+        f"  {counted(activity.calls, 'call')}",
+        (f"  {activity.started:%Y-%m-%d %H:%M:%S} UTC", "dim"),
+        error,
+    )

@@ -1,0 +1,42 @@
+"""The parsers of runs and rerun."""
+
+from .verb_parser import Adding, add_verb
+
+
+def add_verbs(adding: Adding) -> None:
+    """Add runs and rerun."""
+    runs = add_verb(
+        adding,
+        "runs",
+        "list the recorded runs of agents, or the calls of a run",
+        "runs.run_runs",
+        reads=True,
+        examples=("runs", "runs r-17", "runs --agent analyst --at yesterday"),
+    )
+    runs.add_argument("named", nargs="?", metavar="RUN", help="id of a run, or #SEQ of its start")
+    runs.add_argument("--agent", metavar="NAME", help="only the runs of this agent")
+
+    rerun = add_verb(
+        adding,
+        "rerun",
+        "execute a run again, with its calls answered from the recording",
+        "runs.run_rerun",
+        reads=True,
+        examples=(
+            "rerun run r-17",
+            "rerun run r-17 analyst:analyse",
+            "rerun run r-17 analyst:analyse --live fork.cera",
+        ),
+    )
+    rerun.add_argument("what", choices=("run",), help="the recording to repeat: a run of an agent")
+    rerun.add_argument("named", metavar="RUN", help="id of a run, or #SEQ of its start")
+    rerun.add_argument(
+        "function",
+        nargs="?",
+        metavar="MODULE:FUNCTION",
+        help="the function, imported from this folder; its code runs (that of the recording)",
+    )
+    rerun.add_argument("--agent", metavar="NAME", help="the agent of the run")
+    rerun.add_argument(
+        "--live", metavar="FILE", help="go on at the first difference, in this copy of the memory"
+    )
