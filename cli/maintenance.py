@@ -64,12 +64,21 @@ def run_rebuild(options: Namespace, output: Output) -> int:
                     where=store.path,
                     remedy=f"{meant}Use one of {', '.join(valid_names)}.",
                 )
+        result = store.rebuild(names, steps.stand, workers=options.workers)
         for name in names:
-            store.rebuild(name, steps.stand)
-            output.line(f"{name:<10} rebuilt from {counted(store.head.seq, 'event')}")
-        digests = {name: digest.hex() for name, digest in sorted(store.digests().items())}
-        rebuilt = {name: digests[name] for name in names}
-        output.result({"file": store.path, "head": store.head.seq, "rebuilt": rebuilt})
+            output.line(f"{name:<10} rebuilt from {counted(result.seq, 'event')}")
+        for divergence in result.divergences:
+            output.notice(("replaced: ", "yellow"), str(divergence))
+        facts = result.to_dict()
+        output.result(
+            {
+                "file": store.path,
+                "head": result.seq,
+                "rebuilt": facts["digests"],
+                "divergences": facts["divergences"],
+                "unmatched": facts["unmatched"],
+            }
+        )
     return 0
 
 

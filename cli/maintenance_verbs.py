@@ -21,10 +21,13 @@ def add_verbs(adding: Adding) -> None:
         "rebuild",
         "rebuild indexes from the log",
         "maintenance.run_rebuild",
-        examples=("rebuild", "rebuild fulltext"),
+        examples=("rebuild", "rebuild fulltext", "rebuild --workers 2"),
     )
     rebuild.add_argument(
         "names", nargs="*", metavar="NAME", help=f"any of {', '.join(PROJECTIONS)} (all)"
+    )
+    rebuild.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="processes that fold the events (1)"
     )
     add_verb(
         adding,

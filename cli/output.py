@@ -237,6 +237,7 @@ class Steps:
     def __init__(self, progress: Progress | None = None, task: TaskID | None = None) -> None:
         self._progress = progress
         self._task = task
+        self._part: str | None = None
 
     def done(self, count: int = 1) -> None:
         """Advance the bar."""
@@ -246,6 +247,10 @@ class Steps:
     def stand(self, what: str, at: int, total: int) -> None:
         """Show the progress of one of several passes; each starts from 0."""
         if self._progress is not None and self._task is not None:
+            if what != self._part:
+                # The estimate of the remaining time is that of this pass alone.
+                self._part = what
+                self._progress.reset(self._task)
             self._progress.update(self._task, description=what, completed=at, total=total)
 
 

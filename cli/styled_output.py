@@ -8,7 +8,13 @@ from contextlib import contextmanager
 from typing import IO
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
 from .visible_text import BIDIRECTIONAL, CONTROLS, ONE_LINE, Part, visible
@@ -121,6 +127,11 @@ class StyledOutput:
             self._console = before
 
     def bar(self) -> Progress:
-        """Return a progress bar on standard error."""
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        """Return a progress bar on standard error, with the estimated time that remains."""
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+        )
         return Progress(*columns, console=self._errors, transient=True)

@@ -11,11 +11,11 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
-from cerata.engine.arguments import expect_bool
+from cerata.engine.arguments import expect_bool, is_integer
 from cerata.engine.environment import Environment
-from cerata.engine.errors import Corrupt, Locked, StorageFailed
+from cerata.engine.errors import Corrupt, InvalidInput, Locked, StorageFailed
 from cerata.engine.events import Draft, Event, JsonValue, RecallContext, Scope, ScopeValue
 from cerata.engine.head import Head
 from cerata.engine.loading import loading
@@ -62,7 +62,11 @@ from .values.frames import Context
 from .view import Basis
 
 if TYPE_CHECKING:
+    from cerata.replay.rebuild import Rebuild
     from cerata.replay.verify import Verification
+
+WORKERS_MAX: Final = 64
+"""Processes of a rebuild, each with the folded state in memory."""
 
 
 class Store(
@@ -327,25 +331,40 @@ class Store(
         return verify(self._log, self._fold, progress, head)
 
     def rebuild(
-        self, projection: str | None = None, progress: Callable[[str, int, int], None] | None = None
-    ) -> None:
-        """Fold a projection again from the log; reads use the old state until the new is complete.
+        self,
+        projection: str | Sequence[str] | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
+        *,
+        workers: int = 1,
+    ) -> Rebuild:
+        """Fold projections again from the log; reads use the old states until the new are complete.
 
-        A rebuild that was killed continues from its last saved chunk. Durable on return.
+        Each new state is compared with the old state, and then replaces it. The result names each
+        old state that differed, and the first event from which it differed. A rebuild that was
+        killed continues from its last saved chunk. Durable on return.
 
         Args:
-            projection: The projection's name; default every projection.
+            projection: The projection's name, or several names; default every projection.
             progress: Called with the name of a part, and how many of how many steps are complete.
+            workers: Processes that fold built-in projections with a checkpoint; default none but
+                this one. The new state does not depend on their number.
 
         Raises:
             NotFound: no projection has this name.
+            InvalidInput: ``workers`` is no whole number from 1 to 64.
         """
+        if not is_integer(workers) or not 1 <= workers <= WORKERS_MAX:
+            raise InvalidInput(
+                f"workers must be a whole number from 1 to {WORKERS_MAX}, not {workers!r:.60}",
+                remedy="Pass the number of processors, such as workers=2.",
+            )
         with loading("the part that rebuilds"):
             from cerata.replay.rebuild import rebuild
 
-        names = self._fold.registry.names if projection is None else (projection,)
-        for name in names:
-            rebuild(self._log, self._fold, name, progress)
+        names = self._fold.registry.names if projection is None else projection
+        if isinstance(names, str):
+            names = (names,)
+        return rebuild(self._log, self._fold, names, progress, workers)
 
 
 def _is_seen(event: Event, reach: Reach) -> bool:

@@ -234,6 +234,37 @@ def plan_checkpoint(
     )
 
 
+def stored_chunks(log_file: LogFile, saved: SavedProjection) -> dict[Range, Ref]:
+    """Return the chunks of a checkpoint by their ranges, without those of damaged pages."""
+    return {
+        (ref.first_seq - 1, ref.last_seq): ref for page in _pages(log_file, saved) for ref in page
+    }
+
+
+def extended_plan(
+    log_file: LogFile,
+    saved: SavedProjection,
+    chunks: Sequence[tuple[Range, bytes]],
+    digest: bytes,
+    erased: int,
+) -> Plan:
+    """Return the plan of a checkpoint with more chunks, which were folded in another process.
+
+    Each new chunk is its range and its stored form; ``digest`` is that at the end of the last.
+    """
+    pages = _pages(log_file, saved)
+    seq = chunks[-1][0][1]
+    return Plan(
+        found=saved,
+        seq=seq,
+        digest=digest,
+        chunks=(*(ref for page in pages for ref in page), *chunks),
+        ledger=thinned(ledger_of(log_file, saved) or (), LedgerEntry(seq, digest)),
+        pages=pages,
+        erased=erased,
+    )
+
+
 def _pages(log_file: LogFile, saved: SavedProjection) -> tuple[tuple[Ref, ...], ...]:
     """Return the references on each page of a checkpoint; none for a damaged page."""
     pages: list[tuple[Ref, ...]] = []

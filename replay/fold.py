@@ -52,7 +52,7 @@ from cerata.projections.vectors.columns import Key
 from cerata.projections.vectors.projection import VectorsProjection
 from cerata.projections.vectors.reader import Space, Vectors
 
-from .checkpoint import Plan, chunk_refs, plan_checkpoint, publish, read_chunk
+from .checkpoint import Plan, chunk_refs, plan_checkpoint, publish, read_chunk, stored_chunks
 from .feed import apply_events, batches, hole, next_stop
 from .gradual_checkpoint import GradualCheckpoint
 from .place_directory import PlaceDirectory
@@ -524,6 +524,40 @@ class Fold:
                     break
         restored = projection.seq - replayed
         return FoldReport(restored, replayed, tuple(bad.values()), frozenset(bad))
+
+    def load_saved(self, name: str, projection: Projection, through: int) -> None:
+        """Load the saved chunks of the events after a projection's last, up to ``through``.
+
+        Raises:
+            Corrupt: a chunk is damaged, or the chunks do not end there.
+        """
+        saved = self._log.toc().saved(self._key(name))
+        items = [
+            item
+            for item in chunk_refs(self._log.file, saved)
+            if projection.seq < item[0].last_seq <= through
+        ]
+        if isinstance(projection, BlockFold):
+            projection.expect(saved.seq)
+        for start in range(0, len(items), _CHUNKS_TOGETHER):
+            projection.load(
+                *[self._chunk(*item) for item in items[start : start + _CHUNKS_TOGETHER]]
+            )
+        if projection.seq != through:
+            raise Corrupt(f"No saved chunk of {name!r} ends at event {through:,}")
+
+    def saved_chunks(self, name: str, after: int, through: int) -> dict[Range, bytes]:
+        """Return the canonical bytes of the saved chunks of a range of events.
+
+        Raises:
+            Corrupt: a chunk is damaged.
+        """
+        saved = self._log.toc().saved(self._key(name))
+        return {
+            span: read_chunk(self._log.file, ref).data
+            for span, ref in stored_chunks(self._log.file, saved).items()
+            if after <= span[0] and span[1] <= through
+        }
 
     def _chunk(self, ref: Ref, damage: Corrupt | None) -> bytes:
         if damage is not None:

@@ -1,101 +1,267 @@
-"""Rebuilding: a projection folded from scratch on the side, while the old state serves reads.
+"""Rebuilding: projections folded from scratch on the side, while the old states serve reads.
 
 Progress is saved every 32,768 events beside the old state, under its key with a ``~``, so a
-rebuild that was killed at any byte continues from there. When the state is complete, one flip
-replaces the old state. If the key has no entry (a new version, other parameters), progress is saved
-under it at once, as in any long fold; processes with the older version continue with its entry.
+rebuild that was killed at any byte continues from there. When a state is complete, it is compared
+with the old state, and one flip replaces the old state. If the key has no entry (a new version,
+other parameters), progress is saved under it at once, as in any long fold; processes with the older
+version continue with its entry.
+
+Several projections are folded in one pass over the events. Worker processes fold ranges of events
+(`range_workers`); the result is the same for any number of workers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from cerata.engine.errors import Corrupt
+from cerata.engine.errors import Corrupt, ProjectionFailed
+from cerata.engine.json_value import JsonValue
+from cerata.engine.loading import loading
 from cerata.engine.log import Log
+from cerata.engine.plain_value import PlainValue, plain_fields
 from cerata.projections.core.projection import Projection
 from cerata.projections.core.seal import StateDamaged
 from cerata.projections.registry import projection_key
 
-from .checkpoint import plan_checkpoint, publish
-from .feed import apply_events, next_stop
+from .checkpoint import Plan, plan_checkpoint, publish
+from .feed import apply_events, batches, next_stop
 from .fold import Fold, Progress, Undecodable, silent
+from .parity import Divergence, Parity, Replayed
 
 REBUILDING: Final = "~"
 """Ends the key of a state that is being rebuilt beside the serving state. On disk."""
 
 
-def rebuild(log: Log, fold: Fold, name: str, progress: Progress | None = None) -> None:
-    """Fold a projection from the first event again, and replace the old state.
+@dataclass(frozen=True, slots=True)
+class Rebuild(PlainValue):
+    """The result of a rebuild.
 
-    Durable on return.
+    ``digests`` are those of the new states at event ``seq``, by projection. ``divergences`` has the
+    first event from which an old state differed; ``unmatched`` names the projections without an
+    old state.
+    """
+
+    seq: int
+    digests: dict[str, bytes]
+    divergences: tuple[Divergence, ...]
+    unmatched: tuple[str, ...]
+
+    @property
+    def equal(self) -> bool:
+        """True if no old state differed from the new state."""
+        return not self.divergences
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            **plain_fields(self, ("seq", "equal", "divergences", "unmatched")),
+            "digests": {name: digest.hex() for name, digest in sorted(self.digests.items())},
+        }
+
+
+def rebuild(
+    log: Log,
+    fold: Fold,
+    names: Sequence[str],
+    progress: Progress | None = None,
+    workers: int = 1,
+) -> Rebuild:
+    """Fold projections from the first event again, and replace the old states.
+
+    Durable on return. The projections are replaced in turn, each when it is complete.
 
     Raises:
-        NotFound: no projection has this name.
-        ProjectionFailed: the projection raised.
+        NotFound: no projection has one of the names.
+        ProjectionFailed: a projection raised; the projections before it are replaced.
         Corrupt: the log is damaged.
         ReadOnly: the log was opened for reading.
     """
-    try:
-        while not _rebuild(log, fold, name, progress or silent):
-            # An erasure overtook the rebuild: the state may contain erased content.
-            continue
-    except StateDamaged as error:
-        raise Corrupt(
-            f"The state of the projection {name!r} changed while it was rebuilt: {error}",
-            where=log.path,
-            remedy="Test the memory of this machine, and rebuild again; nothing was saved.",
-        ) from error
+    report = progress or silent
+    for name in names:
+        fold.registry.make(name)
+    log.refresh()
+    if workers > 1:
+        with loading("the workers of a rebuild"):
+            from .range_workers import fold_ranges
+
+        fold_ranges(log, fold, names, workers, report)
+    sides = _folded_together(log, fold, names, report) if len(names) > 1 else {}
+    parities: list[Replayed | None] = []
+    for name in names:
+        try:
+            parities.append(_replaced(log, fold, name, sides.pop(name, None), report))
+        except StateDamaged as error:
+            raise _unstable(log, name, error) from error
+        except Undecodable as error:
+            raise error.damage from error
+    compared = [parity for parity in parities if parity is not None]
+    seq = log.head.seq
+    return Rebuild(
+        seq,
+        {name: fold.digest_at(name, seq) for name in names},
+        tuple(parity.first for parity in compared if parity.first is not None),
+        tuple(name for name, parity in zip(names, parities, strict=True) if parity is None),
+    )
 
 
-def _rebuild(log: Log, fold: Fold, name: str, report: Progress) -> bool:
-    """Rebuild a projection, unless an erasure overtakes it; return whether it was rebuilt."""
+def _unstable(log: Log, name: str, error: StateDamaged) -> Corrupt:
+    return Corrupt(
+        f"The state of the projection {name!r} changed while it was rebuilt: {error}",
+        where=log.path,
+        remedy="Test the memory of this machine, and rebuild again; nothing was saved.",
+    )
+
+
+@dataclass
+class Side:
+    """A projection that is rebuilt, and the key of its saved progress.
+
+    ``erased`` is `Log.erased` from before its fold; ``bad`` are the first seqs of unusable chunks.
+    """
+
+    name: str
+    fresh: Projection
+    key: str
+    saved_as: str
+    erased: int
+    bad: frozenset[int]
+
+    @property
+    def has_old(self) -> bool:
+        """True if the file has an old state, which serves until the rebuild ends."""
+        return self.saved_as != self.key
+
+
+def side_of(log: Log, fold: Fold, name: str) -> Side:
+    """Return a rebuild of a projection with the progress that is saved.
+
+    Raises:
+        Undecodable: a chunk is damaged, and so is the payload of one of its events.
+    """
     fresh = fold.registry.make(name)
     key = projection_key(fresh)
     log.refresh()
     erased = log.erased
     toc = log.toc()
-    side = key + REBUILDING if key in toc.projections else key
+    saved_as = key + REBUILDING if key in toc.projections else key
+    bad = fold.load(toc.saved(saved_as), fresh).bad_seqs
+    return Side(name, fresh, key, saved_as, erased, bad)
+
+
+def _folded_together(
+    log: Log, fold: Fold, names: Sequence[str], report: Progress
+) -> dict[str, Side]:
+    """Fold several projections in one pass, up to the head; return those without a fault.
+
+    A projection with a fault is left to its turn, which meets the fault again and raises it.
+    """
+    sides: dict[str, Side] = {}
+    for name in names:
+        try:
+            sides[name] = side_of(log, fold, name)
+        except Undecodable:
+            continue
+    end = log.head.seq
+    at = min((side.fresh.seq for side in sides.values()), default=end)
+    while at < end and sides:
+        stop = min(end, next_stop(at))
+        if not _apply_together(log, sides, at, stop):
+            break
+        at = stop
+        if stop < end:
+            for side in sides.values():
+                _save(log, fold, side)
+        report("rebuilding", at, end)
+    return sides
+
+
+def _apply_together(log: Log, sides: dict[str, Side], after: int, through: int) -> bool:
+    """Fold events into all sides that lack them; return whether the log was read so far."""
     try:
-        bad = fold.load(toc.saved(side), fresh).bad_seqs
-    except Undecodable as error:
-        raise error.damage from error
+        for batch in batches(log.read(after + 1, through)):
+            for name, side in [*sides.items()]:
+                rest = batch[side.fresh.seq + 1 - batch[0].seq :]
+                try:
+                    side.fresh.apply(rest)
+                except (Corrupt, ProjectionFailed, StateDamaged):
+                    del sides[name]
+    except Corrupt:
+        # The states end before the damage; the turn of each reads on, and raises it.
+        return False
+    return True
+
+
+def _replaced(
+    log: Log, fold: Fold, name: str, side: Side | None, report: Progress
+) -> Replayed | None:
+    """Fold the rest of a projection, compare it, and put it in the place of the old state.
+
+    Return the comparison, None without an old state.
+    """
+    while True:
+        try:
+            return _finished(log, fold, side or side_of(log, fold, name), report)
+        except _Overtaken:
+            side = None
+
+
+class _Overtaken(Exception):
+    """An erasure overtook the rebuild, so its state may contain erased content."""
+
+
+def _finished(log: Log, fold: Fold, side: Side, report: Progress) -> Replayed | None:
+    fresh = side.fresh
+    name = side.name
+    label = f"rebuilding {name}"
+    begun = fresh.seq
     while fresh.seq < (end := log.head.seq):
         stop = min(end, next_stop(fresh.seq))
         apply_events(fresh, log.read(fresh.seq + 1, stop))
         if stop < end:
-            _save(log, fold, fresh, side, erased, bad)
-        report(f"rebuilding {name}", fresh.seq, end)
+            _save(log, fold, side)
+        report(label, fresh.seq, end)
+    if fresh.seq == begun:
+        report(label, fresh.seq, end)
+    parity = Parity(log, fold)
+    replayed = Replayed(name, fresh, log.toc().saved(side.key), []) if side.has_old else None
+    if replayed is not None:
+        parity.compare_chunks(replayed)
     with fold.exclusive():
         apply_events(fresh, log.read(fresh.seq + 1, log.head.seq))
-        moves = {} if side == key else {side: key}
+        if replayed is not None and log.erased == side.erased:
+            parity.compare_serving(replayed)
+        moves = {side.saved_as: side.key} if side.has_old else {}
         # Try again if another rebuild continued the side state, or finished, in between.
-        while not _save(log, fold, fresh, side, erased, bad, moves, tail=True):
-            if log.erased != erased:
-                return False
+        while not _save(log, fold, side, moves, tail=True):
+            if log.erased != side.erased:
+                raise _Overtaken
         fold.replace(fresh)
-    return True
+    return replayed
 
 
 def _save(
     log: Log,
     fold: Fold,
-    fresh: Projection,
-    side: str,
-    erased: int,
-    bad: frozenset[int],
+    side: Side,
     moves: Mapping[str, str] | None = None,
     *,
     tail: bool = False,
 ) -> bool:
-    """Save the folded state, replacing chunks at ``bad`` seqs; return whether it was saved."""
-    saved = log.toc().saved(side)
+    """Save the folded state, replacing chunks at bad seqs; return whether it was saved."""
+    plan: Plan | None
     try:
         plan = plan_checkpoint(
-            fresh, log.file, saved, erased=erased, tail=tail, bad=bad, places=fold.places
+            side.fresh,
+            log.file,
+            log.toc().saved(side.saved_as),
+            erased=side.erased,
+            tail=tail,
+            bad=side.bad,
+            places=fold.places,
         )
     except StateDamaged:
-        if log.erased != erased:
+        if log.erased != side.erased:
             return False
         raise
     if plan is None and not moves:
         return True
-    return publish(log, {} if plan is None else {side: plan}, moves)
+    return publish(log, {} if plan is None else {side.saved_as: plan}, moves)

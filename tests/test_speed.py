@@ -271,6 +271,7 @@ def test_a_verify_that_unpacks_a_block_for_each_event_is_seen(
         ("ingest_bench", "result"),
         ("fulltext_bench", "hash of all answers"),
         ("reads_bench", "answered"),
+        ("rebuild_bench", "hash of the digests"),
         ("recovery_bench", "(random salts)"),
         ("scale_bench", "peak memory"),
         ("late_bench", "hash of all answers"),

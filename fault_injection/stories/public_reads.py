@@ -205,7 +205,7 @@ STORE_READS: dict[str, Read] = {
     "digests": lambda store: store.digests(),
     "verify": _verified,
     "checkpoint": lambda store: store.checkpoint(),
-    "rebuild": lambda store: store.rebuild("fulltext"),
+    "rebuild": lambda store: store.rebuild("fulltext").digests,
     "salvaged": lambda store: [event.seq for event in store.salvaged()],
     "backup": _copied,
     "transaction": _in_transaction,
@@ -213,7 +213,7 @@ STORE_READS: dict[str, Read] = {
 """The reads of a store alone, and the calls that write nothing but indexes."""
 
 _OWN_REBUILDS: dict[str, dict[str, Read]] = {
-    "own projections": {"rebuild, own": lambda store: store.rebuild("longest")}
+    "own projections": {"rebuild, own": lambda store: store.rebuild("longest").digests}
 }
 
 

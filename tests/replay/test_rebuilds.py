@@ -187,7 +187,7 @@ def test_a_rebuild_may_be_killed_at_any_write(monkeypatch: pytest.MonkeyPatch) -
 
         with monkeypatch.context() as patched:
             patched.setattr(type(log.file.file), "write_at", recorded)
-            rebuild(log, fold, "fulltext")
+            rebuild(log, fold, ["fulltext"])
     assert len(writes) >= 6
     begun: set[int] = set()
     for count, (offset, data) in enumerate(writes):
@@ -201,7 +201,7 @@ def test_a_rebuild_may_be_killed_at_any_write(monkeypatch: pytest.MonkeyPatch) -
                 assert fold.digests() == digests
                 assert {report.replayed_events for report in fold.reports.values()} == {0}
                 seen = _Seen()
-                rebuild(log, fold, "fulltext", seen)
+                rebuild(log, fold, ["fulltext"], seen)
                 begun.add(seen.done[0])
                 assert fold.digests() == digests == replay(log, registry=registry).digests()
     # It went on from each of the saves, from the start, and over a whole one.

@@ -1,0 +1,183 @@
+"""Parity: a projection that was folded again, compared with its saved and its serving state.
+
+Owns the comparisons, and the search for the first event from which two states differ: the range by
+its chunk, then the event by bisection. Leaves out the fold (`verify`, `rebuild`). Writes nothing.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cerata.engine.errors import Corrupt
+from cerata.engine.format.extent import ExtentKind
+from cerata.engine.format.toc import LedgerEntry, SavedProjection
+from cerata.engine.log import Log
+from cerata.engine.plain_value import PlainValue
+from cerata.projections.core.projection import Projection
+from cerata.projections.core.ranges import RANGE_SEQS, Range
+from cerata.projections.rows.row_fold import RowFold, differing_rows
+
+from .checkpoint import chunk_refs, decode_chunk, is_named_rightly
+from .fold import Fold
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence(PlainValue):
+    """A difference between a projection and the replay of its events.
+
+    The difference exists after ``through`` and not at ``after``. ``seq`` is the first event with
+    another effect, or None if only the range is known.
+    """
+
+    projection: str
+    after: int
+    through: int
+    seq: int | None
+    text: str
+
+    def __str__(self) -> str:
+        place = f"events {self.after + 1:,} to {self.through:,}"
+        if self.seq is not None:
+            place = f"event {self.seq:,}"
+        return f"{self.projection}: {self.text}, from {place} on"
+
+
+@dataclass
+class Replayed:
+    """A projection that was folded again, and its checkpoint; ``sound`` is the last equal seq."""
+
+    name: str
+    projection: Projection
+    saved: SavedProjection
+    ledger: list[LedgerEntry]
+    sound: int = 0
+    first: Divergence | None = None
+    digest: bytes | None = None
+
+    def diverges(self, after: int, through: int, text: str, seq: int | None = None) -> None:
+        """Store the first divergence, and its event once that is known."""
+        if self.first is None or (self.first.seq is None and seq is not None):
+            self.first = Divergence(self.name, after, through, seq, text)
+
+
+class Parity:
+    """Compares replayed projections with the checkpoints and the serving state of a fold."""
+
+    def __init__(self, log: Log, fold: Fold) -> None:
+        self._log = log
+        self._fold = fold
+
+    # --- saved chunks ----------------------------------------------------------------------------
+
+    def compare_chunks(self, replayed: Replayed) -> None:
+        """Compare the saved chunks up to the first that differs, as far as the replay has come.
+
+        A chunk that is damaged is left to the verification of the log.
+        """
+        for ref, damage in chunk_refs(self._log.file, replayed.saved):
+            after = ref.first_seq - 1
+            through = ref.last_seq
+            seq = replayed.projection.seq
+            if through > seq or ((through - after) % RANGE_SEQS and through < seq):
+                # A replay beyond a partial range has no chunk of it.
+                return
+            try:
+                if damage is not None:
+                    raise damage
+                body = self._log.file.read_extent(ref, ExtentKind.CHUNK)
+            except Corrupt:
+                continue
+            try:
+                stored = decode_chunk(body, ref).data
+                expected = replayed.projection.chunk(after, through)
+            except Corrupt as error:
+                replayed.diverges(after, through, f"a chunk cannot be decoded ({error.what})")
+                return
+            except ValueError as error:
+                replayed.diverges(after, through, f"a chunk covers other events ({error})")
+                return
+            if not is_named_rightly(body, stored):
+                replayed.diverges(after, through, "a chunk has the id of other bytes")
+                return
+            if stored != expected:
+                event = self._first_in_chunk(replayed, (after, through), stored, expected)
+                replayed.diverges(after, through, "a chunk is not what its events give", event)
+                return
+
+    def _first_in_chunk(
+        self, replayed: Replayed, span: Range, stored: bytes, expected: bytes
+    ) -> int | None:
+        """Return the first event of a range whose effect differs in a stored chunk."""
+        after, through = span
+        projection = replayed.projection
+        if isinstance(projection, RowFold):
+            keys = differing_rows(stored, expected)
+            return self._first_change(projection.at_range(after), keys, through)
+        loaded = self._fold.registry.make(replayed.name)
+        try:
+            if after:
+                loaded.load(projection.chunk(0, after))
+            loaded.load(stored)
+        except Corrupt:
+            return None
+        return _bisect(
+            after, through, lambda n: loaded.chunk(after, n) == projection.chunk(after, n)
+        )
+
+    def _first_change(self, fold: RowFold, keys: frozenset[bytes], through: int) -> int | None:
+        """Return the first event that changes a row of ``keys``: the first possible fault."""
+        values = {key: fold.value(key) for key in keys}
+        for event in self._log.read(fold.seq + 1, through):
+            fold.apply([event])
+            if any(fold.value(key) != value for key, value in values.items()):
+                return event.seq
+        return None
+
+    # --- the state that serves -------------------------------------------------------------------
+
+    def compare_serving(self, replayed: Replayed) -> bytes:
+        """Compare the serving state at the replay's last event; return the replay's digest."""
+        seq = replayed.projection.seq
+        digest = replayed.digest = replayed.projection.digest()
+        if self._fold.digest_at(replayed.name, seq) != digest:
+            event = self._first_in_fold(replayed)
+            text = "the state that serves is not that of its events"
+            replayed.diverges(replayed.sound, seq, text, event)
+        return digest
+
+    def _first_in_fold(self, replayed: Replayed) -> int | None:
+        """Return the first event after which the serving state has another digest.
+
+        Rows have no digest at every event; for them, return the first event that may be at fault.
+        """
+        projection = replayed.projection
+        end = projection.seq
+        if isinstance(projection, RowFold):
+
+            def compare(serving: Projection) -> tuple[int, frozenset[bytes]] | None:
+                if not isinstance(serving, RowFold) or serving.seq != end:
+                    return None
+                return projection.compare(serving)
+
+            differing = self._fold.using(replayed.name, end, compare)
+            if differing is None:
+                return None
+            equal, keys = differing
+            return self._first_change(projection.at_range(equal), keys, end)
+        return _bisect(
+            0,
+            end,
+            lambda n: self._fold.digest_at(replayed.name, n) == projection.digest_at(n),
+        )
+
+
+def _bisect(low: int, high: int, is_equal: Callable[[int], bool]) -> int | None:
+    """Return the first seq in (low, high] that is unequal; every later seq is unequal, too."""
+    if is_equal(high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        if is_equal(middle):
+            low = middle
+        else:
+            high = middle
+    return high

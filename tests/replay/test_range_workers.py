@@ -1,0 +1,209 @@
+"""Rebuilding in worker processes: equal for any number of them, and for any that fails."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import cerata
+from cerata.engine.open import open_log
+from cerata.memory.batch.writer import session_of
+from cerata.memory.store import Store
+from cerata.projections.core.projection import FoldedEvent, Projection
+from cerata.projections.registry import projection_key
+from cerata.replay import range_workers
+from cerata.replay.checkpoint import read_chunk, stored_chunks
+from cerata.replay.range_worker import FoldedRange
+
+from .drawn import history
+from .spending import Spending, Spent
+from .test_rebuilds import killed_at
+from .words import Killed, fill, opened
+
+EVENTS = 14_000
+
+Chunks = dict[str, dict[tuple[int, int], bytes]]
+
+
+@pytest.fixture(autouse=True)
+def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three ranges in a file of 14,000 events, each saved."""
+    monkeypatch.setattr(range_workers, "RANGE_EVENTS", 4_096)
+    monkeypatch.setattr(range_workers, "_RANGES_OF_SAVE", 1)
+
+
+@pytest.fixture
+def folded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The ends of the ranges that workers folded."""
+    ends: list[int] = []
+    take = range_workers._Rebuilt.take
+
+    def taken(rebuilt: Any, folded: FoldedRange, chunks: Any) -> None:
+        if rebuilt.key.startswith("frames/"):
+            ends.append(folded.through)
+        take(rebuilt, folded, chunks)
+
+    monkeypatch.setattr(range_workers._Rebuilt, "take", taken)
+    return ends
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Path:
+    path = tmp_path / "a.cera"
+    with opened(path) as store:
+        fill(store, EVENTS, batch=1_000)
+        store.checkpoint()
+    return path
+
+
+def state_of(store: Store) -> tuple[dict[str, bytes], Chunks]:
+    """Return the digests, and the bytes of every saved chunk."""
+    toc, file = store._log.toc(), store._log.file
+    saved = {
+        name: toc.saved(projection_key(store._fold.registry.make(name)))
+        for name in store._fold.registry.names
+    }
+    chunks: Chunks = {
+        name: {span: read_chunk(file, ref).data for span, ref in stored_chunks(file, each).items()}
+        for name, each in saved.items()
+    }
+    assert not any(key.endswith("~") for key in toc.projections)
+    return store.digests(), chunks
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_any_number_of_workers_gives_the_same_bytes(
+    filled: Path, folded: list[int], workers: int
+) -> None:
+    with opened(filled) as store:
+        before = state_of(store)
+        result = store.rebuild(workers=workers)
+        assert (result.equal, result.unmatched, result.seq) == (True, (), EVENTS)
+        assert state_of(store) == before
+        assert result.digests == before[0]
+    assert folded == ([] if workers == 1 else [4_096, 8_192, 12_288])
+    with opened(filled, "r") as store:
+        assert state_of(store) == before
+        assert store.verify().ok
+
+
+@pytest.mark.parametrize(("seed", "workers"), [(0, 2), (1, 3)])
+def test_every_kind_of_event_gives_the_same_bytes(
+    tmp_path: Path, folded: list[int], seed: int, workers: int
+) -> None:
+    """Anomalies, closings, vectors, links and facts, as drawn."""
+    path = tmp_path / "a.cera"
+    with open_log(str(path)) as log:
+        for batch in history(Random(seed), 9_000):
+            log.append(batch.drafts)
+    with opened(path) as store:
+        store.checkpoint()
+        assert store.rebuild().equal
+        before = state_of(store)
+        assert store.rebuild(workers=workers).equal
+        assert state_of(store) == before
+    assert folded == [4_096, 8_192]
+
+
+def test_a_killed_rebuild_of_workers_continues(filled: Path, folded: list[int]) -> None:
+    with opened(filled) as store:
+        before = state_of(store)
+        with pytest.raises(Killed):
+            store.rebuild(workers=2, progress=killed_at(8_192))
+        store._log.abandon()
+    with opened(filled) as store:
+        side = [key for key in store._log.toc().projections if key.endswith("~")]
+        assert {store._log.toc().saved(key).seq for key in side} == {4_096}
+        folded.clear()
+        assert store.rebuild(workers=3).equal
+        assert state_of(store) == before
+    assert folded == [8_192, 12_288]
+
+
+def test_a_range_that_differs_is_named_and_the_rest_is_folded_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The workers start from a wrong state after it, so their chunks are refused."""
+    path = tmp_path / "a.cera"
+    kind: type[Any] = type(cerata.open(":memory:")._fold.registry.make("frames"))
+    apply = kind.apply
+    lost: set[int] = set()
+
+    def forgetful(fold: Projection, events: Sequence[FoldedEvent]) -> None:
+        lost.update(
+            [event.seq for event in events if event.seq > 5_000 and event.type == "putFrame"][
+                : not lost
+            ]
+        )
+        apply(fold, [event if event.seq not in lost else _Nothing(event) for event in events])
+
+    with opened(path) as store, monkeypatch.context() as patched:
+        patched.setattr(kind, "apply", forgetful)
+        fill(store, EVENTS, batch=1_000)
+        store.checkpoint()
+    with opened(path) as store:
+        right = store.digests(replay=True)
+        assert store.digests() != right
+        result = store.rebuild(workers=2)
+        assert [(each.projection, each.seq) for each in result.divergences] == [("frames", *lost)]
+        assert store.digests() == right == result.digests
+        assert store.verify().ok
+
+
+class _Nothing:
+    """An event of a type that no projection handles."""
+
+    type = "nothing"
+
+    def __init__(self, event: FoldedEvent) -> None:
+        self.seq, self.recorded = event.seq, event.recorded
+        self.scope, self.body = event.scope, event.body
+        self.causation = event.causation
+
+
+def test_a_worker_that_ends_at_once_costs_only_time(
+    filled: Path, folded: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(filled) as store:
+        before = state_of(store)
+        monkeypatch.setattr(sys, "executable", "/bin/false")
+        assert store.rebuild(workers=2).equal
+        assert state_of(store) == before
+    assert folded == []
+
+
+def test_an_old_state_that_differs_is_named_to_the_event_of_a_row(tmp_path: Path) -> None:
+    """It was replaced, and nobody heard of the difference."""
+    path = tmp_path / "a.cera"
+
+    class Forgetful(Spending):
+        def apply(self, events: Sequence[FoldedEvent]) -> None:
+            super().apply([event for event in events if getattr(event.body, "tag", "") != "rare"])
+
+    with cerata.open(path, projections=[Forgetful]) as store:
+        fill(store, 900)
+        rare = session_of(store).write([cerata.Draft(Spent(tag="rare", cents=3))]).id
+        fill(store, 300)
+        store.checkpoint()
+    with opened(path) as store:
+        result = store.rebuild()
+        assert [(each.projection, each.seq) for each in result.divergences] == [("spending", rare)]
+        assert not result.equal
+        assert f"spending: a chunk is not what its events give, from event {rare}" in str(
+            result.divergences[0]
+        )
+        assert store.projection(Spending).rows["rare"] == 3
+        assert store.rebuild().equal
+        assert store.verify().ok
+
+
+@pytest.mark.parametrize("workers", [0, -1, 65, True, 1.5, "2"])
+def test_a_wrong_number_of_workers_is_refused(tmp_path: Path, workers: Any) -> None:
+    with (
+        opened(tmp_path / "a.cera") as store,
+        pytest.raises(cerata.InvalidInput, match="workers must be a whole number from 1 to 64"),
+    ):
+        store.rebuild(workers=workers)
