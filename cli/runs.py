@@ -13,6 +13,7 @@ from cerata.memory.snapshot.reader import snapshot_of
 from cerata.projections.activities.columns import ActivityKind
 
 from .output import Output, clipped, counted
+from .recall_comparison import run_comparison
 from .store_options import reading, view_of
 
 _STYLES = {"open": "yellow", "done": "green", "failed": "red", "left": "yellow"}
@@ -45,7 +46,14 @@ def run_runs(options: Namespace, output: Output) -> int:
 
 
 def run_rerun(options: Namespace, output: Output) -> int:
-    """Execute the function of a run again, and print the first difference."""
+    """Execute the function of a run again, or recorded recalls under other settings."""
+    if options.what is None:
+        return run_comparison(options, output)
+    if options.named is None or options.settings or options.compare:
+        raise InvalidInput(
+            "rerun run takes one run, and no --with or --compare",
+            remedy="Pass 'rerun run RUN', or '--with FILE --compare' without a run.",
+        )
     with reading(options) as store:
         snapshot = snapshot_of(view_of(store, options))
         row = run_named(snapshot, _run_of(options.named), options.agent)

@@ -26,10 +26,13 @@ def add_verbs(adding: Adding) -> None:
             "rerun run r-17",
             "rerun run r-17 analyst:analyse",
             "rerun run r-17 analyst:analyse --live fork.cera",
+            "rerun --with policy.toml --compare",
         ),
     )
-    rerun.add_argument("what", choices=("run",), help="the recording to repeat: a run of an agent")
-    rerun.add_argument("named", metavar="RUN", help="id of a run, or #SEQ of its start")
+    rerun.add_argument(
+        "what", nargs="?", choices=("run",), help="the recording to repeat: a run of an agent"
+    )
+    rerun.add_argument("named", nargs="?", metavar="RUN", help="id of a run, or #SEQ of its start")
     rerun.add_argument(
         "function",
         nargs="?",
@@ -39,4 +42,15 @@ def add_verbs(adding: Adding) -> None:
     rerun.add_argument("--agent", metavar="NAME", help="the agent of the run")
     rerun.add_argument(
         "--live", metavar="FILE", help="go on at the first difference, in this copy of the memory"
+    )
+    rerun.add_argument(
+        "--with",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="settings in TOML for the recorded recalls; the first of two replaces the recorded",
+    )
+    rerun.add_argument(
+        "--compare", action="store_true", help="print how the contexts of recalls differ"
     )

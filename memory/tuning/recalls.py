@@ -45,12 +45,12 @@ class UsedRecalls:
             if recall.where is not None or recall.mode == "vector" or not recall.query.strip():
                 self.skipped += 1
                 continue
-            snapshot = self._asked(event, recall)
+            snapshot = asked(self._snapshot, event, recall)
             frames = [frame for frame in used if snapshot.layers.has(frame)]
             if frames:
                 yield JudgedQuestion(
                     snapshot=snapshot,
-                    request=_request(snapshot, recall, self._profile),
+                    request=request_of(snapshot, recall, self._profile),
                     group=group_of(snapshot, min(frames)),
                     items={frame: place for place, frame in enumerate(frames)},
                     grades=[1.0] * len(frames),
@@ -72,17 +72,18 @@ class UsedRecalls:
                         used.setdefault(newest[frame], {})[frame] = None
         return [(recalls[seq], sorted(used[seq])) for seq in sorted(used)]
 
-    def _asked(self, event: Event, recall: RecallContext) -> Snapshot:
-        """Return the snapshot that a recall was asked."""
-        snapshot = self._snapshot.earlier(recall.basis)
-        if recall.now is not None:
-            snapshot = snapshot.as_of(recall.now)
-        if event.scope in (None, DEFAULT_SCOPE):
-            return snapshot
-        return snapshot.within(event.scope)
+
+def asked(snapshot: Snapshot, event: Event, recall: RecallContext) -> Snapshot:
+    """Return the snapshot of which a recall asked, from a later snapshot."""
+    earlier = snapshot.earlier(recall.basis)
+    if recall.now is not None:
+        earlier = earlier.as_of(recall.now)
+    if event.scope in (None, DEFAULT_SCOPE):
+        return earlier
+    return earlier.within(event.scope)
 
 
-def _request(snapshot: Snapshot, recall: RecallContext, profile: Profile) -> SearchRequest:
+def request_of(snapshot: Snapshot, recall: RecallContext, profile: Profile) -> SearchRequest:
     """Return the question of a recall, with its vectors if the log has them."""
     request = replace(
         plain_request(recall.query, profile),

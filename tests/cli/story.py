@@ -112,6 +112,7 @@ def _judge(folder: Path, environment: Environment) -> None:
                 query = {"text": f"{word}?", "relevant": relevant, "group": f"week {place % 3}"}
                 lines.append(json.dumps({"query": query}))
     (folder / "judged.jsonl").write_text("\n".join(lines))
+    (folder / "policy.toml").write_text('policy = "tiered"\nmax_tokens = 60\norder = "time"\n')
     (folder / "misjudged.jsonl").write_text("\n".join([*lines, lines[0].replace("#2", "#99")]))
     (folder / "few.jsonl").write_text(lines[0])
 
@@ -337,6 +338,8 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(f"tune few.jsonl {_TALKS}", "tune-few", 2),
     _step(f"tune --recalls {_TALKS}", "tune-recalls", 2),
     _step(f"tune {_TALKS}", "tune-refused", 2),
+    _step(f"rerun --with policy.toml --compare {_THIS}", "rerun-compare"),
+    _step(f"rerun --with few.jsonl --compare {_THIS}", "rerun-compare-refused", 2),
     _step(f"search mill --profile mine.json -k 2 {_TALKS}", "search-tuned"),
     _step(f"search mill --profile judged.jsonl.json {_TALKS}", "search-profile-missing", 6),
     _step("bench --sizes 100,200 --rounds 1 --queries 2 --peers sqlite --svg growth.svg"),

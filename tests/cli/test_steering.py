@@ -78,7 +78,11 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("bisect", "--run", "test $CERATA_BASIS -lt 2", "--resume", EVIL),
     ),
     "runs": (("runs",), ("runs", EVIL), ("runs", "--agent", EVIL)),
-    "rerun": (("rerun", "run", EVIL), ("rerun", "run", "r1", EVIL)),
+    "rerun": (
+        ("rerun", "run", EVIL),
+        ("rerun", "run", "r1", EVIL),
+        ("rerun", "--with", EVIL, "--compare"),
+    ),
     "blame": (("blame", "2"), ("blame", "4")),
     "diff": (("diff", "0"), ("diff", "0", EVIL), ("diff", "0", "--query", EVIL)),
     "supersede": (("supersede", "2", EVIL),),

@@ -98,6 +98,8 @@ def schema_of(answer: Answer) -> str:
         return "error"
     if answer.step.name.startswith(f"{CRASH_TEST}-replay"):
         return "replay"
+    if answer.step.name == "rerun-compare":
+        return "comparison"
     if answer.step.name == "facts-conflicts":
         return "conflicts"
     return "tags" if answer.step.name == "tags" else answer.step.verb

@@ -1,0 +1,97 @@
+"""The form of rerun that repeats recorded recalls under other settings."""
+
+import tomllib
+from argparse import Namespace
+from typing import Final
+
+from cerata.engine.errors import InvalidInput
+from cerata.memory.tuning.recall_comparison import (
+    RecallChange,
+    RecallSettings,
+    compare_recalls,
+)
+
+from .input_files import opened_input
+from .output import Output, clipped, counted
+from .store_options import reading, view_of
+
+_SIZE_MAX: Final = 1 << 20
+"""Bytes of a file of settings: far more than any."""
+
+_SHOWN_MAX: Final = 8
+"""Ids of a line; --json has all."""
+
+
+def run_comparison(options: Namespace, output: Output) -> int:
+    """Print the recorded recalls whose contexts differ under two settings, and the totals."""
+    if not options.compare or not 1 <= len(options.settings) <= 2:
+        raise InvalidInput(
+            "rerun needs --with FILE, once or twice, and --compare",
+            remedy="Pass --with policy.toml --compare.",
+        )
+    settings = [_settings_in(name) for name in options.settings]
+    before = settings[0] if len(settings) > 1 else None
+    with reading(options) as store, output.progress("asking", 0) as steps:
+        comparison = compare_recalls(
+            view_of(store, options), settings[-1], before, progress=steps.stand
+        )
+    for change in comparison.differing:
+        _print_change(change, output)
+    totals = comparison.totals
+    output.parts(
+        (f"{counted(len(comparison.recalls), 'recall')}: ", "bold"),
+        f"{totals['same']} same, {totals['different']} different; {totals['added']} added, "
+        f"{totals['dropped']} dropped, {totals['moved']} moved; tokens "
+        f"{totals['tokens_before']:,} → {totals['tokens_after']:,}",
+    )
+    unlike = len(comparison.recalls) - sum(change.repeated for change in comparison.recalls)
+    if before is None and unlike:
+        output.warn(
+            f"{counted(unlike, 'recall')} now shows other entries than were recorded, under the "
+            "recorded settings"
+        )
+    if comparison.skipped:
+        output.warn(
+            f"{counted(comparison.skipped, 'recall')} skipped: a filter, or an unknown profile"
+        )
+    output.result(comparison.to_dict())
+    return 0
+
+
+def _settings_in(name: str) -> RecallSettings:
+    remedy = "Pass a TOML file such as: policy = 'tiered'."
+    with opened_input(name, remedy) as (file, _):
+        data = file.read(_SIZE_MAX + 1)
+    if len(data) > _SIZE_MAX:
+        raise InvalidInput("The file is too large for settings", where=name, remedy=remedy)
+    try:
+        return RecallSettings.from_dict(tomllib.loads(data.decode()))
+    except InvalidInput as error:
+        where = name if error.where is None else f"{name}, {error.where}"
+        raise InvalidInput(error.what, where=where, remedy=error.remedy) from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"The file is not TOML: {error}", where=name, remedy=remedy) from error
+
+
+def _print_change(change: RecallChange, output: Output) -> None:
+    output.row(
+        (f"#{change.seq}", "yellow"),
+        f"  {clipped(change.query, 60)}",
+        (f"  tokens {change.tokens_before:,} → {change.tokens_after:,}", "dim"),
+    )
+    for sign, style, numbers in (("-", "red", change.dropped), ("+", "green", change.added)):
+        if numbers:
+            output.row((f"  {sign} {_ids(numbers)}", style))
+    if change.moved:
+        moves = [f"#{number} {before}→{after}" for number, before, after in change.moved]
+        output.row(f"  moved {', '.join(moves[:_SHOWN_MAX])}{_rest(len(moves))}")
+    if not (change.dropped or change.added or change.moved):
+        output.row("  the same entries, written differently")
+
+
+def _ids(numbers: tuple[int, ...]) -> str:
+    return ", ".join(f"#{number}" for number in numbers[:_SHOWN_MAX]) + _rest(len(numbers))
+
+
+def _rest(count: int) -> str:
+    return f" and {count - _SHOWN_MAX} more" if count > _SHOWN_MAX else ""
