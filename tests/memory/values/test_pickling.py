@@ -42,6 +42,18 @@ def tuned(store: Store) -> cerata.Tuning:
     return cerata.tune(store, [cerata.Judgement(f"tea {place}", [frame]) for place in range(10)])
 
 
+def recorded(store: Store) -> tuple[cerata.Agent, cerata.Result]:
+    """Record a run with a call; return its agent and the result."""
+    agent = cerata.Agent(store, "analyst")
+    with agent.run("r1") as run:
+        result = run.call("double", _double, number=2)
+    return agent, result
+
+
+def _double(number: int) -> int:
+    return 2 * number
+
+
 MADE: dict[str, Callable[[Store, Path], Any]] = {
     "Access": lambda store, _: store.access(1),
     "Act": lambda store, _: store.why(4).asserted,
@@ -57,6 +69,11 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "Contradiction": lambda store, _: store.conflicts()[0],
     "Cooccurrence": lambda store, _: store.cooccurring("Ann")[0],
     "Diff": lambda store, _: store.diff(1),
+    "Activity": lambda store, _: recorded(store)[0].runs()[0],
+    "Call": lambda store, _: recorded(store)[0].calls("r1")[0],
+    "Divergence": lambda store, _: recorded(store)[0].rerun("r1", cerata.Run.now).divergence,
+    "Rerun": lambda store, _: recorded(store)[0].rerun("r1", cerata.Run.now),
+    "Result": lambda store, _: recorded(store)[1],
     "Draft": lambda _, _folder: cerata.Draft(PutFrame(text="a"), attachments=(BLOB,)),
     "EmbeddedFrames": lambda store, _: store.embed_missing(),
     "EmbedderIdentity": lambda _, _folder: cerata.EmbedderIdentity("a", "1", 8),
@@ -108,6 +125,7 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
 
 NO_VALUES = {
     *("Environment", "Store", "Transaction", "View", "RowProjection"),
+    *("Agent", "Run", "Session", "agent"),
     *("CallableEmbedder", "EndpointEmbedder", "MiniLMEmbedder", "SentenceTransformersEmbedder"),
     *("ContextEmbedder", "Embedder", "TokenEmbedder", "Reranker", "Extractor", "EnglishFacts"),
     *("__version__", "content_hash", "event", "events", "open", "query", "tune", "upcaster"),
