@@ -38,6 +38,7 @@ engine.errors ProjectionFailed QuerySyntaxError ReadOnly RerankerFailed RerunFai
 engine.errors Unsupported
 engine.events Draft Event EventBody event upcaster
 engine.head Head
+engine.lineage Branch
 memory.batch.transaction Transaction
 memory.bisection Bisection Probe
 memory.embeddings.commands EmbeddedFrames
@@ -47,6 +48,7 @@ memory.facts.english EnglishFacts
 memory.facts.extraction Candidate Extracted Extraction Extractor
 memory.facts.importing ImportedFacts
 memory.facts.search FactHit
+memory.forks ForkDiff
 memory.frames.access Access
 memory.frames.blame Blame FieldBlame
 memory.frames.diff Change Diff

@@ -37,6 +37,7 @@ from cerata.engine.events import EventBody as EventBody
 from cerata.engine.events import event as event
 from cerata.engine.events import upcaster as upcaster
 from cerata.engine.head import Head as Head
+from cerata.engine.lineage import Branch as Branch
 from cerata.memory.batch.transaction import Transaction as Transaction
 from cerata.memory.bisection import Bisection as Bisection
 from cerata.memory.bisection import Probe as Probe
@@ -50,6 +51,7 @@ from cerata.memory.facts.extraction import Extraction as Extraction
 from cerata.memory.facts.extraction import Extractor as Extractor
 from cerata.memory.facts.importing import ImportedFacts as ImportedFacts
 from cerata.memory.facts.search import FactHit as FactHit
+from cerata.memory.forks import ForkDiff as ForkDiff
 from cerata.memory.frames.access import Access as Access
 from cerata.memory.frames.blame import Blame as Blame
 from cerata.memory.frames.blame import FieldBlame as FieldBlame

@@ -6,6 +6,7 @@ from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
 from cerata.engine.events import (
     AccessFrames,
     AssertFact,
+    Branch,
     DeleteFrame,
     Erased,
     Event,
@@ -54,6 +55,7 @@ ACTS: Final = {
     "startActivity": "start",
     "endActivity": "end",
     "recordCall": "call",
+    "branch": "fork",
 }
 """Names of kinds of events for people; other kinds have their names on disk."""
 
@@ -67,6 +69,8 @@ def describe(event: Event) -> str:
         return f"(version {body.kind_version} of {body.kind}: kept, not applied by this Cerata)"
     if isinstance(body, PutFrame):
         return _describe_frame(body)
+    if isinstance(body, Branch):
+        return f"after event {body.seq:,}, as {body.id.hex()}"
     if isinstance(body, SupersedeFrame):
         return f"#{body.old} by #{body.new}"
     if isinstance(body, DeleteFrame):

@@ -75,6 +75,8 @@ def _lines(facts: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
     parts = sizes["ring_bytes"] + sizes["segment_bytes"] + sizes["checkpoint_bytes"]
     yield "file", f"{facts['file']}, created {_time(facts['created'])}"
     yield "log", str(facts["log_id"])
+    for branch in cast("list[dict[str, JsonValue]]", facts["branches"]):
+        yield "  fork", f"{branch['id']}, after event {_number(branch, 'parent'):,}"
     yield "head", f"event {_number(facts, 'head'):,}, recorded {_time(facts['recorded'])}"
     yield "  chain", str(facts["chain"])
     yield "  root", str(facts["root"])

@@ -34,6 +34,7 @@ SUBJECTS: Final = {
     "history_verbs": ("log", "history", "blame", "diff"),
     "bisect_verbs": ("bisect",),
     "runs_verbs": ("runs", "rerun"),
+    "fork_verbs": ("fork",),
     "edit_verbs": ("supersede", "delete", "tag"),
     "versions_verbs": ("update", "restore", "sweep", "values"),
     "info_verbs": ("info", "head"),

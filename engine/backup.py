@@ -7,12 +7,15 @@ rebuilt from the log. Published like a new file: written whole under a temporary
 linked.
 """
 
+from collections.abc import Iterable, Iterator
+
 from msgspec.structs import replace
 
 from .codec import Batch
 from .create import discard, no_folder, temporary_of, write_empty
 from .environment import Environment
 from .errors import CerataError, Conflict, Corrupt, NotFound
+from .events import Branch, Draft
 from .file import PAGES_SIZE, LogFile, check_writable, choose_page
 from .format.page import RING_OFFSET, HeaderPage
 from .format.record import NO_LINK
@@ -28,12 +31,13 @@ _SEGMENT_SIZE_TARGET = 8 << 20
 _SEGMENT_EVENTS_MAX = 65_536
 
 
-def back_up(log: Log, path: str, *, through: int | None = None) -> None:
+def back_up(log: Log, path: str, *, through: int | None = None, lossy: bool = False) -> None:
     """Copy a log at its head into a new file at ``path``, while other processes write.
 
     The copy has the same log id, events, chain and root; with ``through``, those of the batches
     that end by this event. The new file appears whole or not at all, and never replaces another.
-    Durable on return.
+    Durable on return. With ``lossy``, a `branch` event follows, since the original had later events
+    that are lost: the copy continues as another log.
 
     Raises:
         InvalidInput: the path is not valid.
@@ -64,7 +68,8 @@ def back_up(log: Log, path: str, *, through: int | None = None) -> None:
         file.try_lock(LockName.PRESENCE, exclusive=True)
         write_empty(file, temporary, page, erased=log.reader.toc(snapshot.page).erased)
         copied = _copy(log, snapshot, file, temporary, last)
-        head = _opened(log, file, temporary).head
+        copy = opened_copy(log, file, temporary)
+        head = copy.head
         expected = (copied, log.chain_at(copied), log.root_at(copied))
         if (head.seq, head.chain, head.root) != expected:
             raise Corrupt(
@@ -72,6 +77,8 @@ def back_up(log: Log, path: str, *, through: int | None = None) -> None:
                 where=log.path,
                 remedy="Run 'cerata verify' to list the damage.",
             )
+        if lossy:
+            add_branch(copy)
         if not storage.link(temporary, path):
             raise _taken(path)
         # The temporary name stays until the copy's name is durable, as at creation.
@@ -113,8 +120,28 @@ def _page_for(log: Log, snapshot: Snapshot) -> HeaderPage:
     )
 
 
-def _opened(log: Log, file: StorageFile, path: str) -> Log:
-    """Return a handle on the stored copy, by the same steps as any opener."""
+def add_branch(copy: Log) -> None:
+    """Append the event that makes a copy another log than its original, and seal it."""
+    head = copy.head
+    branches = copy.branches()
+    copy.append(
+        [
+            Draft(
+                Branch(
+                    id=copy.environment.random_bytes(16),
+                    seq=head.seq,
+                    chain=head.chain,
+                    root=head.root,
+                    before=branches[-1].seq if branches else 0,
+                )
+            )
+        ]
+    )
+    copy.seal()
+
+
+def opened_copy(log: Log, file: StorageFile, path: str) -> Log:
+    """Return a handle on a stored copy of a log, by the same steps as any opener."""
     pages = file.read_at(0, PAGES_SIZE)
     page, bad = choose_page(pages, path)
     log_file = LogFile(file, path, page.file_id)
@@ -133,33 +160,45 @@ def _opened(log: Log, file: StorageFile, path: str) -> Log:
 
 def _copy(log: Log, snapshot: Snapshot, file: StorageFile, path: str, last: int) -> int:
     """Copy the batches that end by event ``last``, and return the last copied event."""
+    copy = opened_copy(log, file, path)
+    with held(file, LockName.WRITER, clock=log.environment.clock, timeout=0, path=path):
+        return seal_batches(copy, _until(log, snapshot, last))
+
+
+def _until(log: Log, snapshot: Snapshot, last: int) -> Iterator[Batch]:
+    for batch in log.reader.batches(snapshot) if last else ():
+        if batch.last_seq > last:
+            return
+        for seq, event in enumerate(batch.events, start=batch.first_seq):
+            # The copy's own checks would hide damage that those of this file show.
+            log.reader.check_attachments(snapshot, seq, event.payload, event.attachments)
+        yield batch
+        if batch.last_seq == last:
+            # The next batch may be unreadable.
+            return
+
+
+def seal_batches(copy: Log, batches: Iterable[Batch]) -> int:
+    """Under the writer lock: add batches that continue a copy's head, as segments of about 8 MiB.
+
+    Returns the last added event; 0 without batches.
+    """
     copied = 0
-    copy = _opened(log, file, path)
     group: list[Batch] = []
     size = events = 0
-    clock = log.environment.clock
-    with held(file, LockName.WRITER, clock=clock, timeout=0, path=path):
-        for batch in log.reader.batches(snapshot) if last else ():
-            if batch.last_seq > last:
-                break
-            copied = batch.last_seq
-            for seq, event in enumerate(batch.events, start=batch.first_seq):
-                # The copy's own checks would hide damage that those of this file show.
-                log.reader.check_attachments(snapshot, seq, event.payload, event.attachments)
-            batch_size = sum(
-                len(event.payload) + sum(map(len, event.attachments)) for event in batch.events
-            )
-            full = size + batch_size > _SEGMENT_SIZE_TARGET
-            if group and (full or events + batch.count > _SEGMENT_EVENTS_MAX):
-                copy.take_sealed(group)
-                group = []
-                size = events = 0
-            group.append(batch)
-            size += batch_size
-            events += batch.count
-            if copied == last:
-                # The next batch may be unreadable.
-                break
-        if group:
+    for batch in batches:
+        copied = batch.last_seq
+        batch_size = sum(
+            len(event.payload) + sum(map(len, event.attachments)) for event in batch.events
+        )
+        full = size + batch_size > _SEGMENT_SIZE_TARGET
+        if group and (full or events + batch.count > _SEGMENT_EVENTS_MAX):
             copy.take_sealed(group)
+            group = []
+            size = events = 0
+        group.append(batch)
+        size += batch_size
+        events += batch.count
+    if group:
+        copy.take_sealed(group)
     return copied

@@ -525,6 +525,22 @@ class ImportBatch(EventBody, frozen=True, kw_only=True):
     after: int | None = None
 
 
+@event("branch")
+class Branch(EventBody, frozen=True, kw_only=True):
+    """The first event after a fork: from here on the log is another one than its parent.
+
+    ``id`` is 16 random bytes. ``seq``, ``chain`` and ``root`` are the point of the parent that the
+    log continues, which is the event before. ``before`` is the seq of the previous branch, 0
+    without one.
+    """
+
+    id: bytes
+    seq: int
+    chain: bytes
+    root: bytes
+    before: int = 0
+
+
 @event("gap")
 class Gap(EventBody, frozen=True, kw_only=True):
     """Replaces a lost event, so that later ids stay; ``repair`` writes it."""
@@ -554,6 +570,19 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     salt: bytes | None = None
     reason: str | None = None
     is_checked: bool = False
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """Return the draft as plain values, with attachments by hash, as ``--json`` prints it."""
+        return {
+            "type": self.body.wire_name,
+            "version": self.body.wire_version,
+            "causation": self.causation,
+            "scope": dict(self.scope),
+            "actor": self.actor,
+            "correlation": self.correlation,
+            "reason": self.reason,
+            "body": _plain_body(self.body),
+        }
 
 
 class EventHeader(msgspec.Struct, frozen=True, gc=False, array_like=True):

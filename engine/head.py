@@ -5,6 +5,7 @@ from typing import Protocol
 import msgspec
 
 from .errors import CerataError, Closed
+from .lineage import Identity
 
 
 class Hashes(Protocol):
@@ -12,6 +13,9 @@ class Hashes(Protocol):
 
     @property
     def log_id(self) -> bytes: ...
+
+    @property
+    def identity(self) -> Identity: ...
 
     def chain_at(self, seq: int) -> bytes: ...
 
@@ -43,15 +47,20 @@ class Head(msgspec.Struct, frozen=True, eq=False):
     def __reduce__(self) -> tuple[object, ...]:
         # The log stays in its process: a copy holds the hashes, or None if they are unavailable.
         try:
-            hashes = HeadHashes(self.log_id, self.chain, self.root)
+            hashes = HeadHashes(self.identity, self.chain, self.root)
         except CerataError:
-            hashes = HeadHashes(self.log_id, None, None)
+            hashes = HeadHashes(self.identity, None, None)
         return Head, (self.seq, self.recorded, hashes)
 
     @property
     def log_id(self) -> bytes:
         """The id of the log (16 bytes), which its backups share."""
         return self._log.log_id
+
+    @property
+    def identity(self) -> Identity:
+        """The log's id and that of its newest branch, by which forks differ."""
+        return self._log.identity
 
     @property
     def chain(self) -> bytes:
@@ -72,9 +81,13 @@ class Head(msgspec.Struct, frozen=True, eq=False):
 class HeadHashes(msgspec.Struct, frozen=True):
     """The hashes of a copied or pickled head; None if its log was closed at the time."""
 
-    log_id: bytes
+    identity: Identity
     chain: bytes | None
     root: bytes | None
+
+    @property
+    def log_id(self) -> bytes:
+        return self.identity.log_id
 
     def chain_at(self, seq: int) -> bytes:
         return self._require(self.chain, seq)

@@ -84,6 +84,17 @@ class KeyIndex:
         body = encode_run(rows, first_seq)
         return (*runs, flip.add(ExtentKind.KEYS, body, first_seq, last_seq))
 
+    def until(self, refs: Sequence[Ref], seq: int, flip: Flip) -> tuple[Ref, ...]:
+        """Return runs without the keys of events after ``seq``; cut runs are added to ``flip``."""
+        kept = [ref for ref in refs if ref.last_seq <= seq]
+        for ref in refs[len(kept) : len(kept) + 1]:
+            hashes, offsets = self._run(ref)
+            inside = ref.first_seq + offsets.astype(np.int64) <= seq
+            if inside.any():
+                body = hashes[inside].tobytes() + offsets[inside].tobytes()
+                kept.append(flip.add(ExtentKind.KEYS, body, ref.first_seq, seq))
+        return tuple(kept)
+
     def _run(self, ref: Ref) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
         run = self._runs.get(ref.offset)
         if run is None:

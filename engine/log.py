@@ -40,6 +40,7 @@ from .handle import Handle
 from .handle_lock import HandleLock
 from .head import Appended, Head
 from .integrity import Tree, chain_through
+from .lineage import Branch, Identity, branches_of, check_point
 from .log_state import LogState
 from .memory_storage import PrivateMemory
 from .poison import Poison
@@ -125,6 +126,7 @@ class Log(Handle):
         self._hashes: tuple[int, bytes, Tree] = -1, b"", Tree()
         self._stored_page = stored_page
         self._erased: tuple[HeaderPage | None, int] = None, 0
+        self._branches: tuple[int, tuple[Branch, ...]] = 0, ()
         self._state = LogState(log_file, pages, recovered)
         self._writer = Writer(self._state, environment, self._poison, recovered.report)
         self._lock = HandleLock(
@@ -229,6 +231,49 @@ class Log(Handle):
                 erased = self._state.reader.toc(page).erased
                 self._erased = page, erased
         return erased
+
+    def branches(self) -> tuple[Branch, ...]:
+        """Return the branches of the log, oldest first; none if the log is no fork.
+
+        Cost: nothing for a file without branches; else a read of each branch, once.
+
+        Raises:
+            Corrupt: a branch cannot be read.
+        """
+        newest, branches = self._branches
+        if self.is_open and (branch := self.toc().branch) != newest:
+            branches = branches_of(branch, self.event)
+            self._branches = branch, branches
+        return branches
+
+    @property
+    def identity(self) -> Identity:
+        """The identity of the log: its id, and that of its newest branch."""
+        branches = self.branches()
+        return Identity(self.log_id, branches[-1].id if branches else None)
+
+    def check_unsalvaged(self) -> None:
+        """Refuse a handle that was opened to salvage a damaged file.
+
+        Raises:
+            Corrupt: the file has lost events.
+        """
+        if self._salvaging:
+            raise Corrupt(
+                "The file has lost events, which a fork would lack without saying so",
+                where=self.path,
+                remedy="Copy the events before the loss with 'cerata repair --to NEW.cera "
+                "--drop-damaged', and fork the copy.",
+            )
+
+    def check_point(self, seq: int, of: Identity) -> None:
+        """Check that event ``seq`` of a log with this identity is an event of this log too.
+
+        Raises:
+            InvalidInput: the identity is that of another memory.
+            Diverged: the event lies on another branch.
+        """
+        check_point(seq, of, self.identity, self.branches(), self.path)
 
     def forget(self) -> None:
         """Drop cached events: decoded blocks and indexes, and the ring's tail."""

@@ -9,6 +9,7 @@ from itertools import count
 from typing import Literal
 
 from .errors import NotFound
+from .limits import PAGE_SIZE
 from .storage import Buffer, Identity, LockName, StorageFile, refused, search_sectors
 
 
@@ -19,6 +20,77 @@ class MemoryNode:
         self.number = number
         self.data = bytearray()
         self.holders: dict[LockName, dict[int, bool]] = {name: {} for name in LockName}
+        self.files = 0
+        """The open files of the node."""
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+    def read(self, offset: int, size: int) -> bytes:
+        return bytes(memoryview(self.data)[offset : offset + size])
+
+    def write(self, offset: int, data: Buffer) -> None:
+        self.data.extend(bytes(max(0, offset - len(self.data))))
+        self.data[offset : offset + len(data)] = data
+
+    def set_size(self, size: int) -> None:
+        del self.data[size:]
+        self.data.extend(bytes(size - len(self.data)))
+
+    def release(self) -> None:
+        """Release what the node holds outside memory, after its last file was closed."""
+
+
+class SharedNode(MemoryNode):
+    """A file in memory that shares its first bytes with another file, and keeps changes to itself.
+
+    - The shared bytes must not change in the other file, unless `write` has replaced them here.
+    - ``data`` are the bytes after them.
+    """
+
+    def __init__(self, number: int, base: StorageFile, shared: int) -> None:
+        super().__init__(number)
+        self._base = base
+        self._shared = shared
+        self._pages: dict[int, bytearray] = {}
+
+    @property
+    def size(self) -> int:
+        return self._shared + len(self.data)
+
+    def read(self, offset: int, size: int) -> bytes:
+        stop = min(offset + size, self._shared)
+        if offset >= stop:
+            return super().read(offset - self._shared, size)
+        data = bytearray(self._base.read_at(offset, stop - offset))
+        for page in range(offset // PAGE_SIZE, (stop - 1) // PAGE_SIZE + 1):
+            own = self._pages.get(page)
+            if own is not None:
+                start = page * PAGE_SIZE
+                first, last = max(offset, start), min(stop, start + PAGE_SIZE)
+                data[first - offset : last - offset] = own[first - start : last - start]
+        return bytes(data) + super().read(0, offset + size - stop)
+
+    def write(self, offset: int, data: Buffer) -> None:
+        stop = min(offset + len(data), self._shared)
+        for page in range(offset // PAGE_SIZE, -(-stop // PAGE_SIZE)):
+            start = page * PAGE_SIZE
+            own = self._pages.get(page)
+            if own is None:
+                own = self._pages[page] = bytearray(self._base.read_at(start, PAGE_SIZE))
+            first, last = max(offset, start), min(stop, start + PAGE_SIZE)
+            own[first - start : last - start] = data[first - offset : last - offset]
+        rest = data[max(0, stop - offset) :]
+        if rest:
+            super().write(max(offset, stop) - self._shared, rest)
+
+    def set_size(self, size: int) -> None:
+        self._shared = min(self._shared, size)
+        super().set_size(size - self._shared)
+
+    def release(self) -> None:
+        self._base.close()
 
 
 class MemoryFile:
@@ -27,31 +99,30 @@ class MemoryFile:
     def __init__(self, node: MemoryNode, guard: threading.RLock) -> None:
         self._node = node
         self._guard = guard
+        self._is_open = True
+        with guard:
+            node.files += 1
 
     def read_at(self, offset: int, size: int) -> bytes:
         with self._guard:
-            return bytes(memoryview(self._node.data)[offset : offset + size])
+            return self._node.read(offset, size)
 
     def search(self, offset: int, stop: int, low: int, high: int) -> list[int]:
         return search_sectors(self.read_at, offset, stop, low, high)
 
     def write_at(self, offset: int, data: Buffer) -> None:
         with self._guard:
-            stored = self._node.data
-            stored.extend(bytes(max(0, offset - len(stored))))
-            stored[offset : offset + len(data)] = data
+            self._node.write(offset, data)
 
     def sync(self) -> None:
         return
 
     def size(self) -> int:
-        return len(self._node.data)
+        return self._node.size
 
     def set_size(self, size: int) -> None:
         with self._guard:
-            stored = self._node.data
-            del stored[size:]
-            stored.extend(bytes(size - len(stored)))
+            self._node.set_size(size)
 
     def try_lock(self, name: LockName, *, exclusive: bool) -> bool:
         with self._guard:
@@ -72,6 +143,12 @@ class MemoryFile:
     def close(self) -> None:
         for name in LockName:
             self.unlock(name)
+        with self._guard:
+            is_last = self._is_open and self._node.files == 1
+            self._node.files -= self._is_open
+            self._is_open = False
+            if is_last:
+                self._node.release()
 
 
 class MemoryStorage:
@@ -96,6 +173,21 @@ class MemoryStorage:
             if path in self._nodes:
                 raise refused(FileExistsError(errno.EEXIST, "exists"), "create", known_as or path)
             node = self._nodes[path] = MemoryNode(next(self._numbers))
+            return MemoryFile(node, self._guard)
+
+    def share(self, path: str, base: StorageFile, size: int) -> StorageFile:
+        """Create a file with the first bytes of another file, and return it open.
+
+        The new file reads these bytes from the other file, and keeps changes to itself.
+
+        Args:
+            path: The new file, which must not exist.
+            base: The other file; closed with the last file of the new one.
+            size: The number of shared bytes.
+        """
+        with self._guard:
+            assert path not in self._nodes
+            node = self._nodes[path] = SharedNode(next(self._numbers), base, size)
             return MemoryFile(node, self._guard)
 
     def link(self, source: str, target: str) -> bool:

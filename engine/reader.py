@@ -115,21 +115,26 @@ class Reader:
                 seed = source.index.batches[0].seed
                 yield msgspec.structs.replace(batch, events=events, spill=None, seed=seed)
 
-    def segment_batches(self, ref: Ref, *, attachments: bool = True) -> Iterator[Batch]:
+    def segment_batches(
+        self, ref: Ref, *, attachments: bool = True, spilled: bool = True
+    ) -> Iterator[Batch]:
         """Yield a segment's batches with their events, in the segment or in spills.
 
-        ``attachments=False`` leaves out the attachments.
+        ``attachments=False`` leaves out the attachments, ``spilled=False`` the events in spills.
         """
         segment = self._segment(ref)
         for number, row in enumerate(segment.index.batches):
             source = segment
             base = segment.own_first(number)
+            first_seq = ref.first_seq + segment.batch_first(number)
             if row.spill is not None:
+                if not spilled:
+                    yield Batch(first_seq, row.count, row.recorded, row.clock, (), row.spill)
+                    continue
                 source = self._spill(row.spill.offset, row.spill.length)
                 base = 0
             seed = row.seed if row.spill is None else source.index.batches[0].seed
             events = tuple(source.events(base, base + row.count, attachments=attachments))
-            first_seq = ref.first_seq + segment.batch_first(number)
             yield Batch(first_seq, row.count, row.recorded, row.clock, events, None, seed)
 
     def wire_events(self, batch: Batch) -> tuple[WireEvent, ...]:

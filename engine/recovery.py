@@ -10,7 +10,6 @@ import msgspec
 from msgspec.structs import replace
 
 from .codec import Batch, SpillRef
-from .erasure import newest_erasure
 from .errors import Corrupt
 from .file import PAGES_SIZE, LogFile, check_readable
 from .format.extent import (
@@ -28,6 +27,7 @@ from .format.record import decode_record_header, sectors
 from .format.toc import Ref, Toc, decode_toc
 from .integrity import Tree, chain_start
 from .limits import SECTOR_SIZE
+from .newest_events import with_newest
 from .ring import Beyond, Cursor, End, Read, look_beyond, walk
 from .storage import StorageFile
 
@@ -371,4 +371,4 @@ def rebuild_toc(log_file: LogFile, page: HeaderPage) -> Toc:
         last = log_file.segment(chosen[-1].offset, chosen[-1].length)
         chain = last.index.chain
         tree = Tree(page.sealed_seq, tuple(last.index.peaks))
-    return replace(Toc.of_page(page, chain, tree, chosen), erased=newest_erasure(log_file, chosen))
+    return with_newest(Toc.of_page(page, chain, tree, chosen), log_file, chosen)

@@ -11,7 +11,6 @@ import msgspec
 from msgspec.structs import replace
 
 from .codec import Batch, decode_content
-from .erasure import newest_erasure
 from .errors import Corrupt, Unsupported
 from .events import Event
 from .file import LogFile, check_readable
@@ -24,6 +23,7 @@ from .format.toc import Ref, Toc, decode_toc
 from .integrity import Tree, chain_start
 from .limits import PAGE_SIZE, SECTOR_SIZE
 from .log import Log
+from .newest_events import with_newest
 from .reader import wire_event
 from .recovery import (
     RecoveredState,
@@ -146,7 +146,7 @@ def _longest_prefix(
         chain = index.chain
         tree = Tree(sealed, tuple(index.peaks))
     left = replace(page, sealed_seq=sealed)
-    toc = replace(Toc.of_page(left, chain, tree, chosen), erased=newest_erasure(log_file, chosen))
+    toc = with_newest(Toc.of_page(left, chain, tree, chosen), log_file, chosen)
     # The ring continues the sealed events: after a hole it does not connect.
     at_start = Cursor.at_start(left if sealed == page.sealed_seq else page)
     result = walk(log_file.file.read_at, log_file.key, page, at_start)

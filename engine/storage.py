@@ -22,6 +22,7 @@ from .errors import CerataError, Closed, NotFound, StorageFailed
 from .limits import SECTOR_SIZE
 
 _SEARCH_STEP = 1 << 20
+_COPY_STEP = 64 << 20
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 Identity: TypeAlias = tuple[int, int]
@@ -195,6 +196,36 @@ def search_sectors(
     return offsets
 
 
+def copy_start(
+    source: StorageFile, target: StorageFile, size: int, progress: Callable[[int], None]
+) -> None:
+    """Copy the first bytes of a file into an empty file; two files of the system, by the system.
+
+    A file system that can share blocks between files then shares them, and copies nothing.
+
+    Args:
+        source: The file to read.
+        target: The file to write.
+        size: The number of bytes.
+        progress: Called with the number of copied bytes.
+    """
+    at = 0
+    while at < size:
+        step = min(_COPY_STEP, size - at)
+        if isinstance(source, OsFile) and isinstance(target, OsFile):
+            copied = source.copy_to(target, at, step)
+        else:
+            copied = 0
+        if not copied:
+            data = source.read_at(at, min(step, _SEARCH_STEP))
+            if not data:
+                return
+            target.write_at(at, data)
+            copied = len(data)
+        at += copied
+        progress(at)
+
+
 def refused(error: OSError, doing: str, path: str) -> StorageFailed:
     """Convert the system's error to a `StorageFailed` with a remedy for the common codes."""
     remedies = {
@@ -234,6 +265,9 @@ _OFD_REQUESTS = {
     for kind in (fcntl.F_RDLCK, fcntl.F_WRLCK, fcntl.F_UNLCK)
 }
 """The kernel's ``struct flock``, encoded once: every append takes and releases the writer lock."""
+
+_CANNOT_COPY = frozenset({errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM})
+"""Errors of a copy between two file systems, or on a file system that cannot copy by itself."""
 
 _NOTHING_PENDING = frozenset({errno.EROFS, errno.EINVAL})
 """Errors that a reader's sync may raise on a read-only file. For a writer EROFS is real: ext4
@@ -293,6 +327,25 @@ class OsFile:
                 written += step
         except OSError as error:
             raise self._refused(error, "write") from error
+
+    def copy_to(self, target: "OsFile", offset: int, size: int) -> int:
+        """Copy bytes to the same offset of another file; return their number.
+
+        Returns 0 if the system cannot copy between the two files, or at the end of this file.
+
+        Args:
+            target: The file to write.
+            offset: Bytes from the start of both files.
+            size: Bytes to copy.
+        """
+        if not hasattr(os, "copy_file_range"):
+            return 0
+        try:
+            return os.copy_file_range(self._descriptor, target._descriptor, size, offset, offset)
+        except OSError as error:
+            if error.errno in _CANNOT_COPY:
+                return 0
+            raise target._refused(error, "write") from error
 
     def sync(self) -> None:
         try:

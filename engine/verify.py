@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from .codec import Batch, SpillRef, key_hash, tenant_of
 from .errors import CerataError, Corrupt
-from .events import UNDECODABLE, JsonValue, Payload
+from .events import UNDECODABLE, Branch, JsonValue, Payload
 from .file import LogFile, choose_page
 from .format.extent import ExtentKind, extent_is_whole
 from .format.page import HeaderPage
@@ -24,6 +24,7 @@ from .idempotency import KeyIndex
 from .integrity import IncompletePayload, Tree, chain_start, chain_through
 from .limits import PAGE_SIZE
 from .log import Log
+from .newest_events import BRANCH
 from .plain_value import PlainValue, plain_fields
 from .reader import Reader, leaves_of, wire_event
 from .recovery import RecoveredState, examine, spill_end
@@ -120,6 +121,7 @@ class _Verifier:
         self._tree: Tree | None = None
         self._recorded = 0
         self._keyed: list[tuple[int, int]] = []
+        self._branch = 0
 
     def run(self) -> LogVerification:
         self._progress("header and ring", 0, self._log.head.seq)
@@ -285,6 +287,11 @@ class _Verifier:
         if expected != toc.sealed_seq + 1:
             self._add(None, f"Events {expected:,} to {toc.sealed_seq:,} are in no segment")
             self._chain = self._tree = None
+        if self._branch != toc.branch and not self._problems:
+            self._add(
+                state.page.toc_offset,
+                f"The newest branch is event {self._branch:,}, not {toc.branch:,} as in the TOC",
+            )
         if self._chain is not None and self._chain != toc.chain:
             self._add(state.page.toc_offset, "The events do not give the TOC's chain hash")
         if self._tree is not None and self._tree.peaks != toc.tree.peaks:
@@ -342,6 +349,10 @@ class _Verifier:
             if payload is not None and payload.key is not None:
                 hashed = key_hash(tenant_of(payload.scope), payload.key)
                 self._keyed.append((hashed, batch.first_seq))
+            if batch.events[0].type == BRANCH:
+                chain, tree = _bound(chain, tree, leaves)
+                leaves.clear()
+                self._check_branch(batch, chain, tree)
             batch_leaves = leaves_of(batch, batch.events)
             leaves += batch_leaves
             if self._comparison is not None:
@@ -371,6 +382,21 @@ class _Verifier:
                 self._add(None, f"The vector of event {batch.first_seq + index:,} is damaged")
                 is_damaged = True
         return is_damaged
+
+    def _check_branch(self, batch: Batch, chain: bytes | None, tree: Tree | None) -> None:
+        """Compare the parent's point that a branch names with the events before it."""
+        seq = batch.first_seq
+        body = wire_event(batch, 0, batch.events[0]).body
+        if not isinstance(body, Branch):
+            # Erased, or of a later version.
+            self._add(None, f"The branch of event {seq:,} cannot be read")
+        elif (body.seq, body.before) != (seq - 1, self._branch) or (
+            chain is not None
+            and tree is not None
+            and (body.chain, body.root) != (chain, tree.root())
+        ):
+            self._add(None, f"The branch of event {seq:,} does not continue the event before it")
+        self._branch = seq
 
     def _check_keys(self, log_file: LogFile, toc: Toc) -> None:
         """Compare the runs with the sealed events' keys, in both directions."""

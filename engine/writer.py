@@ -31,6 +31,7 @@ from .idempotency import key_entries
 from .integrity import chain_through
 from .limits import PAGE_SIZE, RECORDED_MAX, SECTOR_SIZE
 from .log_state import ASK, LogState
+from .newest_events import BRANCH
 from .poison import Poison
 from .reader import leaves_of, wire_event
 from .recovery import RecoveredState, RecoveryReport, examine, read_cut, spill_end
@@ -331,9 +332,12 @@ class Writer:
         last = tail[-1].last_seq
         leaves: list[bytes] = []
         entries: list[tuple[int, int]] = []
+        branch = toc.branch
         for batch in tail:
             events = state.recent.events_of(batch) or state.reader.wire_events(batch)
             leaves += leaves_of(batch, events)
+            if events[0].type == BRANCH:
+                branch = batch.first_seq
             entries += key_entries([wire_event(batch, 0, events[0])])
         chain = chain_through(toc.chain, leaves)
         tree = toc.tree.extend(leaves)
@@ -353,6 +357,7 @@ class Writer:
             tree=tree,
             segments=segments,
             keys=keys,
+            branch=branch,
         )
 
     def _rebuilt_keys(self, flip: Flip, last: int) -> tuple[Ref, ...]:

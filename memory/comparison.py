@@ -14,7 +14,6 @@ from cerata.projections.fulltext.query import Query
 from .frames.diff import Diff, diff
 from .search.reads import SearchReads
 from .search.result_changes import result_changes
-from .snapshot.points import check_log
 from .snapshot.reader import snapshot_of
 
 
@@ -23,10 +22,11 @@ def compared(a: SearchReads, b: SearchReads, query: str | Query | None, k: int) 
 
     Raises:
         InvalidInput: the views are of different logs or scopes, or an argument is unusable.
+        Diverged: the views are of different forks; see `Store.compare`.
     """
     first, second = snapshot_of(a), snapshot_of(b)
     log, _, _ = first.source
-    check_log(log, second.log_id)
+    log.check_point(second.basis, second.identity)
     if not sees_same(first.reach, second.reach):
         raise InvalidInput(
             "a and b are views of different scopes",

@@ -48,6 +48,7 @@ def info(log: Log, snapshot: Snapshot) -> dict[str, JsonValue]:
         "segment_bytes": sum(ref.length for ref in segments),
         "checkpoints": checkpoints,
         "checkpoint_bytes": chunk_bytes,
+        "branches": [branch.to_dict() for branch in log.branches()],
         "cuts_kept": len(toc.quarantine),
         "unread": _unread(log),
         "ledger": [

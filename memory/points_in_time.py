@@ -17,7 +17,7 @@ from cerata.projections.columnar.times import to_datetime, to_microseconds
 from cerata.replay.fold import replay as replayed
 
 from .batch.writer import Writer
-from .snapshot.points import check_log, seq_of_point
+from .snapshot.points import seq_of_point
 from .snapshot.snapshot import Snapshot
 from .values.arguments import full_scope
 from .values.frames import Receipt
@@ -66,6 +66,7 @@ class PointsInTime(Writer):
         Raises:
             NotFound: the log ends before the basis.
             InvalidInput: the basis has no known form, or is a point of another memory.
+            Diverged: the basis is a point of another fork, after the last common event.
         """
         if (
             type(basis) is int
@@ -85,8 +86,9 @@ class PointsInTime(Writer):
     def _at(self, basis: Basis) -> Snapshot:
         newest = self._session.newest_seq()
         if isinstance(basis, View):
-            check_log(self._log, basis.log_id)
-            return state_of(basis).on_log(self._log, self._fold).narrowed_to(self._session.reach)
+            state = state_of(basis)
+            self._log.check_point(state.basis, state.identity)
+            return state.on_log(self._log, self._fold).narrowed_to(self._session.reach)
         if basis == "HEAD":
             return self._session.snapshot_at(newest, self._log.environment.now_us())
         seq, now = seq_of_point(self._log, basis, self._tags, newest, self._clock())

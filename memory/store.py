@@ -44,6 +44,7 @@ from .embeddings.commands import EmbeddingCommands
 from .facts.bulk_commands import BulkFactCommands
 from .facts.commands import FactCommands
 from .facts.reads import FactReads
+from .forks import ForkCommands
 from .frames.commands import FrameCommands
 from .frames.log_reads import LogReads
 from .frames.reads import FrameReads
@@ -55,7 +56,6 @@ from .links.commands import LinkCommands
 from .links.reads import LinkReads
 from .links.why import WhyReads
 from .plots.reads import PlotReads
-from .points_in_time import PointsInTime
 from .search.reads import SearchReads
 from .values.arguments import full_scope, reach_of
 from .values.frames import Context
@@ -70,7 +70,7 @@ WORKERS_MAX: Final = 64
 
 
 class Store(
-    PointsInTime,
+    ForkCommands,
     FrameCommands,
     VersionCommands,
     FactCommands,

@@ -28,7 +28,7 @@ from .links.reads import LinkReads
 from .links.why import WhyReads
 from .plots.reads import PlotReads
 from .search.reads import SearchReads
-from .snapshot.points import check_log, seq_of_point
+from .snapshot.points import seq_of_point
 from .snapshot.snapshot import Snapshot
 from .values.frames import Context, Receipt
 
@@ -159,7 +159,7 @@ class View(
         log, _, _ = state.source
         instant: int | None = None
         if isinstance(basis, View):
-            check_log(log, basis.log_id)
+            log.check_point(basis.basis, state_of(basis).identity)
             basis = basis.basis
         if isinstance(basis, str) and (back := batches_back(basis)) is not None and state.drafts:
             # The drafts are the newest batch.

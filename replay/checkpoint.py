@@ -169,7 +169,7 @@ class Plan:
             seq=self.seq,
             digest=self.digest,
             chunks=tuple(
-                stored_pages.get(page) or flip.add_manifest(page) for page in _in_pages(refs)
+                stored_pages.get(page) or flip.add_manifest(page) for page in in_pages(refs)
             ),
             ledger=ledger,
         )
@@ -276,7 +276,8 @@ def _pages(log_file: LogFile, saved: SavedProjection) -> tuple[tuple[Ref, ...], 
     return tuple(pages)
 
 
-def _in_pages(refs: Sequence[Ref]) -> Iterator[tuple[Ref, ...]]:
+def in_pages(refs: Sequence[Ref]) -> Iterator[tuple[Ref, ...]]:
+    """Yield references in groups that fill a manifest page."""
     for start in range(0, len(refs), MANIFEST_ENTRIES_MAX):
         yield tuple(refs[start : start + MANIFEST_ENTRIES_MAX])
 

@@ -175,7 +175,8 @@ class Toc(msgspec.Struct, frozen=True):
     ``tree`` has ``sealed_seq`` leaves; ``chain`` and ``recorded`` are those of the sealed seq. The
     features are the header page's, so that a page built from a footer has them too. ``erased`` is
     the seq of the newest `erase` event that the file reflects, 0 for none: state computed under
-    another value may hold content that is erased now. ``projections`` maps a projection's key to
+    another value may hold content that is erased now. ``branch`` is the seq of the newest sealed
+    `branch` event, 0 for none. ``projections`` maps a projection's key to
     its entry, of which the engine reads only the fields of `SavedProjection`: a walk over the file
     must find every extent that the entry references.
     """
@@ -202,6 +203,7 @@ class Toc(msgspec.Struct, frozen=True):
     read_features: int = 0
     write_features: int = 0
     erased: int = 0
+    branch: int = 0
     unknown: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
     @classmethod
@@ -241,6 +243,7 @@ class Toc(msgspec.Struct, frozen=True):
             "features": [self.read_features, self.write_features],
             "generation": self.generation,
             "erased": self.erased,
+            **({"branch": self.branch} if self.branch else {}),
             "ring": [self.ring_offset, self.ring_size, self.ring_start, self.incarnation],
             "sealed": [self.sealed_seq, self.recorded, self.chain, self.link],
             "peaks": list(self.tree.peaks),
@@ -291,6 +294,7 @@ class _Fields(msgspec.Struct, frozen=True):
     keys: tuple[Ref, ...]
     projections: dict[str, dict[str, Any]]
     quarantine: tuple[Ref, ...]
+    branch: _Number = 0
     erased: _Number | UnsetType = UNSET
 
 
@@ -339,6 +343,7 @@ def decode_toc(data: bytes, offset: int) -> Toc:
         read_features=fields.features[0],
         write_features=fields.features[1],
         erased=fields.erased,
+        branch=fields.branch,
         unknown={name: names[name] for name in names.keys() - _Fields.__struct_fields__},
     )
 

@@ -183,6 +183,13 @@ def _verified(store: Store) -> object:
     return verification.ok, verification.to_dict() if not verification.ok else None
 
 
+def _forked(store: Store) -> object:
+    with store.fork() as fork:
+        fork.put_frame("in the fork")
+        drafts = len(fork.drafts_after(store))
+        return fork.search(_QUERY), bool(store.compare(fork)), drafts
+
+
 STORE_READS: dict[str, Read] = {
     "at": lambda store: (_past(store).count(), _past(store).search(_QUERY)),
     "view": lambda store: store.view().count(),
@@ -198,6 +205,8 @@ STORE_READS: dict[str, Read] = {
     "diff": lambda store: store.diff(_past(store)),
     "diff, with a question": lambda store: store.diff(_past(store), query=_QUERY).to_dict(),
     "since": lambda store: store.view().since(_past(store).basis).to_dict(),
+    "branches": lambda store: store.branches(),
+    "fork": _forked,
     "bisect": lambda store: [repr(probe) for probe in store.bisect(_is_empty).probes],
     "info": lambda store: store.info()["head"],
     "head": lambda store: (store.head.seq, store.head.chain, store.head.root),

@@ -17,9 +17,12 @@ from cerata.engine.backup import back_up
 from cerata.engine.errors import CerataError
 from cerata.engine.events import DeleteFrame, Draft, PutTag, SupersedeFrame
 from cerata.engine.file import PAGES_SIZE, choose_page, turned
+from cerata.engine.fork import KeptStates, fork_into_file
 from cerata.engine.limits import PAGE_SIZE
 from cerata.engine.log import Log
+from cerata.engine.newest_events import BRANCH
 from cerata.engine.open import open_log
+from cerata.engine.verify import verify_log
 
 from ..stories.engine_workloads import RING_SIZE, publish
 from .handle_under_test import ACKNOWLEDGED, ReportedBatch, Subject, draft
@@ -226,6 +229,35 @@ def _backup(subject: Subject, resting: Resting) -> None:
     resting(look)
 
 
+def _fork(subject: Subject, resting: Resting) -> None:
+    """The fork has the parent's events and a branch, or no name."""
+    target = subject.path + "-fork"
+    subject.open()
+    subject.append([draft("a")])
+    subject.act("seal", Log.seal)
+    subject.append([draft("b", 20_000)])
+    subject.append([draft("c")])
+    states = KeptStates((), lambda _flip, _toc: {})
+    subject.act("fork", lambda log: fork_into_file(log, log.head.seq, target, states))
+
+    def look() -> None:
+        if not Path(target).exists():
+            return
+        try:
+            with open_log(target, environment=subject.environment, mode="r") as fork:
+                *events, last = fork.read()
+                subject.judge_copy(events)
+                if last.header.type != BRANCH or fork.branches()[-1].parent != len(events):
+                    subject.problems.append("the fork does not end with its branch")
+                if verify_log(fork).problems:
+                    subject.problems.append(f"verify of the fork: {verify_log(fork).problems}")
+        except CerataError as error:
+            subject.problems.append(f"the fork does not open: {error!r}")
+        Path(target).unlink()
+
+    resting(look)
+
+
 def _move(subject: Subject, resting: Resting) -> None:
     """A compaction replaces this file by another."""
     subject.open()
@@ -297,6 +329,7 @@ STORIES: dict[str, Story] = {
     "keys": Story(_keys),
     "a reader": Story(_reader),
     "backup": Story(_backup),
+    "fork": Story(_fork),
     "move": Story(_move),
     "a store": Story(_store),
 }

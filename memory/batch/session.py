@@ -22,6 +22,7 @@ from cerata.engine.codec import encode_payloads, tenant_of
 from cerata.engine.errors import Conflict, IdempotencyConflict, InvalidInput, NotFound, ReadOnly
 from cerata.engine.events import (
     AssertFact,
+    Branch,
     DeleteFrame,
     Draft,
     EventBody,
@@ -420,6 +421,11 @@ class WriteSession:
                 has none, or a draft has a salt.
         """
         check_reach(self.reach)
+        if any(type(draft.body) is Branch for draft in drafts):
+            raise InvalidInput(
+                "A branch is the first event of a fork, which only fork() writes",
+                remedy="Call fork().",
+            )
         if any(draft.salt is not None for draft in drafts):
             raise InvalidInput(
                 "A draft must have no salt, since a shared salt survives the erasure of one event",

@@ -8,10 +8,13 @@ consent to drop the rest. Leaves out the findings (`doctor`).
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cerata.engine.backup import back_up
 from cerata.engine.environment import Environment
 from cerata.engine.errors import Corrupt, InvalidInput
+from cerata.engine.open import path_name
 from cerata.engine.plain_value import PlainValue
 
+from ..batch.writer import session_of
 from ..store import Store, open_store
 from .doctor import Cure, Diagnosis, Progress, diagnose
 
@@ -36,8 +39,8 @@ def repair(
 ) -> Repair:
     """Repair a file in place; with ``to``, copy the readable events into a new file instead.
 
-    With ``drop_damaged`` the copy ends before the first unreadable event; the ids of the copied
-    events stay, and the old file is not changed.
+    With ``drop_damaged`` the copy ends before the first unreadable event, and a `branch` event
+    follows; the ids of the copied events stay, and the old file is not changed.
 
     Raises:
         Corrupt: events are lost, and ``drop_damaged`` is False.
@@ -66,9 +69,9 @@ def repair(
         with open_store(
             path, mode="r", lock_timeout=lock_timeout, environment=environment, salvage=bool(lost)
         ) as store:
-            store.backup(to, through=before.readable)
+            back_up(session_of(store).log, path_name(to), through=before.readable, lossy=bool(lost))
         after = diagnosis_of(to)
-        return Repair((f"copied {after.events:,} events into {to}",), before, after)
+        return Repair((f"copied {before.readable:,} events into {to}",), before, after)
     if before.healthy:
         return Repair((), before, before)
     with open_store(path, lock_timeout=lock_timeout, environment=environment) as store:

@@ -184,7 +184,7 @@ class SearchReads(Reader):
         """
         expect_type("hit", hit, Hit, "a Hit", "Pass a hit of search().")
         snapshot = self._snapshot()
-        if hit.made_by.log_id != snapshot.log_id:
+        if hit.made_by.identity != snapshot.identity:
             raise InvalidInput(
                 "hit comes from another log", remedy="Call explain() of the store that found it."
             )

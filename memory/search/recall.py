@@ -114,6 +114,7 @@ def context_of(result: SearchResult, recall: RecallOptions) -> Context:
         basis=snapshot.basis,
         now=snapshot.now,
         log_id=snapshot.log_id,
+        branch_id=snapshot.identity.branch_id,
         fallback=is_fallback,
         lanes=result.ran(),
         profile=result.request.profile.label,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cerata.engine.errors import InvalidInput
+from cerata.engine.lineage import Identity
 from cerata.projections.columnar.scopes import Reach
 from cerata.projections.fulltext.bm25 import SCORE_DECIMALS, WordScore
 from cerata.retrieval.base_level_activation import Use
@@ -144,9 +145,9 @@ class SearchResult:
     # --- the reads of a hit ----------------------------------------------------------------------
 
     @property
-    def log_id(self) -> bytes:
-        """The id of the searched log."""
-        return self.snapshot.log_id
+    def identity(self) -> Identity:
+        """The identity of the searched log."""
+        return self.snapshot.identity
 
     @property
     def reach(self) -> Reach | None:

@@ -232,7 +232,7 @@ def continued(
     if (
         not isinstance(result, SearchResult)
         or request.offset
-        or result.log_id != snapshot.log_id
+        or result.identity != snapshot.identity
         or not _may_continue(result.snapshot, snapshot)
         or not result.request.is_same_question(request)
     ):

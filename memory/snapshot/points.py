@@ -41,6 +41,7 @@ def seq_of_point(
     Raises:
         NotFound: the log, as the caller sees it, ends before the point.
         InvalidInput: the point has no known form, or is a point of another memory.
+        Diverged: the point lies on another branch.
     """
     now: int | None = None
     if isinstance(point, Receipt):
@@ -52,11 +53,11 @@ def seq_of_point(
             )
         point = batch_end
     if isinstance(point, Context):
-        check_log(log, point.log_id)
+        log.check_point(point.basis, point.identity)
         now = to_microseconds(point.now)
         point = point.basis
     elif isinstance(point, Head):
-        check_log(log, point.log_id)
+        log.check_point(point.seq, point.identity)
         point = point.seq
     return resolve_basis(log, point, partial(_tagged, tags), end, clock), now
 
@@ -70,13 +71,3 @@ def _tagged(tags: Callable[[], Mapping[str, int]], name: str) -> int | None:
             remedy=f"Did you mean {near[0]!r}? 'cerata tag' lists them; a time is ISO.",
         )
     return seqs.get(name)
-
-
-def check_log(log: Log, log_id: bytes) -> None:
-    """Refuse a value of another memory. Raises `InvalidInput`."""
-    if log_id != log.log_id:
-        raise InvalidInput(
-            "The basis is a point of another memory",
-            where=log.path,
-            remedy="Pass a seq, or a value that this store has returned.",
-        )

@@ -23,6 +23,7 @@ from cerata.engine.events import (
     once,
 )
 from cerata.engine.head import Head
+from cerata.engine.lineage import Identity
 from cerata.engine.log import Log
 from cerata.projections.activities.projection import ACTIVITY_EVENTS
 from cerata.projections.activities.reader import ActivitiesAt
@@ -93,6 +94,11 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
     def log_id(self) -> bytes:
         """The id of the snapshot's log."""
         return self._log.log_id
+
+    @property
+    def identity(self) -> Identity:
+        """The identity of the snapshot's log."""
+        return self._log.identity
 
     @property
     def now(self) -> datetime:

@@ -14,6 +14,7 @@ from cerata.engine.arguments import expect_integer
 from cerata.engine.errors import CerataError, InvalidInput
 from cerata.engine.events import JsonValue, ScopeValue
 from cerata.engine.head import Head
+from cerata.engine.lineage import Identity
 from cerata.engine.plain_value import PlainValue, plain, plain_fields
 from cerata.projections.columnar.scopes import Reach
 from cerata.projections.frames.timeline import Position
@@ -161,7 +162,7 @@ class HitSource(FrameSource, Protocol):
     """The search that found a hit."""
 
     @property
-    def log_id(self) -> bytes: ...
+    def identity(self) -> Identity: ...
 
     @property
     def reach(self) -> Reach | None: ...
@@ -329,6 +330,13 @@ class Context(PlainValue):
     """The seq of the event that records this context; None without ``record=True``."""
     relevant: bool = True
     notices: tuple[str, ...] = ()
+    branch_id: bytes | None = None
+    """The id of the newest branch of the recalled log; None if the log is no fork."""
+
+    @property
+    def identity(self) -> Identity:
+        """The identity of the recalled log."""
+        return Identity(self.log_id, self.branch_id)
 
     @property
     def omitted(self) -> tuple[int, ...]:

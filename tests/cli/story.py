@@ -359,6 +359,10 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step("rerun run s-1 surveyor:survey -f survey.memory"),
     _step("rerun run s-1 surveyor:hurried -f survey.memory", "rerun-differs", 1),
     _step("rerun run s-1 surveyor:no_such -f survey.memory", "rerun-missing", 6),
+    _step(f"fork try-it --at 3 {_NEW}"),
+    _step(f"fork --compare try-it {_NEW}", "fork-compare"),
+    _step(f"fork --apply try-it {_NEW}", "fork-apply"),
+    _step(f"fork {_NEW}", "fork-usage", 2),
 )
 
 

@@ -72,6 +72,11 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "timeline": (("timeline",),),
     "log": (("log",), ("log", "--oneline")),
     "history": (("history", "1"), ("history", "2")),
+    "fork": (
+        ("fork", f"fork-{NAME}"),
+        ("fork", "--compare", f"fork-{NAME}"),
+        ("fork", "--apply", f"fork-{NAME}"),
+    ),
     "bisect": (
         ("bisect", "--query", EVIL, "--forbid", "evil"),
         ("bisect", "--run", "test $CERATA_BASIS -lt 2", "--good", EVIL),

@@ -113,12 +113,23 @@ def _sweep(store: Store) -> None:
     assert store.sweep().deleted
 
 
+def _forked(store: Store, call: Callable[[Store], object] = Store.branches) -> object:
+    with store.fork() as fork:
+        fork.put_frame("in the fork")
+        return call(fork)
+
+
 STORE: dict[str, Call] = {
     "append": lambda store: store.append(PutFrame(text="one")),
     "assert_fact": lambda store: store.assert_fact("Ann", "likes", Entity("tea")),
     "assert_facts": lambda store: store.assert_facts([cerata.Assertion("Ann", "drinks", "tea")]),
     "at": lambda store: store.at("HEAD").frame(1),
     "bisect": lambda store: store.bisect(_is_empty),
+    "branches": lambda store: store.branches(),
+    "fork": _forked,
+    "compare": lambda store: _forked(store, store.compare),
+    "drafts_after": lambda store: _forked(store, lambda fork: fork.drafts_after(store)),
+    "apply": lambda store: _forked(store, store.apply),
     "backup": lambda store: store.backup(f"{store.path}-{store.head.seq}"),
     "checkpoint": lambda store: store.checkpoint(),
     "commit": lambda store: store.commit(),

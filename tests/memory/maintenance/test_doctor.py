@@ -183,13 +183,14 @@ class TestLoss:
         before = lost.read_bytes()
         new = tmp_path / "new.cera"
         done = repair(str(lost), to=str(new), drop_damaged=True)
-        assert (done.after.healthy, done.after.events) == (True, 2)
+        # The two events, and the branch: with the lost events gone, it is another log.
+        assert (done.after.healthy, done.after.events) == (True, 3)
         assert lost.read_bytes() == before
         with cerata.open(lost, mode="r") as old, cerata.open(new) as store:
             assert store.verify().ok
             assert [frame.text for frame in store.frames()] == ["Note two.", "Note one."]
-            assert store.head.seq == 2
-            assert store.head.chain == old.at(2).head.chain
+            assert store.head.seq == 3
+            assert store.at(2).head.chain == old.at(2).head.chain
 
     def test_a_truncated_file_is_diagnosed_too(self, lost: Path) -> None:
         """It cannot even be opened."""

@@ -311,9 +311,39 @@ def _all_scoped(store: Any, scope: Mapping[str, Any], shared: bool) -> object:
     return _all_of(store.scoped(scope, shared=shared))
 
 
+def _changed(diff: cerata.ForkDiff) -> object:
+    sides = (diff.here, diff.there)
+    return [
+        (change.kind, change.old, change.new and change.new.text)
+        for side in sides
+        for change in side
+    ]
+
+
+def _bodies(fork: Any, store: Any) -> object:
+    # The scope of a draft is the reader's.
+    return [draft.body for draft in fork.drafts_after(store)]
+
+
+def _all_of_a_fork(store: Any) -> object:
+    with store.fork() as fork:
+        return _all_of(fork)
+
+
+def _forked(store: Any, read: Callable[[Any], object]) -> object:
+    with store.fork() as fork:
+        fork.put_frame("in the fork")
+        return read(fork)
+
+
 STORE: Final[Mapping[str, Calls | str]] = {
     **READS,
     "at": _basis,
+    "apply": "appends the drafts of drafts_after, and returns a receipt",
+    "branches": "random ids and hashes of the whole log",
+    "compare": once(lambda store: _forked(store, lambda fork: _changed(store.compare(fork)))),
+    "drafts_after": once(lambda store: _forked(store, lambda fork: _bodies(fork, store))),
+    "fork": once(_all_of_a_fork),
     "bisect": "calls at, and shows the event through log",
     "backup": "a copy of the file, which is not narrowed; docs/reliability.md says so",
     "checkpoint": "returns nothing",

@@ -52,6 +52,10 @@ def recorded(store: Store) -> tuple[cerata.Agent, cerata.Result]:
 
 def _double(number: int) -> int:
     return 2 * number
+def forked(store: Store, read: Callable[[Store], Any]) -> Any:
+    with store.fork() as fork:
+        fork.put_frame("in the fork")
+        return read(fork)
 
 
 MADE: dict[str, Callable[[Store, Path], Any]] = {
@@ -61,6 +65,7 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "Assertion": lambda _, _folder: cerata.Assertion("Ann", "drinks", "tea"),
     "Bisection": lambda store, _: store.bisect(lambda view: not len(view)),
     "Blame": lambda store, _: store.blame(1),
+    "Branch": lambda store, _: forked(store, lambda fork: fork.branches()[0]),
     "Candidate": lambda _, _folder: cerata.Candidate("a", "is", "b", 0, 1),
     "Change": lambda store, _: next(iter(store.diff(1))),
     "Context": lambda store, _: store.recall("tea"),
@@ -74,6 +79,7 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "Divergence": lambda store, _: recorded(store)[0].rerun("r1", cerata.Run.now).divergence,
     "Rerun": lambda store, _: recorded(store)[0].rerun("r1", cerata.Run.now),
     "Result": lambda store, _: recorded(store)[1],
+    "ForkDiff": lambda store, _: forked(store, store.compare),
     "Draft": lambda _, _folder: cerata.Draft(PutFrame(text="a"), attachments=(BLOB,)),
     "EmbeddedFrames": lambda store, _: store.embed_missing(),
     "EmbedderIdentity": lambda _, _folder: cerata.EmbedderIdentity("a", "1", 8),
