@@ -50,6 +50,7 @@ memory.facts.importing ImportedFacts
 memory.facts.search FactHit
 memory.forks ForkDiff
 memory.frames.access Access
+memory.frames.audit Audit AuditEntry
 memory.frames.blame Blame FieldBlame
 memory.frames.diff Change Diff
 memory.frames.value_counts ValueCount

@@ -53,6 +53,8 @@ from cerata.memory.facts.importing import ImportedFacts as ImportedFacts
 from cerata.memory.facts.search import FactHit as FactHit
 from cerata.memory.forks import ForkDiff as ForkDiff
 from cerata.memory.frames.access import Access as Access
+from cerata.memory.frames.audit import Audit as Audit
+from cerata.memory.frames.audit import AuditEntry as AuditEntry
 from cerata.memory.frames.blame import Blame as Blame
 from cerata.memory.frames.blame import FieldBlame as FieldBlame
 from cerata.memory.frames.diff import Change as Change

@@ -10,13 +10,14 @@ from typing import Final
 import cerata
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
+from cerata.memory.values.words import counted
 
 from .bench_chart import chart
 from .bench_documents import BATCH, DIMENSION, WORDS, K
 from .bench_results import SystemResult, exponents, result_of
 from .bench_rounds import OPERATIONS, Round, one_round, work_of
 from .bench_systems import SYSTEMS, Entry
-from .output import Output, counted
+from .output import Output
 from .output_files import form_of, write_picture
 
 Results = Mapping[int, Mapping[str, SystemResult]]

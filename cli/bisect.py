@@ -9,14 +9,15 @@ from typing import Final
 from cerata.engine.errors import BisectFailed, InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.memory.bisection import Bisection, Probe
+from cerata.memory.frames.event_summary import ACTS, describe, event_row
 from cerata.memory.values.acts import credit
+from cerata.memory.values.words import clipped
 from cerata.memory.view import View
 from cerata.projections.columnar.times import to_datetime
 
-from .event_summary import ACTS, describe, event_row
 from .history import print_diff
 from .input_files import opened_input
-from .output import Output, clipped
+from .output import Output
 from .store_options import file_of, reading
 
 _SKIP: Final = 125

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from cerata.engine.errors import InvalidInput
 from cerata.memory.ingest.document import open_regular
+from cerata.memory.values.words import counted
 
 from .crash_test_verbs import BUDGET_S
-from .output import Output, counted
+from .output import Output
 
 if TYPE_CHECKING:
     from cerata.fault_injection.crash_test import CrashReport, Violation

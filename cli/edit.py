@@ -4,9 +4,10 @@ from argparse import Namespace
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
+from cerata.memory.values.words import clipped, counted
 
 from .filter_options import where_of
-from .output import Output, clipped, counted
+from .output import Output
 from .store_options import changing, reading, view_of
 
 

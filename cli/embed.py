@@ -5,12 +5,13 @@ from typing import Final
 
 import cerata
 from cerata.engine.errors import InvalidInput
+from cerata.memory.values.words import counted
 from cerata.retrieval.embedders.built_in import built_in
 from cerata.retrieval.embedders.embedder import Embedder
 from cerata.retrieval.embedders.identity import VectorType
 
 from .filter_options import where_of
-from .output import Output, counted
+from .output import Output
 from .pair_options import scope_of
 from .store_options import actor_of, file_of, reading
 

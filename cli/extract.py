@@ -3,10 +3,11 @@
 from argparse import Namespace
 
 from cerata.memory.facts.extraction import Extracted, Extraction
+from cerata.memory.values.words import counted
 from cerata.memory.view import View
 
 from .filter_options import where_of
-from .output import Output, counted
+from .output import Output
 from .store_options import changing, reading
 
 

@@ -20,11 +20,12 @@ from cerata.memory.values.facts import (
     plain_object,
     stored_object,
 )
+from cerata.memory.values.words import clipped, counted
 from cerata.memory.view import View
 from cerata.projections.facts.objects import Standing
 
 from .filter_options import count_of
-from .output import Output, clipped, counted
+from .output import Output
 from .output_files import form_of, write_picture
 from .store_options import reading, view_of
 

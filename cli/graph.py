@@ -11,11 +11,12 @@ from cerata.engine.events import JsonValue
 from cerata.memory.plots.canvas import Form
 from cerata.memory.values.facts import Entity
 from cerata.memory.values.graph import Cooccurrence, FactPath, Neighbour, Reached
+from cerata.memory.values.words import clipped, counted
 from cerata.memory.view import View
 
 from .facts import when_text
 from .filter_options import count_of
-from .output import Output, clipped, counted
+from .output import Output
 from .output_files import form_of, write_picture
 from .store_options import reading, view_of
 

@@ -9,18 +9,19 @@ from itertools import groupby, islice
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import DEFAULT_SCOPE, Event, JsonValue, PutFrame
 from cerata.memory.frames.diff import Diff
+from cerata.memory.frames.event_summary import ACTS, describe, event_row
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.store import Store
 from cerata.memory.values.acts import credit
 from cerata.memory.values.frames import Frame
 from cerata.memory.values.result_change import ResultChange
+from cerata.memory.values.words import clipped, counted
 from cerata.memory.view import Basis, View
 from cerata.projections.columnar.times import to_datetime
 
-from .event_summary import ACTS, describe, event_row
 from .facts import print_fact_change
 from .filter_options import count_of
-from .output import Output, clipped, counted
+from .output import Output
 from .show import unread_of
 from .store_options import reading, view_of
 
@@ -53,6 +54,7 @@ def _newest_first(view: View, options: Namespace, step: int = 256) -> Iterator[E
         type=_type_of(options.type),
         actor=options.actor,
         correlation=options.correlation,
+        causation=options.causation,
         since=options.since,
         until=options.until,
     )

@@ -1,10 +1,10 @@
-"""The parsers of log, history, blame and diff."""
+"""The parsers of log, audit, history, blame and diff."""
 
-from .verb_parser import Adding, add_count, add_verb, identifier
+from .verb_parser import Adding, Parser, add_count, add_verb, identifier
 
 
 def add_verbs(adding: Adding) -> None:
-    """Add log, history, blame and diff."""
+    """Add log, audit, history, blame and diff."""
     log = add_verb(
         adding,
         "log",
@@ -21,11 +21,22 @@ def add_verbs(adding: Adding) -> None:
     add_count(log)
     log.add_argument("--oneline", action="store_true", help="print one event per line")
     log.add_argument("--reverse", action="store_true", help="print the oldest of them first")
-    log.add_argument("--type", metavar="TYPE", help="only events of this type, such as putFrame")
-    log.add_argument("--actor", metavar="NAME", help="only events that this actor wrote")
-    log.add_argument("--correlation", metavar="ID", help="only events of this request or run")
-    log.add_argument("--since", metavar="TIME", help="only events recorded from then on")
-    log.add_argument("--until", metavar="TIME", help="only events recorded before then")
+    _add_selection(log)
+
+    audit = add_verb(
+        adding,
+        "audit",
+        "report who changed what, when, on whose request",
+        "audit.run_audit",
+        lists=True,
+        examples=(
+            "audit --since yesterday",
+            "audit --actor anna --json",
+            "audit --at v1 --markdown > audit.md",
+        ),
+    )
+    audit.add_argument("--markdown", action="store_true", help="print a page in Markdown")
+    _add_selection(audit)
 
     history = add_verb(
         adding,
@@ -72,3 +83,15 @@ def add_verbs(adding: Adding) -> None:
     )
     diff.add_argument("--query", metavar="TEXT", help="also the results that changed rank")
     diff.add_argument("-k", type=int, default=10, help="how many results to compare (10)")
+
+
+def _add_selection(verb: Parser) -> None:
+    """Add the options that select events."""
+    verb.add_argument("--type", metavar="TYPE", help="only events of this type, such as putFrame")
+    verb.add_argument("--actor", metavar="NAME", help="only events that this actor wrote")
+    verb.add_argument("--correlation", metavar="ID", help="only events of this request or run")
+    verb.add_argument(
+        "--causation", type=identifier, metavar="ID", help="only what this event led to"
+    )
+    verb.add_argument("--since", metavar="TIME", help="only events recorded from then on")
+    verb.add_argument("--until", metavar="TIME", help="only events recorded before then")

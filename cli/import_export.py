@@ -4,9 +4,10 @@ from argparse import Namespace
 
 from cerata.engine.errors import InvalidInput
 from cerata.memory.facts.importing import ImportedFacts, Progress
+from cerata.memory.values.words import counted
 
 from .input_files import STREAM, opened_input
-from .output import Output, Steps, counted
+from .output import Output, Steps
 from .output_files import new_file
 from .store_options import reading, view_of, writing
 

@@ -7,9 +7,10 @@ from typing import cast
 import cerata
 from cerata.engine.errors import NotFound
 from cerata.engine.events import JsonValue
+from cerata.memory.values.words import bytes_text, counted
 from cerata.projections.columnar.times import to_datetime
 
-from .output import Output, bytes_text, counted
+from .output import Output
 from .store_options import file_of, reading, view_of
 
 

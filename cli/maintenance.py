@@ -7,9 +7,10 @@ from cerata.engine.errors import NotFound
 from cerata.engine.remembered import RememberedHead
 from cerata.memory.maintenance.doctor import Cure, Diagnosis, diagnose
 from cerata.memory.maintenance.repair import repair
+from cerata.memory.values.words import counted
 
 from .open_handles import holders_of
-from .output import Output, counted
+from .output import Output
 from .store_options import changing, file_of, reading
 from .verb_parser import did_you_mean
 

@@ -252,24 +252,3 @@ class Steps:
                 self._part = what
                 self._progress.reset(self._task)
             self._progress.update(self._task, description=what, completed=at, total=total)
-
-
-def clipped(text: str, size: int) -> str:
-    """Return a text on one line of at most ``size`` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= size else line[: size - 1].rstrip() + "…"
-
-
-def counted(count: int, thing: str) -> str:
-    """Return a count for people: ``1 frame``, ``2,000 frames``."""
-    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
-
-
-def bytes_text(size: int) -> str:
-    """Return a size for people: ``1.4 MiB``."""
-    value = float(size)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if value < 1024 or unit == "GiB":
-            break
-        value /= 1024
-    return f"{size} B" if unit == "B" else f"{value:.1f} {unit}"

@@ -17,9 +17,10 @@ from cerata.memory.ingest.folder import Outcome, Remembered, RememberedFile, rem
 from cerata.memory.ingest.formats.plain import extract_markdown
 from cerata.memory.store import Store
 from cerata.memory.values.arguments import full_scope
+from cerata.memory.values.words import counted
 
 from .expiry import expiry_of
-from .output import Output, counted
+from .output import Output
 from .pair_options import pairs_of, scope_of
 from .store_options import DEFAULT_FILE, file_of, planning, writing
 

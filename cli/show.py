@@ -8,10 +8,11 @@ from itertools import islice
 
 from cerata.memory.values.acts import credit
 from cerata.memory.values.frames import Frame
+from cerata.memory.values.words import bytes_text, clipped
 from cerata.projections.frames.timeline import Position
 
 from .filter_options import closed_of, count_of, hint, where_of
-from .output import Output, bytes_text, clipped
+from .output import Output
 from .store_options import reading, view_of
 
 

@@ -25,11 +25,12 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue, PutFrame
 from cerata.memory.ingest.discovery import find_files
 from cerata.memory.store import Store
+from cerata.memory.values.words import counted
 from cerata.retrieval.context.best_span import best_span
 from cerata.retrieval.tables import find_tables
 
 from .excerpts import excerpt
-from .output import Output, counted
+from .output import Output
 from .tour_question import question_about
 
 QUESTION: Final = "What happens to a torn tail after a crash?"

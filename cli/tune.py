@@ -9,10 +9,11 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.memory.tuning.judged_lines import LINE_SIZE_MAX
 from cerata.memory.tuning.tuning import Tuning, tune
+from cerata.memory.values.words import counted
 from cerata.retrieval.ranking.profiles import Profile
 
 from .input_files import opened_input
-from .output import Output, counted
+from .output import Output
 from .output_files import check_new, new_file
 from .profile_files import profile_from
 from .store_options import reading, view_of

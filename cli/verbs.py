@@ -31,7 +31,7 @@ SUBJECTS: Final = {
     "extract_verbs": ("extract",),
     "embed_verbs": ("embed",),
     "links_verbs": ("why", "link", "unlink"),
-    "history_verbs": ("log", "history", "blame", "diff"),
+    "history_verbs": ("log", "audit", "history", "blame", "diff"),
     "bisect_verbs": ("bisect",),
     "runs_verbs": ("runs", "rerun"),
     "fork_verbs": ("fork",),

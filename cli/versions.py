@@ -10,10 +10,11 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Receipt
+from cerata.memory.values.words import clipped, counted
 
 from .expiry import expiry_of
 from .filter_options import hint, where_of
-from .output import Output, clipped, counted
+from .output import Output
 from .pair_options import pairs_of
 from .store_options import changing, reading, view_of
 

@@ -74,6 +74,7 @@ EVERY_READ: dict[str, Read] = {
     "timeline": lambda face: face.timeline(limit=9),
     "timeline, recorded": lambda face: face.timeline(by="recorded", limit=9, newest_first=False),
     "history": lambda face: [face.history(frame) for frame in _ids(face, 9)],
+    "audit": lambda face: str(face.audit()),
     "blame": lambda face: [repr(face.blame(frame)) for frame in _ids(face, 9)],
     "children": lambda face: [face.children(frame) for frame in _ids(face, 9)],
     "chunks": lambda face: [face.chunks(frame) for frame in _ids(face, 9)],

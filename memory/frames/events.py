@@ -1,10 +1,10 @@
-"""Events of the log that match a filter: by type, actor, correlation and time."""
+"""Events of the log that match a filter: by type, actor, correlation, causation and time."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 
-from cerata.engine.arguments import expect_text, wrong_type
+from cerata.engine.arguments import expect_integer, expect_text, wrong_type
 from cerata.engine.events import Event, EventBody
 
 from ..snapshot.snapshot import Snapshot
@@ -20,6 +20,7 @@ class EventFilter:
     type: str | None = None
     actor: str | None = None
     correlation: str | None = None
+    causation: int | None = None
     start: int | None = None
     end: int | None = None
 
@@ -28,13 +29,16 @@ class EventFilter:
             value = getattr(self, name)
             if value is not None:
                 expect_text(name, value)
+        if self.causation is not None:
+            expect_integer("causation", self.causation)
 
     def admits(self, event: Event) -> bool:
-        """Return whether an event has the type, actor and correlation id."""
+        """Return whether an event has the type, actor, correlation id and cause."""
         return (
             (self.type is None or event.type == self.type)
             and (self.actor is None or event.actor == self.actor)
             and (self.correlation is None or event.correlation == self.correlation)
+            and (self.causation is None or event.causation == self.causation)
         )
 
 

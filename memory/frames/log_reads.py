@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from cerata.engine.arguments import expect_integer
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import DEFAULT_SCOPE, Event, EventBody, Scope, ScopeValue
+from cerata.engine.loading import loading
 from cerata.projections.columnar.scopes import Reach, admits
 from cerata.projections.rows.row_fold import OwnProjection
 from cerata.projections.rows.row_projection import RowProjection
@@ -19,6 +20,9 @@ from cerata.projections.rows.row_projection import RowProjection
 from ..snapshot.reader import Reader
 from .events import EventFilter, events_of, type_name
 from .timeline import range_of
+
+if TYPE_CHECKING:
+    from .audit import Audit
 
 OwnType = TypeVar("OwnType", bound=RowProjection[Any, Any])
 
@@ -34,6 +38,7 @@ class LogReads(Reader):
         type: str | type[EventBody] | None = None,  # noqa: A002 - the field's word
         actor: str | None = None,
         correlation: str | None = None,
+        causation: int | None = None,
         scope: Scope | Mapping[str, ScopeValue] | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
@@ -48,6 +53,7 @@ class LogReads(Reader):
             type: The name of an event type, such as "putFrame", or its body's class; default any.
             actor: The actor of the events; default any.
             correlation: The id of the request or run of the events; default any.
+            causation: The seq of the event that led to the events; default any.
             scope: Names and values that the events' scope contains; default none.
             since: The earliest recorded time, also in words such as "yesterday"; default none.
             until: The time before which the events were recorded; default none.
@@ -63,8 +69,51 @@ class LogReads(Reader):
         if since is not None or until is not None:
             # "now" reads the last event, which may be damaged.
             start, end = range_of(since, until, snapshot.now)
-        wanted = EventFilter(type_name(type), actor, correlation, start, end)
+        wanted = EventFilter(type_name(type), actor, correlation, causation, start, end)
         return events_of(snapshot, first, last, wanted)
+
+    def audit(
+        self,
+        *,
+        type: str | type[EventBody] | None = None,  # noqa: A002 - the field's word
+        actor: str | None = None,
+        correlation: str | None = None,
+        causation: int | None = None,
+        scope: Scope | Mapping[str, ScopeValue] | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+    ) -> Audit:
+        """Return who changed what, when, and on whose request, within the scope of this view.
+
+        Recalls and accesses change nothing and are left out. `str` gives text, `Audit.markdown` a
+        page. Cost: a read of each event from ``since`` to ``until``.
+
+        Args:
+            type: The name of an event type, such as "putFrame", or its body's class; default any.
+            actor: The actor of the events; default any.
+            correlation: The id of the request or run of the events; default any.
+            causation: The seq of the event that led to the events; default any.
+            scope: Names and values that the events' scope contains; default none.
+            since: The earliest recorded time, also in words such as "yesterday"; default none.
+            until: The time before which the events were recorded; default none.
+
+        Raises:
+            InvalidInput: an argument has the wrong type, or a time is unusable.
+        """
+        with loading("the part that audits"):
+            from .audit import audit_of
+
+        view = self._snapshot()
+        events = self.log(
+            type=type,
+            actor=actor,
+            correlation=correlation,
+            causation=causation,
+            scope=scope,
+            since=since,
+            until=until,
+        )
+        return audit_of(events, view.basis)
 
     def tags(self) -> dict[str, int]:
         """Return the seq that each tag of this view names, in order of name.

@@ -214,6 +214,8 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step("log --oneline -n 5", "log-oneline"),
     _step("log --actor anna --since 2026-03-01", "log-actor"),
     _step("log --type tag --until 2026-02-01", "log-nothing"),
+    _step("audit"),
+    _step("audit --actor ben --markdown", "audit-markdown"),
     _step("history 8"),
     _step("blame 8"),
     _step("diff 8"),

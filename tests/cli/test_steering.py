@@ -71,6 +71,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "unlink": (("unlink", "7"),),
     "timeline": (("timeline",),),
     "log": (("log",), ("log", "--oneline")),
+    "audit": (("audit",), ("audit", "--markdown"), ("audit", "--actor", EVIL)),
     "history": (("history", "1"), ("history", "2")),
     "fork": (
         ("fork", f"fork-{NAME}"),

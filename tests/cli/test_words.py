@@ -133,6 +133,7 @@ def test_every_verb_is_in_the_story() -> None:
 
 
 LISTS = (
+    "audit",
     "search",
     "show",
     "frames",
@@ -155,6 +156,7 @@ def test_lists_come_as_one_object_a_line_too(
     """The same items as in the one object, in order."""
     items = {"search": "hits", "show": "frames", "timeline": "entries", "log": "events"}
     items |= {
+        "audit": "entries",
         "history": "versions",
         "frames": "frames",
         "facts": "facts",
@@ -201,6 +203,7 @@ def _words(command: str) -> Iterator[str]:
 
 
 READS = (
+    "audit",
     "values",
     "recall",
     "search",

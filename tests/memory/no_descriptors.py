@@ -39,6 +39,7 @@ READS: dict[str, Call] = {
     "access": lambda memory: memory.access(1),
     "accesses": lambda memory: memory.accesses(),
     "around": lambda memory: memory.around(1),
+    "audit": lambda memory: memory.audit().markdown,
     "blame": lambda memory: memory.blame(1),
     "children": lambda memory: memory.children(1),
     "chunks": lambda memory: memory.chunks(1),

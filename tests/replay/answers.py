@@ -79,6 +79,7 @@ def _said(view: View, step: int) -> object:
         [one.to_dict() for one in view.accesses()],
         [(view.content(one).hex(), view.children(one), view.chunks(one)) for one in every],
         [[version.to_dict() for version in view.history(one)] for one in every],
+        view.audit().to_dict(),
         [_tried(view.blame, number) for number in range(0, view.basis + 2, step)],
         [[one.id for one in view.around(frame, before=2)] for frame in every],
         [

@@ -118,6 +118,10 @@ def _queries() -> Calls:
 READS: Final[Mapping[str, Calls | str]] = {
     "access": by_id(lambda asked, one: asked.access(one)),
     "accesses": once(lambda asked: asked.accesses()),
+    "audit": every(
+        once(lambda asked: (asked.audit(), asked.audit().markdown, str(asked.audit()))),
+        by_point(lambda asked, one: asked.audit(causation=one)),
+    ),
     "around": by_id(lambda asked, one: asked.around(one, before=2, after=2)),
     "blame": by_id(lambda asked, one: asked.blame(one)),
     "children": by_id(lambda asked, one: asked.children(one)),

@@ -105,6 +105,8 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "Hits": lambda store, _: store.search("tea"),
     "ImportedFacts": lambda store, _: store.import_facts(store.export_facts()),
     "Judgement": lambda _, _folder: cerata.Judgement("tea", [1]),
+    "Audit": lambda store, _: store.audit(),
+    "AuditEntry": lambda store, _: store.audit().entries[0],
     "Link": lambda store, _: next(iter(store.links())),
     "Neighbour": lambda store, _: store.neighbours("Ann")[0],
     "Omission": lambda store, _: store.recall("tea", max_tokens=30).omissions[0],

@@ -31,7 +31,7 @@ from cerata.engine.events import (
     UseEmbedder,
 )
 
-from .output import bytes_text, clipped, counted
+from ..values.words import bytes_text, clipped, counted
 
 ACTS: Final = {
     "putFrame": "put",

@@ -1,0 +1,26 @@
+"""The verb that prints who changed the memory, when, and on whose request: audit."""
+
+from argparse import Namespace
+
+from cerata.memory.frames.event_summary import ACTS
+
+from .output import Output
+from .store_options import reading, view_of
+
+
+def run_audit(options: Namespace, output: Output) -> int:
+    """Print the changes, oldest first, in blocks of batches; with ``--markdown`` as a page."""
+    with reading(options) as store:
+        audit = view_of(store, options).audit(
+            type=next((kind for kind, act in ACTS.items() if act == options.type), options.type),
+            actor=options.actor,
+            correlation=options.correlation,
+            causation=options.causation,
+            since=options.since,
+            until=options.until,
+        )
+        with output.pages():
+            for line in (audit.markdown if options.markdown else str(audit)).splitlines():
+                output.line(line)
+        output.result(audit.to_dict(), items="entries")
+    return 0
