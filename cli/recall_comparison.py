@@ -10,9 +10,10 @@ from cerata.memory.tuning.recall_comparison import (
     RecallSettings,
     compare_recalls,
 )
+from cerata.memory.values.words import clipped, counted
 
 from .input_files import opened_input
-from .output import Output, clipped, counted
+from .output import Output
 from .store_options import reading, view_of
 
 _SIZE_MAX: Final = 1 << 20

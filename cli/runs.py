@@ -10,9 +10,10 @@ from cerata.agents.code import function_named
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.memory.snapshot.reader import snapshot_of
+from cerata.memory.values.words import clipped, counted
 from cerata.projections.activities.columns import ActivityKind
 
-from .output import Output, clipped, counted
+from .output import Output
 from .recall_comparison import run_comparison
 from .store_options import reading, view_of
 
