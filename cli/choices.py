@@ -29,6 +29,7 @@ PROJECTIONS: Final = (
     "facts",
     "facttext",
     "links",
+    "activities",
     "vectors",
     "tags",
     "access",

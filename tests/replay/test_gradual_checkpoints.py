@@ -97,7 +97,7 @@ def test_the_maintainer_folds_as_it_appends() -> None:
     """After its first checkpoint it has no range to catch up with."""
     with cerata.open(":memory:") as store:
         put(store, RANGE_SEQS_MAX + 2_000)
-        put(store, 1_000)
+        put(store, 1_600)
         assert store.head.seq - store._fold.folded_seq() < STEP_SEQS
 
 
@@ -132,10 +132,10 @@ def test_another_process_takes_over_from_an_idle_maintainer(tmp_path: Path) -> N
     path = tmp_path / "a.cera"
     with cerata.open(path, sync=1 << 30) as idle, cerata.open(path, sync=1 << 30) as active:
         put(active, 100)
-        put(idle, RANGE_SEQS_MAX + 2_000)
-        put(active, 2 * RANGE_SEQS_MAX - 2_200)
+        put(idle, RANGE_SEQS_MAX + 2_500)
+        put(active, 2 * RANGE_SEQS_MAX - 2_700)
         assert len(spans(active, "frames")) == 1
-        put(active, 6_000)
+        put(active, 8_000)
         assert len(spans(active, "frames")) >= 3
 
 
@@ -255,7 +255,7 @@ def test_a_damaged_chunk_is_folded_again_in_steps(tmp_path: Path) -> None:
 def test_a_search_between_two_steps_changes_no_chunk() -> None:
     """A read folds to the head; the steps then fold less."""
     with cerata.open(":memory:") as store:
-        for _ in range(60):
+        for _ in range(66):
             store.put_frames(["wax tablet"] * 100)
             store.search("wax", k=1)
         assert spans(store, "fulltext") == [(1, 4096)]

@@ -52,6 +52,8 @@ def recorded(store: Store) -> tuple[cerata.Agent, cerata.Result]:
 
 def _double(number: int) -> int:
     return 2 * number
+
+
 def forked(store: Store, read: Callable[[Store], Any]) -> Any:
     with store.fork() as fork:
         fork.put_frame("in the fork")
