@@ -340,8 +340,6 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(f"tune few.jsonl {_TALKS}", "tune-few", 2),
     _step(f"tune --recalls {_TALKS}", "tune-recalls", 2),
     _step(f"tune {_TALKS}", "tune-refused", 2),
-    _step(f"rerun --with policy.toml --compare {_THIS}", "rerun-compare"),
-    _step(f"rerun --with few.jsonl --compare {_THIS}", "rerun-compare-refused", 2),
     _step(f"search mill --profile mine.json -k 2 {_TALKS}", "search-tuned"),
     _step(f"search mill --profile judged.jsonl.json {_TALKS}", "search-profile-missing", 6),
     _step("bench --sizes 100,200 --rounds 1 --queries 2 --peers sqlite --svg growth.svg"),
@@ -365,6 +363,8 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(f"fork --compare try-it {_NEW}", "fork-compare"),
     _step(f"fork --apply try-it {_NEW}", "fork-apply"),
     _step(f"fork {_NEW}", "fork-usage", 2),
+    _step(f"rerun --with policy.toml --compare {_THIS}", "rerun-compare"),
+    _step(f"rerun --with few.jsonl --compare {_THIS}", "rerun-compare-refused", 2),
 )
 
 
