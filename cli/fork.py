@@ -8,9 +8,10 @@ import cerata
 from cerata.engine.errors import InvalidInput
 from cerata.engine.json_value import JsonValue
 from cerata.memory.store import Store
+from cerata.memory.values.words import counted
 
 from .history import print_diff
-from .output import Output, counted
+from .output import Output
 from .pair_options import scope_of
 from .store_options import changing, reading
 
