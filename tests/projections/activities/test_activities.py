@@ -20,16 +20,12 @@ SEEDS = range(12)
 def history(seed: int, count: int = 60) -> list[Folded]:
     """Return random agent events, with unknown words, references and erased payloads."""
     source = Random(seed)
-    return [
-        Folded(
-            seq,
-            (body := _body(source, seq)).wire_name if not source.random() < 0.04 else "recordCall",
-            1_000 * seq,
-            OTHER_SCOPE if source.random() < 0.25 else DEFAULT_SCOPE,
-            body,
-        )
-        for seq in range(1, count + 1)
-    ]
+    events: list[Folded] = []
+    for seq in range(1, count + 1):
+        body = _body(source, seq)
+        scope = OTHER_SCOPE if source.random() < 0.25 else DEFAULT_SCOPE
+        events.append(Folded(seq, body.wire_name, 1_000 * seq, scope, body))
+    return events
 
 
 def erased(events: Sequence[Folded], seed: int) -> list[Folded]:
@@ -113,7 +109,7 @@ def model_answers(events: Sequence[Folded], scope: Scope | None) -> list[object]
     for activity in activities_of(events):
         if scope is not None and not set(scope) <= set(activity.start.scope):
             continue
-        counts = dict.fromkeys(("fetch", "ask", "odd"), 0)
+        counts: dict[str, int] = {"fetch": 0, "ask": 0, "odd": 0}
         calls: list[object] = []
         for seq, body in activity.calls:
             counts[body.name] += 1
