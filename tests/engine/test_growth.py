@@ -382,8 +382,11 @@ def test_a_column_that_is_not_its_attachments_is_refused(wrong: dict[str, int]) 
     ):
         with pytest.raises(Corrupt, match="a column does not fit"):
             read()
-    [problem] = verify_log(log).problems
-    assert problem.text == "A segment is damaged: a column does not fit"
+    first, *others = verify_log(log).problems
+    assert first.text == "A segment is damaged: a column does not fit"
+    assert [problem.text for problem in others] == [
+        f"The vector of event {seq} is damaged" for seq in (1, 2)
+    ]
 
 
 # --- facts ---------------------------------------------------------------------------------------
