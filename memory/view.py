@@ -212,6 +212,7 @@ class View(
         with loading("the part that compares"):
             from .comparison import compared
 
+        check_reach(self._state.reach)
         return compared(self.at(basis), self, query, k)
 
     def true_at(self, valid_at: datetime | str | None) -> View:

@@ -184,11 +184,10 @@ def _verified(store: Store) -> object:
     return verification.ok, verification.to_dict() if not verification.ok else None
 
 
-def _forked(store: Store) -> object:
+def _forked(store: Store, read: Callable[[Store], object]) -> object:
     with store.fork() as fork:
         fork.put_frame("in the fork")
-        drafts = len(fork.drafts_after(store))
-        return fork.search(_QUERY), bool(store.compare(fork)), drafts
+        return read(fork)
 
 
 STORE_READS: dict[str, Read] = {
@@ -207,7 +206,9 @@ STORE_READS: dict[str, Read] = {
     "diff, with a question": lambda store: store.diff(_past(store), query=_QUERY).to_dict(),
     "since": lambda store: store.view().since(_past(store).basis).to_dict(),
     "branches": lambda store: store.branches(),
-    "fork": _forked,
+    "fork": lambda store: _forked(store, lambda fork: fork.search(_QUERY)),
+    "compare": lambda store: _forked(store, lambda fork: bool(store.compare(fork))),
+    "drafts_after": lambda store: _forked(store, lambda fork: len(fork.drafts_after(store))),
     "bisect": lambda store: [repr(probe) for probe in store.bisect(_is_empty).probes],
     "info": lambda store: store.info()["head"],
     "head": lambda store: (store.head.seq, store.head.chain, store.head.root),

@@ -58,8 +58,8 @@ def test_checkpoint_and_replay_agree_in_two_processes_with_two_hash_seeds(
     first = digests_in_a_process(path, checkout, "1")
     second = digests_in_a_process(path, checkout, "2")
     assert first == second
-    assert len(first) == 18
-    assert first[:9] == first[9:]
+    assert len(first) == 20
+    assert first[:10] == first[10:]
 
 
 def test_a_projection_that_folds_differently_is_named(
@@ -111,7 +111,7 @@ def test_a_checkpoint_has_few_chunks_however_often_it_is_saved(tmp_path: Path) -
             for key in toc.projections
             for page in toc.saved(key).chunks
         ]
-        assert chunks == [1] * 9
+        assert chunks == [1] * 10
         assert len(toc.encode()) < 4096
         assert store.verify().ok
 
