@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from . import agent_events as _agent_events  # noqa: F401 - registers its bodies
+# Importing the module registers the bodies of its events.
+from . import agent_events as _agent_events  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from .arguments import expect_type
 from .draft_validation import (
     check_attachments,

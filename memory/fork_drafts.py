@@ -4,8 +4,8 @@ Owns the choice of the events and the new references. Leaves out the common poin
 checks of an append.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -88,7 +88,8 @@ def _moved(body: EventBody, moved: Callable[[int], int]) -> EventBody:
         if isinstance(value, int):
             changes[name] = moved(value)
         elif isinstance(value, tuple):
-            changes[name] = tuple(_moved_item(item, moved) for item in value)
+            items = cast("tuple[object, ...]", value)
+            changes[name] = tuple(_moved_item(item, moved) for item in items)
     return replace(body, **changes) if changes else body
 
 
@@ -115,5 +116,5 @@ def _find_attachments(value: object, attachments: dict[Attachment, None]) -> Non
         for name in value.__struct_fields__:
             _find_attachments(getattr(value, name), attachments)
     elif isinstance(value, tuple | list):
-        for item in value:
+        for item in cast("Sequence[object]", value):
             _find_attachments(item, attachments)

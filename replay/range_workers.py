@@ -15,7 +15,7 @@ import os
 import selectors
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, Final
 
@@ -145,7 +145,7 @@ def _saved(log: Log, rebuilt: Mapping[str, _Rebuilt], erased: int) -> bool:
 @contextmanager
 def _started(
     path: str, names: tuple[str, ...], spans: Sequence[Range], workers: int
-) -> "Iterator[Iterator[FoldedRange]]":
+) -> "Generator[Iterator[FoldedRange]]":
     """Start workers, each for every ``workers``-th range; end them when the block ends."""
     processes: list[_Worker] = []
     try:

@@ -16,6 +16,7 @@ from cerata.engine.events import JsonValue
 from cerata.engine.plain_value import PlainValue
 from cerata.engine.recovery import RecoveryReport
 
+from ..batch.writer import session_of
 from ..store import Store, open_store
 
 if TYPE_CHECKING:
@@ -124,9 +125,10 @@ def _of_damage(
 def _readable(store: Store, head: int) -> tuple[int, int]:
     """Return the end of the last readable batch before damage, and the count of events after it."""
     readable = 0
+    log = session_of(store).log
     try:
         for event in store.log(1, head):
-            store._log.check_whole(event)
+            log.check_whole(event)
             if event.seq == event.header.last_seq:
                 readable = event.seq
     except Corrupt:

@@ -8,7 +8,7 @@ and the chunking of documents, which is an input of the log. Writes nothing.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final, TypeAlias, get_args
+from typing import Any, Final, TypeAlias, cast, get_args
 
 import numpy as np
 
@@ -90,10 +90,10 @@ class RecallSettings(PlainValue):
         settings: dict[str, Any] = dict(values)
         profile = settings.get("profile")
         if isinstance(profile, Mapping):
-            settings["profile"] = Profile.from_dict(profile)
+            settings["profile"] = Profile.from_dict(cast("Mapping[str, Any]", profile))
         policy = settings.get("policy")
         if isinstance(policy, Mapping):
-            settings["policy"] = _policy(policy)
+            settings["policy"] = _policy(cast("Mapping[str, Any]", policy))
         return cls(**settings)
 
 
@@ -107,8 +107,11 @@ def _policy(values: Mapping[str, Any]) -> ContextPolicy:
             raise InvalidInput(
                 f"The context policy has no {name}", remedy=f"Add its {name} to the file."
             )
-    days = values.get("tier_days")
-    return ContextPolicy(**{**values, "tier_days": tuple(days) if isinstance(days, list) else days})
+    days: object = values.get("tier_days")
+    if isinstance(days, list):
+        # A file has lists.
+        return ContextPolicy(**{**values, "tier_days": tuple(cast("list[object]", days))})
+    return ContextPolicy(**values)
 
 
 @dataclass(frozen=True, slots=True)

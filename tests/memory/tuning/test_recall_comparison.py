@@ -102,7 +102,11 @@ def test_a_view_has_the_recalls_before_its_basis(store: Store) -> None:
     store.recall("bridge", record=True)
     assert len(compare_recalls(store.at(basis), RecallSettings()).recalls) == 1
     seen: list[tuple[str, int, int]] = []
-    compare_recalls(store, RecallSettings(), progress=lambda *step: seen.append(step))
+
+    def see(what: str, done: int, total: int) -> None:
+        seen.append((what, done, total))
+
+    compare_recalls(store, RecallSettings(), progress=see)
     assert seen == [("asking", 1, 2), ("asking", 2, 2)]
 
 
