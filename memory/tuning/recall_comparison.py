@@ -107,11 +107,12 @@ def _policy(values: Mapping[str, Any]) -> ContextPolicy:
             raise InvalidInput(
                 f"The context policy has no {name}", remedy=f"Add its {name} to the file."
             )
-    days: object = values.get("tier_days")
+    settings: dict[str, Any] = dict(values)
+    days = settings.get("tier_days")
     if isinstance(days, list):
         # A file has lists.
-        return ContextPolicy(**{**values, "tier_days": tuple(cast("list[object]", days))})
-    return ContextPolicy(**values)
+        settings["tier_days"] = tuple(cast("list[object]", days))
+    return ContextPolicy(**settings)
 
 
 @dataclass(frozen=True, slots=True)
