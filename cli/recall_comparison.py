@@ -1,4 +1,4 @@
-"""The form of rerun that repeats recorded recalls under other settings."""
+"""The forms of rerun that repeat recorded recalls: under other settings, or one as it was."""
 
 import tomllib
 from argparse import Namespace
@@ -10,6 +10,7 @@ from cerata.memory.tuning.recall_comparison import (
     RecallSettings,
     compare_recalls,
 )
+from cerata.memory.tuning.recall_rerun import rerun_recall
 from cerata.memory.values.words import clipped, counted
 
 from .input_files import opened_input
@@ -57,6 +58,28 @@ def run_comparison(options: Namespace, output: Output) -> int:
         )
     output.result(comparison.to_dict())
     return 0
+
+
+def run_recall_again(options: Namespace, output: Output) -> int:
+    """Ask a recorded recall again at its basis, and print "same" or the first difference."""
+    number = (options.named or "").removeprefix("#")
+    extra = (options.settings, options.compare, options.function, options.live, options.agent)
+    if any(extra) or not (number.isascii() and number.isdecimal() and len(number) < 20):
+        raise InvalidInput(
+            "rerun recall takes the seq of one recall, and no option of the other forms",
+            remedy="Pass 'rerun recall 41'; cerata log --type recall lists the recalls.",
+        )
+    with reading(options) as store:
+        rerun = rerun_recall(view_of(store, options), int(number))
+    output.row((f"#{rerun.seq}", "yellow"), f"  {clipped(rerun.query, 60)}  {rerun.outcome}")
+    if rerun.difference is not None:
+        output.line(f"  {rerun.difference}")
+    elif rerun.reason is not None:
+        output.line(f"  {clipped(rerun.reason, 200)}")
+    elif rerun.outcome == "different":
+        output.line("  the same entries, written differently")
+    output.result(rerun.to_dict())
+    return 0 if rerun.outcome == "same" else 1
 
 
 def _settings_in(name: str) -> RecallSettings:

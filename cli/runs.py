@@ -14,7 +14,7 @@ from cerata.memory.values.words import clipped, counted
 from cerata.projections.activities.columns import ActivityKind
 
 from .output import Output
-from .recall_comparison import run_comparison
+from .recall_comparison import run_comparison, run_recall_again
 from .store_options import reading, view_of
 
 _STYLES = {"open": "yellow", "done": "green", "failed": "red", "left": "yellow"}
@@ -47,9 +47,11 @@ def run_runs(options: Namespace, output: Output) -> int:
 
 
 def run_rerun(options: Namespace, output: Output) -> int:
-    """Execute the function of a run again, or recorded recalls under other settings."""
+    """Execute the function of a run again, or recorded recalls."""
     if options.what is None:
         return run_comparison(options, output)
+    if options.what == "recall":
+        return run_recall_again(options, output)
     if options.named is None or options.settings or options.compare:
         raise InvalidInput(
             "rerun run takes one run, and no --with or --compare",

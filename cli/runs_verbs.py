@@ -26,13 +26,16 @@ def add_verbs(adding: Adding) -> None:
             "rerun run r-17",
             "rerun run r-17 analyst:analyse",
             "rerun run r-17 analyst:analyse --live fork.cera",
+            "rerun recall 41",
             "rerun --with policy.toml --compare",
         ),
     )
     rerun.add_argument(
-        "what", nargs="?", choices=("run",), help="the recording to repeat: a run of an agent"
+        "what", nargs="?", choices=("run", "recall"), help="the recording: a run or a recall"
     )
-    rerun.add_argument("named", nargs="?", metavar="RUN", help="id of a run, or #SEQ of its start")
+    rerun.add_argument(
+        "named", nargs="?", metavar="ID", help="id of a run or #SEQ of its start; seq of a recall"
+    )
     rerun.add_argument(
         "function",
         nargs="?",

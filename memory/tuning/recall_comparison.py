@@ -214,10 +214,7 @@ def _compared(
     """Yield the change of a recall; nothing if its profile or policy is unknown."""
     snapshot = asked(snapshot_of(reader), event, recall)
     try:
-        calls = [
-            (_request(snapshot, recall, settings), _options(recall, settings))
-            for settings in (before, after)
-        ]
+        calls = [repeated_call(snapshot, recall, settings) for settings in (before, after)]
     except InvalidInput:
         return
     first, second = (
@@ -241,6 +238,17 @@ def _compared(
         tokens_before=first.tokens,
         tokens_after=second.tokens,
     )
+
+
+def repeated_call(
+    snapshot: Snapshot, recall: RecallContext, settings: RecallSettings
+) -> tuple[SearchRequest, RecallOptions]:
+    """Return the question and the options of a recorded recall under settings.
+
+    Raises:
+        InvalidInput: the profile or policy is unknown.
+    """
+    return _request(snapshot, recall, settings), _options(recall, settings)
 
 
 def _shown(context: Context) -> list[int]:

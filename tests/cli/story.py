@@ -365,6 +365,8 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(f"fork {_NEW}", "fork-usage", 2),
     _step(f"rerun --with policy.toml --compare {_THIS}", "rerun-compare"),
     _step(f"rerun --with few.jsonl --compare {_THIS}", "rerun-compare-refused", 2),
+    _step(f"rerun recall 35 {_THIS}", "rerun-recall"),
+    _step(f"rerun recall 1 {_THIS}", "rerun-recall-missing", 6),
 )
 
 

@@ -87,6 +87,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "rerun": (
         ("rerun", "run", EVIL),
         ("rerun", "run", "r1", EVIL),
+        ("rerun", "recall", EVIL),
         ("rerun", "--with", EVIL, "--compare"),
     ),
     "blame": (("blame", "2"), ("blame", "4")),

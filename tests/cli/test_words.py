@@ -100,6 +100,8 @@ def schema_of(answer: Answer) -> str:
         return "replay"
     if answer.step.name == "rerun-compare":
         return "comparison"
+    if answer.step.name == "rerun-recall":
+        return "rerunRecall"
     if answer.step.name == "facts-conflicts":
         return "conflicts"
     return "tags" if answer.step.name == "tags" else answer.step.verb

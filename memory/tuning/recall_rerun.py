@@ -1,0 +1,125 @@
+"""A recorded recall asked again at its basis: the same context, or the first difference.
+
+Owns the comparison with the recorded entries and the recorded hash of the text. Leaves out the
+question and its settings (`recall_comparison`). Writes nothing.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from cerata.engine.arguments import expect_integer
+from cerata.engine.errors import CerataError, NotFound
+from cerata.engine.events import Event, RecallContext
+from cerata.engine.plain_value import PlainValue
+from cerata.engine.salted_hashes import NOT_COMPARABLE, context_hash
+
+from ..search.recall import context_of, recall_of
+from ..search.search import run_search
+from ..snapshot.reader import Reader, snapshot_of
+from .recall_comparison import RecallSettings, repeated_call
+from .recalls import asked
+
+Outcome: TypeAlias = Literal["same", "different", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class EntryDifference(PlainValue):
+    """The first place, from 1, at which frames or facts differ; None where a list has ended."""
+
+    kind: Literal["frame", "fact"]
+    place: int
+    recorded: int | None
+    new: int | None
+
+    def __str__(self) -> str:
+        recorded, new = (
+            "nothing" if number is None else f"#{number}" for number in (self.recorded, self.new)
+        )
+        return f"{self.kind} {self.place}: recorded {recorded}, now {new}"
+
+
+@dataclass(frozen=True, slots=True)
+class RecallRerun(PlainValue):
+    """A recorded recall, asked again.
+
+    - ``outcome`` is "same" if the text is the recorded text, by its hash.
+    - ``difference`` is None if the entries are the same, also where the text differs.
+    - ``reason`` says why the outcome is unknown; else None.
+    """
+
+    seq: int
+    basis: int
+    query: str
+    outcome: Outcome
+    difference: EntryDifference | None = None
+    reason: str | None = None
+
+
+def rerun_recall(reader: Reader, seq: int) -> RecallRerun:
+    """Ask a recorded recall again at its basis, and compare it with the recording.
+
+    Cost: a recall.
+
+    Args:
+        reader: A store or view.
+        seq: The seq of the recall's event.
+
+    Raises:
+        NotFound: the event is no recall, or is hidden by the scope or after the basis.
+    """
+    expect_integer("seq", seq)
+    snapshot = snapshot_of(reader)
+    event = next(snapshot.events(seq, seq), None) if 0 < seq <= snapshot.basis else None
+    if event is None or not isinstance(event.body, RecallContext):
+        raise NotFound(
+            f"No recorded recall is #{seq}",
+            remedy="cerata log --type recall lists the recorded recalls.",
+        )
+    recall = event.body
+    rerun = RecallRerun(seq, recall.basis, recall.query, "unknown")
+    if recall.where is not None:
+        return replace(rerun, reason="it has a filter, which the log has only in printed form")
+    if not recall.query.strip():
+        return replace(rerun, reason="it has no question")
+    try:
+        return _compared(reader, event, recall, rerun)
+    except CerataError as error:
+        return replace(rerun, reason=error.what)
+
+
+def _compared(
+    reader: Reader, event: Event, recall: RecallContext, rerun: RecallRerun
+) -> RecallRerun:
+    snapshot = asked(snapshot_of(reader), event, recall)
+    salts = [snapshot.layers.salt(number) for number in (*recall.frames, *recall.facts)]
+    if None in salts or recall.context == NOT_COMPARABLE:
+        return replace(rerun, reason="an entry was erased, and the hash of the text with it")
+    request, options = repeated_call(snapshot, recall, RecallSettings())
+    result = run_search(snapshot, request)
+    context = context_of(result, options)
+    new = recall_of(result, options, context)
+    difference = next(_differences(recall, new), None)
+    if difference is not None:
+        return replace(rerun, outcome="different", difference=difference)
+    is_same = context_hash(salts, context.text) == recall.context
+    return replace(rerun, outcome="same" if is_same else "different")
+
+
+def _differences(recorded: RecallContext, new: RecallContext) -> Iterator[EntryDifference]:
+    """Yield the first difference of the shown frames, then of the shown facts."""
+    if recorded.frames != new.frames:
+        yield _first("frame", recorded.frames, new.frames)
+    if recorded.facts != new.facts:
+        yield _first("fact", recorded.facts, new.facts)
+
+
+def _first(
+    kind: Literal["frame", "fact"], recorded: tuple[int, ...], new: tuple[int, ...]
+) -> EntryDifference:
+    """Return the first place at which two unequal lists differ."""
+    same = 0
+    while recorded[same : same + 1] == new[same : same + 1]:
+        same += 1
+    old, now = recorded[same : same + 1], new[same : same + 1]
+    return EntryDifference(kind, same + 1, old[0] if old else None, now[0] if now else None)
