@@ -11,7 +11,7 @@ from random import Random
 
 from blake3 import blake3
 
-from cerata.engine.format.extent import EXTENT_HEADER_SIZE
+from cerata.engine.format.extent import EXTENT_HEADER_SIZE, extent_size
 from cerata.engine.log import Log
 from cerata.memory.batch.session import WriteSession
 from cerata.memory.store import Store, open_store
@@ -152,7 +152,9 @@ class Judge:
             digest.update(f"{key} {saved.seq} {saved.digest.hex()}".encode())
             refs = [ref for ref, _ in chunk_refs(log.file, saved)]
             for ref in (*refs, *([] if saved.ledger is None else [saved.ledger])):
-                digest.update(log.file.file.read_at(ref.offset + EXTENT_HEADER_SIZE, ref.length))
+                # The check after the body, which a load reads, may lie in the next sector.
+                extent = log.file.file.read_at(ref.offset, extent_size(ref.length))
+                digest.update(extent[EXTENT_HEADER_SIZE : EXTENT_HEADER_SIZE + ref.length])
         return digest.digest()
 
     def _check(self, log: Log) -> None:
