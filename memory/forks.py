@@ -149,7 +149,9 @@ class ForkCommands(PointsInTime):
         return drafts_after(self._snapshot(), self._log, self._common_point(store))
 
     def apply(self, fork: ForkCommands) -> Receipt:
-        """Append the events of a fork as one batch; a second call appends nothing.
+        """Append the events of a fork as one batch.
+
+        A second call appends nothing if the fork has no later event; else it appends all again.
 
         Args:
             fork: A fork of this memory, opened as a store.
