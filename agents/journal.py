@@ -19,7 +19,7 @@ from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.activities.reader import ActivityRow
 
 from .activity import RESULT_KIND, Result, body_of
-from .json_text import decoded, digest_of, encoded, error_text
+from .json_text import NOT_RECORDED, decoded, digest_of, encoded, error_text
 from .recording import result_of
 from .summaries import summary_of
 
@@ -41,6 +41,7 @@ class Request(NamedTuple):
     turn: int = 1
     memo: bool = False
     keeps_result: bool = True
+    has_secret: bool = False
     function: Callable[..., object] | None = None
     data: bytes | None = None
     """The JSON of a value that the program computed itself, to be compared with the recorded."""
@@ -138,7 +139,7 @@ class LiveJournal:
     def record(self, request: Request, value: object, ticket: int) -> Result:
         if not request.keeps_result:
             self._write([], request, ticket)
-            return Result("(not recorded)", None, 0, memo=False, _data=None, _value=value)
+            return Result(NOT_RECORDED, None, 0, memo=False, _data=None, _value=value)
         try:
             data = encoded(value, f"The result of {request.name!r}")
         except InvalidInput as error:

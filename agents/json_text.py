@@ -17,6 +17,12 @@ from cerata.engine.limits import BLOB_SIZE_MAX, NESTING_MAX, STRING_SIZE_MAX
 
 _INTEGER_MIN: Final = -(2**63)
 _INTEGER_MAX: Final = 2**63 - 1
+NOT_RECORDED: Final = "(not recorded)"
+"""In place of a value or a message that a recording leaves out."""
+
+_HIDDEN: Final = "_cerata_hidden"
+"""The attribute of an exception whose message is left out of recordings."""
+
 _ERROR_SIZE_MAX: Final = 300
 """Maximum characters of a recorded error."""
 
@@ -108,6 +114,25 @@ def digest_of(name: str, arguments: str) -> bytes:
 
 
 def error_text(error: BaseException) -> str:
-    """Return an exception as recordings store it: its type and message."""
-    text = f"{type(error).__name__}: {error}"[:_ERROR_SIZE_MAX]
+    """Return an exception as recordings store it: its type and message.
+
+    The message is left out if `hide_message` has marked the exception, or one that it follows.
+    """
+    message = NOT_RECORDED if _is_hidden(error) else str(error)
+    text = f"{type(error).__name__}: {message}"[:_ERROR_SIZE_MAX]
     return text.encode("utf-8", "replace").decode()
+
+
+def hide_message(error: BaseException) -> None:
+    """Keep the message of an exception, and of those raised from it, out of every recording."""
+    vars(error)[_HIDDEN] = True
+
+
+def _is_hidden(error: BaseException | None) -> bool:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if _HIDDEN in vars(error):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False

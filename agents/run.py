@@ -26,7 +26,7 @@ from cerata.projections.columnar.times import to_datetime, to_microseconds
 
 from .activity import Activity, Result
 from .journal import RETURN, Answer, Journal, Request, request_of
-from .json_text import canonical, decoded, encoded
+from .json_text import NOT_RECORDED, canonical, decoded, encoded, hide_message
 from .names import check_name
 
 _RANDOM_BITS: Final = 53
@@ -349,6 +349,7 @@ class Run(Handle):
             turn=self._turn,
             memo=memo,
             keeps_result=RETURN not in secret,
+            has_secret=bool(secret),
             function=function,
         )
 
@@ -365,8 +366,7 @@ class Run(Handle):
                     f"{request.name!r} is a coroutine function", remedy="Call it with acall()."
                 )
         except Exception as error:
-            if answer is None:
-                self._journal.record_error(request, error, ticket)
+            self._record_error(request, error, ticket, answer)
             raise
         return self._recorded(request, value, ticket, answer)
 
@@ -380,17 +380,25 @@ class Run(Handle):
         try:
             value = await function()
         except Exception as error:
-            if answer is None:
-                self._journal.record_error(request, error, ticket)
+            self._record_error(request, error, ticket, answer)
             raise
         return self._recorded(request, value, ticket, answer)
+
+    def _record_error(
+        self, request: Request, error: Exception, ticket: int, answer: Answer | None
+    ) -> None:
+        if request.has_secret:
+            # Its message may have the secret.
+            hide_message(error)
+        if answer is None:
+            self._journal.record_error(request, error, ticket)
 
     def _recorded(
         self, request: Request, value: object, ticket: int, answer: Answer | None
     ) -> Result:
         if answer is not None:
             # The log has this call; only its result was left out.
-            return Result("(not recorded)", None, 0, memo=False, _data=None, _value=value)
+            return Result(NOT_RECORDED, None, 0, memo=False, _data=None, _value=value)
         return self._journal.record(request, value, ticket)
 
 

@@ -33,7 +33,8 @@ def drafts_after(snapshot: Snapshot, log: Log, point: int) -> list[Draft]:
     """Return the events after a point as drafts of one batch, within the snapshot's scope.
 
     Raises:
-        InvalidInput: an event has a type that this process does not know.
+        InvalidInput: an event has a type that this process does not know, or names an event that
+            is left out.
     """
     reach = snapshot.reach
     events = [
@@ -44,7 +45,14 @@ def drafts_after(snapshot: Snapshot, log: Log, point: int) -> list[Draft]:
     places = {event.seq: -number for number, event in enumerate(events, start=1)}
 
     def moved(seq: int) -> int:
-        return seq if seq <= point else places.get(seq, seq)
+        if seq <= point:
+            return seq
+        if seq not in places:
+            raise InvalidInput(
+                f"An event of the fork names event {seq:,}, which would not be appended with it",
+                remedy="Open both memories with a scope that has both events, or without a scope.",
+            )
+        return places[seq]
 
     drafts: list[Draft] = []
     for event in events:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from cerata.engine.arguments import expect_type
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import Conflict, IdempotencyConflict, InvalidInput
 from cerata.engine.lineage import Branch, common_point
 from cerata.engine.loading import loading
 from cerata.engine.open import path_name
@@ -151,14 +151,15 @@ class ForkCommands(PointsInTime):
     def apply(self, fork: ForkCommands) -> Receipt:
         """Append the events of a fork as one batch.
 
-        A second call appends nothing if the fork has no later event; else it appends all again.
+        A fork is applied once: a second call appends nothing.
 
         Args:
             fork: A fork of this memory, opened as a store.
 
         Raises:
             InvalidInput: the fork has no event of its own, or it is no fork of this memory.
-            Conflict: this memory has closed a frame or fact that the events name.
+            Conflict: this memory has closed a frame or fact that the events name, or the fork was
+                applied before and has later events.
         """
         expect_type("fork", fork, ForkCommands, "a store", "Pass a store that fork() returned.")
         drafts = fork.drafts_after(self)
@@ -169,7 +170,14 @@ class ForkCommands(PointsInTime):
                 remedy="Write to the fork first.",
             )
         branch = fork.branches()[-1].id.hex() if fork.branches() else ""
-        return self._session.write(drafts, key=f"apply:{branch}:{fork._log.refresh().seq}")
+        try:
+            return self._session.write(drafts, key=f"apply:{branch}")
+        except IdempotencyConflict as error:
+            raise Conflict(
+                "The fork was applied before with other events, so some would be appended twice",
+                where=fork._log.path,
+                remedy="Fork this memory again, and write the rest there.",
+            ) from error
 
     def _common_point(self, fork: PointsInTime) -> int:
         expect_type("fork", fork, ForkCommands, "a store", "Pass a store that fork() returned.")

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -285,3 +286,38 @@ def test_results_are_never_embedded() -> None:
             store.put_frame("a note")
             store.embed_missing()
         assert texts == ["a note"]
+
+
+HIDDEN = "hunter2-zebra"
+
+
+@pytest.mark.parametrize("secret", [("password",), ("return",)])
+def test_the_message_of_an_exception_has_no_secret_in_the_file(
+    tmp_path: Path, secret: tuple[str, ...]
+) -> None:
+    """Neither of the call, nor at the end of the run and session, nor raised from it."""
+
+    def login(password: str) -> None:
+        raise ValueError(f"no entry for {password}")
+
+    path = tmp_path / "memory.cera"
+    with cerata.open(path) as store:
+        agent = cerata.Agent(store, "bot")
+
+        def fail() -> None:
+            with agent.session("s") as session, session.run("r") as run:
+                try:
+                    run.call("login", login, password=HIDDEN, secret=secret)
+                except ValueError as error:
+                    raise RuntimeError(f"failed: {error}") from error
+
+        with pytest.raises(RuntimeError, match="no entry for"):
+            fail()
+        [call] = agent.calls("r")
+        assert call.error == "ValueError: (not recorded)"
+        assert agent.runs()[0].error == "RuntimeError: (not recorded)"
+        texts = [str(event.to_dict()["body"]) for event in store.log()]
+        assert not any("no entry for" in text for text in texts)
+        if "password" in secret:
+            assert not any(HIDDEN in text for text in texts)
+    assert b"no entry for" not in path.read_bytes()

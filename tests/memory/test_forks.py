@@ -335,3 +335,34 @@ def test_a_fork_has_the_scope_of_its_store(path: Path) -> None:
         assert [frame.text for frame in fork.frames()] == ["ours"]
         fork.put_frame("more")
         assert [draft.body.text for draft in fork.drafts_after(store)] == ["more"]  # type: ignore[attr-defined]
+
+
+def test_a_fork_is_applied_once(store: Store) -> None:
+    """A recorded recall made the first events be appended again; so did any later event."""
+    with store.fork() as fork:
+        fork.put_frame("zebra")
+        store.apply(fork)
+        fork.recall("zebra", record=True)
+        assert not store.apply(fork).added
+        fork.put_frame("okapi")
+        with pytest.raises(Conflict, match="Fork this memory again"):
+            store.apply(fork)
+        assert (len(store.search("zebra")), len(store.search("okapi"))) == (1, 0)
+
+
+def test_an_event_that_names_a_hidden_event_is_not_applied(path: Path) -> None:
+    """Its reference would name another event there."""
+    scope = {"tenant": "t", "user": "a"}
+    with cerata.open(path) as whole:
+        whole.put_frame("first", scope=scope)
+        with whole.fork(path=path.with_name("fork.cera")) as fork:
+            shared = fork.put_frame("of all users", scope={"tenant": "t"})
+            fork.assert_fact("tea", "is", "green", evidence=[shared.id], scope=scope)
+    with (
+        cerata.open(path, scope=scope) as store,
+        cerata.open(path.with_name("fork.cera"), scope=scope) as fork,
+    ):
+        head = store.head
+        with pytest.raises(InvalidInput, match="would not be appended with it"):
+            store.apply(fork)
+        assert store.head == head
