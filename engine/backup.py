@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from .codec import Batch
-from .create import discard, no_folder, temporary_of, write_empty
+from .create import new_file, write_empty
 from .environment import Environment
-from .errors import CerataError, Conflict, Corrupt, NotFound
+from .errors import Corrupt
 from .events import Branch, Draft
 from .file import PAGES_SIZE, LogFile, check_writable, choose_page
 from .format.page import RING_OFFSET, HeaderPage
@@ -53,19 +53,8 @@ def back_up(log: Log, path: str, *, through: int | None = None, lossy: bool = Fa
     last = log.head.seq if through is None else min(through, log.head.seq)
     # A store in memory has no folder for a copy: write it to disk.
     environment = Environment() if log.path == MEMORY_PATH else log.environment
-    storage = environment.storage
-    if storage.identity(path) is not None:
-        raise _taken(path)
     page = _page_for(log, snapshot)
-    temporary = temporary_of(path, environment)
-    try:
-        file = storage.create(temporary, known_as=path)
-    except NotFound as error:
-        raise no_folder(path) from error
-    named = False
-    try:
-        # This lock shows a sweeper of dead creators' temporaries that the file is in use.
-        file.try_lock(LockName.PRESENCE, exclusive=True)
+    with new_file(path, environment) as (file, temporary):
         write_empty(file, temporary, page, erased=log.reader.toc(snapshot.page).erased)
         copied = _copy(log, snapshot, file, temporary, last)
         copy = opened_copy(log, file, temporary)
@@ -79,22 +68,6 @@ def back_up(log: Log, path: str, *, through: int | None = None, lossy: bool = Fa
             )
         if lossy:
             add_branch(copy)
-        if not storage.link(temporary, path):
-            raise _taken(path)
-        # The temporary name stays until the copy's name is durable, as at creation.
-        named = True
-        storage.sync_dir(path)
-        named = False
-    finally:
-        file.close()
-        if not named:
-            discard(storage, temporary)
-
-
-def _taken(path: str) -> CerataError:
-    return Conflict(
-        "There is a file already", where=path, remedy="Name another path; no file is overwritten."
-    )
 
 
 def _page_for(log: Log, snapshot: Snapshot) -> HeaderPage:

@@ -5,12 +5,13 @@ link(), which fails if the name exists: the loser opens the winner's file. The c
 presence before the file has its name, so no process recovers the file before that.
 """
 
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 
 from msgspec.structs import replace
 
 from .environment import Environment
-from .errors import CerataError, NotFound, StorageFailed
+from .errors import CerataError, Conflict, NotFound, StorageFailed
 from .file import Flip, LogFile, turned
 from .format.page import RING_OFFSET, HeaderPage
 from .format.record import NO_LINK
@@ -118,6 +119,52 @@ def create(path: str, environment: Environment, ring_size: int) -> StorageFile |
         return file
     file.close()
     return None
+
+
+@contextmanager
+def new_file(path: str, environment: Environment) -> Generator[tuple[StorageFile, str]]:
+    """Yield a new file and its temporary name; the file gets its name after the block.
+
+    So it appears whole or not at all, and never replaces another. Durable after the block, if the
+    block has synced the content.
+
+    Args:
+        path: The name of the file.
+        environment: The storage, and randomness for the temporary name.
+
+    Raises:
+        Conflict: a file exists at the path.
+        NotFound: the path's folder does not exist.
+    """
+    storage = environment.storage
+    if storage.identity(path) is not None:
+        raise _taken(path)
+    temporary = temporary_of(path, environment)
+    try:
+        file = storage.create(temporary, known_as=path)
+    except NotFound as error:
+        raise no_folder(path) from error
+    named = False
+    try:
+        # This lock shows a sweeper of dead creators' temporaries that the file is in use.
+        file.try_lock(LockName.PRESENCE, exclusive=True)
+        yield file, temporary
+        if not storage.link(temporary, path):
+            raise _taken(path)
+        # The temporary name stays until the name is durable: openers see it and sync.
+        named = True
+        storage.sync_dir(path)
+        named = False
+    finally:
+        file.close()
+        if not named:
+            discard(storage, temporary)
+
+
+def _taken(path: str) -> Conflict:
+    return Conflict(
+        "There is a file already", where=path, remedy="Name another path; no file is overwritten."
+    )
 
 
 def discard(storage: Storage, temporary: str) -> None:

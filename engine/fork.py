@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from .backup import add_branch, opened_copy, seal_batches
 from .codec import Batch, SpillRef
-from .create import discard, no_folder, temporary_of
-from .errors import CerataError, Conflict, Corrupt, InvalidInput, NotFound
+from .create import new_file
+from .errors import Corrupt, InvalidInput
 from .file import Flip, LogFile, check_writable, turned
 from .format.extent import ExtentKind, extent_is_whole, extent_size
 from .format.page import HeaderPage
@@ -108,51 +108,24 @@ def fork_into_file(
         Corrupt: an event cannot be read.
     """
     path = path_name(path)
-    storage = log.environment.storage
-    if isinstance(storage, PrivateMemory):
+    if isinstance(log.environment.storage, PrivateMemory):
         raise InvalidInput(
             "A memory without a file cannot be forked into a file",
             where=log.path,
             remedy="Copy it with backup(path), and fork the copy.",
         )
-    if storage.identity(path) is not None:
-        raise _taken(path)
     snapshot, prefix = _prefix(log, seq, states)
-    temporary = temporary_of(path, log.environment)
-    try:
-        file = storage.create(temporary, known_as=path)
-    except NotFound as error:
-        raise no_folder(path) from error
-    named = False
-    try:
-        # This lock shows a sweeper of dead creators' temporaries that the file is in use.
-        file.try_lock(LockName.PRESENCE, exclusive=True)
-        report = progress or _silent
+    report = progress or _silent
+    with new_file(path, log.environment) as (file, temporary):
         copy_start(
             log.file.file, file, prefix.size, lambda done: report("copying", done, prefix.size)
         )
         _check_copied(LogFile(file, path, snapshot.page.file_id), prefix)
         _continue(log, snapshot, prefix, states, file, temporary)
-        if not storage.link(temporary, path):
-            raise _taken(path)
-        # The temporary name stays until the fork's name is durable, as at creation.
-        named = True
-        storage.sync_dir(path)
-        named = False
-    finally:
-        file.close()
-        if not named:
-            discard(storage, temporary)
 
 
 def _silent(_doing: str, _finished: int, _total: int) -> None:
     """Report nothing."""
-
-
-def _taken(path: str) -> CerataError:
-    return Conflict(
-        "There is a file already", where=path, remedy="Name another path; no file is overwritten."
-    )
 
 
 # --- the shared prefix ---------------------------------------------------------------------------

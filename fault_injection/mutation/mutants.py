@@ -240,7 +240,7 @@ PLANTS: tuple[Plant, ...] = (
     _bug(
         "do not sync the folder of a copy",
         "stories",
-        "cerata.engine.backup:back_up",
+        "cerata.engine.create:new_file",
         "storage.sync_dir(path)",
         "pass",
     ),

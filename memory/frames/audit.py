@@ -25,7 +25,7 @@ _NOT_NAMED = "(not named)"
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry(PlainValue):
-    """A change of the memory: an event, with the actor who wrote it and the request it served.
+    """A change of the memory: an event, with its actor and its request.
 
     - ``request`` is the correlation id, ``caused_by`` the event that led to this event.
     - ``summary`` is the content in a few words, at most 200 characters.

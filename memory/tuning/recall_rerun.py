@@ -25,7 +25,7 @@ Outcome: TypeAlias = Literal["same", "different", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class EntryDifference(PlainValue):
-    """The first place, from 1, at which frames or facts differ; None where a list has ended."""
+    """The first place, from 1, at which frames or facts differ; None after the end of a list."""
 
     kind: Literal["frame", "fact"]
     place: int
@@ -44,8 +44,8 @@ class RecallRerun(PlainValue):
     """A recorded recall, asked again.
 
     - ``outcome`` is "same" if the text is the recorded text, by its hash.
-    - ``difference`` is None if the entries are the same, also where the text differs.
-    - ``reason`` says why the outcome is unknown; else None.
+    - ``difference`` is None if the entries are the same, even if the text differs.
+    - ``reason`` is the cause of an unknown outcome; else None.
     """
 
     seq: int

@@ -160,7 +160,7 @@ SWALLOWED = Edit("cerata.engine.storage:OsFile.write_at", "raise self._refused(e
         (no_half_of_a_copy_is_left, SWALLOWED),
         (
             no_half_of_a_copy_is_left,
-            Edit("cerata.engine.backup:back_up", "if not named:", "if False:"),
+            Edit("cerata.engine.create:new_file", "if not named:", "if False:"),
         ),
     ],
     ids=["append", "create", "what is left of a file", "backup", "what is left of a copy"],
