@@ -253,6 +253,25 @@ def test_a_call_without_a_recorded_answer_refuses(store: Store) -> None:
     assert MADE == []
 
 
+def test_an_exception_beside_a_secret_is_raised_again_by_its_type(store: Store) -> None:
+    """Its message was left out."""
+
+    def login(run: Run) -> str:
+        try:
+            run.call("login", refuse, password="open", secret=("password",))  # noqa: S106
+        except ValueError as error:
+            return type(error).__name__
+        return "in"
+
+    def refuse(password: str) -> None:
+        raise ValueError(f"not {password}")
+
+    agent = Agent(store, "bot")
+    with agent.run("r1") as run:
+        assert login(run) == "ValueError"
+    assert agent.rerun("r1", login).outcome == "same"
+
+
 def test_a_secret_argument_does_not_hinder(store: Store) -> None:
     """The answer is recorded."""
 

@@ -1,6 +1,8 @@
 """A fork has its parent's events up to a point, its own after it, and knows where it comes from."""
 
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -335,6 +337,14 @@ def test_a_fork_has_the_scope_of_its_store(path: Path) -> None:
         assert [frame.text for frame in fork.frames()] == ["ours"]
         fork.put_frame("more")
         assert [draft.body.text for draft in fork.drafts_after(store)] == ["more"]  # type: ignore[attr-defined]
+
+
+def test_a_killed_fork_is_whole_or_missing(checkout: Path) -> None:
+    """The command of the docs, with fewer rounds."""
+    command = [sys.executable, "-m", "tests.memory.fork_kills", "--rounds", "12"]
+    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "12 kills" in done.stdout
 
 
 def test_a_fork_is_applied_once(store: Store) -> None:
