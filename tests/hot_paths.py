@@ -301,10 +301,10 @@ HOT_PATHS = (
     HotPath("ingest", 2.25, ingest, Log, "append"),
     HotPath("append", 3.2, append, Log, "append"),
     HotPath("cold", 4.1, cold, Log, "__init__"),
-    HotPath("delete", 1.9, delete, Log, "append"),
+    HotPath("delete", 1.7, delete, Log, "append"),
     HotPath("facts", 1.5, facts, FactsAt, "find"),
     HotPath("search", 0.55, search, Store, "search"),
-    HotPath("past", 0.9, past, Store, "at"),
+    HotPath("past", 0.8, past, Store, "at"),
 )
 
 
