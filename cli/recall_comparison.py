@@ -6,11 +6,12 @@ from typing import Final
 
 from cerata.engine.errors import InvalidInput
 from cerata.memory.tuning.recall_comparison import (
+    ChunkedAgain,
     RecallChange,
-    RecallSettings,
     compare_recalls,
 )
 from cerata.memory.tuning.recall_rerun import rerun_recall
+from cerata.memory.tuning.recall_settings import RecallSettings
 from cerata.memory.values.words import clipped, counted
 
 from .input_files import opened_input
@@ -46,18 +47,39 @@ def run_comparison(options: Namespace, output: Output) -> int:
         f"{totals['dropped']} dropped, {totals['moved']} moved; tokens "
         f"{totals['tokens_before']:,} → {totals['tokens_after']:,}",
     )
+    chunking = comparison.chunking
+    is_without_vectors = chunking is not None and chunking.without_vectors > 0
+    if chunking is not None:
+        _print_chunking(chunking, output)
     unlike = len(comparison.recalls) - sum(change.repeated for change in comparison.recalls)
-    if before is None and unlike:
+    if before is None and unlike and not is_without_vectors:
         output.warn(
             f"{counted(unlike, 'recall')} now shows other entries than were recorded, under the "
             "recorded settings"
         )
     if comparison.skipped:
         output.warn(
-            f"{counted(comparison.skipped, 'recall')} skipped: a filter, or an unknown profile"
+            f"{counted(comparison.skipped, 'recall')} skipped: a filter, an unknown profile, or "
+            "scores of a model for other passages"
+            if chunking is not None
+            else f"{counted(comparison.skipped, 'recall')} skipped: a filter, or an unknown profile"
         )
     output.result(comparison.to_dict())
     return 0
+
+
+def _print_chunking(chunking: ChunkedAgain, output: Output) -> None:
+    output.line(f"{counted(chunking.split, 'document')} split at other places")
+    if chunking.kept:
+        output.warn(
+            f"{counted(chunking.kept, 'document')} kept its recorded chunks: one is missing, or "
+            "was changed by itself"
+        )
+    if chunking.without_vectors:
+        output.warn(
+            f"{counted(chunking.without_vectors, 'passage')} without a vector, because the "
+            "memory's embedder cannot run here; both sides used words alone"
+        )
 
 
 def run_recall_again(options: Namespace, output: Output) -> int:
@@ -106,6 +128,9 @@ def _print_change(change: RecallChange, output: Output) -> None:
     for sign, style, numbers in (("-", "red", change.dropped), ("+", "green", change.added)):
         if numbers:
             output.row((f"  {sign} {_ids(numbers)}", style))
+    passages = len(change.passages_before), len(change.passages_after)
+    if any(passages):
+        output.row(f"  passages {passages[0]:,} → {passages[1]:,}")
     if change.moved:
         moves = [f"#{number} {before}→{after}" for number, before, after in change.moved]
         output.row(f"  moved {', '.join(moves[:_SHOWN_MAX])}{_rest(len(moves))}")

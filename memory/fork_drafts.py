@@ -1,24 +1,16 @@
 """The events of a fork as drafts: bodies with references that hold in another memory.
 
-Owns the choice of the events and the new references. Leaves out the common point (`forks`) and the
-checks of an append.
+Owns the choice of the events. Leaves out the common point (`forks`), the rewriting of a body
+(`values.moved_references`) and the checks of an append.
 """
-
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
-
-import msgspec
-from msgspec.structs import replace
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
-    Attachment,
     Branch,
     Draft,
     Erased,
     Event,
     EventBody,
-    Evidence,
     PutTag,
     RecallContext,
     UnknownBody,
@@ -27,6 +19,7 @@ from cerata.engine.log import Log
 from cerata.projections.columnar.scopes import admits
 
 from .snapshot.snapshot import Snapshot
+from .values.moved_references import attachments_in, moved_body
 
 
 def drafts_after(snapshot: Snapshot, log: Log, point: int) -> list[Draft]:
@@ -64,12 +57,12 @@ def drafts_after(snapshot: Snapshot, log: Log, point: int) -> list[Draft]:
         is_kept = cause is not None and (cause <= point or cause in places)
         drafts.append(
             Draft(
-                _moved(body, moved),
+                moved_body(body, moved),
                 scope,
                 event.actor,
                 event.correlation,
                 moved(cause) if is_kept and cause is not None else None,
-                tuple(log.attachment(event.seq, each) for each in _attachments(body)),
+                tuple(log.attachment(event.seq, each) for each in attachments_in(body)),
                 reason=event.reason,
             )
         )
@@ -86,43 +79,3 @@ def _is_applicable(event: Event, point: int) -> bool:
     if isinstance(body, PutTag):
         return body.at <= point
     return not isinstance(body, Erased | Branch | RecallContext)
-
-
-def _moved(body: EventBody, moved: Callable[[int], int]) -> EventBody:
-    """Return a body with other references."""
-    changes: dict[str, Any] = {}
-    for name in body.references:
-        value: object = getattr(body, name)
-        if isinstance(value, int):
-            changes[name] = moved(value)
-        elif isinstance(value, tuple):
-            items = cast("tuple[object, ...]", value)
-            changes[name] = tuple(_moved_item(item, moved) for item in items)
-    return replace(body, **changes) if changes else body
-
-
-def _moved_item(item: object, moved: Callable[[int], int]) -> object:
-    if isinstance(item, Evidence):
-        frame = moved(item.frame)
-        # A quote is keyed by the salt of its frame, which is another there.
-        return replace(item, frame=frame, quote=item.quote if frame == item.frame else None)
-    assert isinstance(item, int)
-    return moved(item)
-
-
-def _attachments(value: object) -> Iterator[Attachment]:
-    """Yield the attachments that a body names, each once, in the order of its fields."""
-    attachments: dict[Attachment, None] = {}
-    _find_attachments(value, attachments)
-    return iter(attachments)
-
-
-def _find_attachments(value: object, attachments: dict[Attachment, None]) -> None:
-    if isinstance(value, Attachment):
-        attachments[value] = None
-    elif isinstance(value, msgspec.Struct):
-        for name in value.__struct_fields__:
-            _find_attachments(getattr(value, name), attachments)
-    elif isinstance(value, tuple | list):
-        for item in cast("Sequence[object]", value):
-            _find_attachments(item, attachments)

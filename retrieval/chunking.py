@@ -3,9 +3,10 @@
 Owns the rule. No passage crosses a heading or another border of stretches. A passage takes at most
 400 tokens, and ends, in its second half, at the strongest pause: before an unindented line after a
 blank line, at a blank line, a line's end, a sentence's, a word's. Each further passage of a stretch
-begins with up to 40 tokens of the passage before, so that text around a cut is found whole. Spans
-give the overlap: passages in order cover the whole text. A table is cut between rows only; a
-passage that begins inside a table repeats the table's header instead of an overlap.
+begins with up to 40 tokens of the passage before, so that text around a cut is found whole. Another
+`Chunking` has other limits; a store always uses these. Spans give the overlap: passages in order
+cover the whole text. A table is cut between rows only; a passage that begins inside a table repeats
+the table's header instead of an overlap.
 """
 
 import re
@@ -58,6 +59,47 @@ _LINES = re.compile(r"(\n{2,})|[^\n]*\n|[^\n]+")
 """A line, or the ends of a line and of the empty lines after it."""
 
 SENTENCE_END = re.compile(r"[.!?。！？][\"')\]»”’]*[ \t]+|[。！？]")
+
+PASSAGE_TOKENS_LEAST: Final = 20
+"""Least tokens of a passage: a piece of 100 characters has about as many."""
+
+PASSAGE_TOKENS_MOST: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Chunking:
+    """The sizes of passages, in tokens.
+
+    Args:
+        passage_tokens: most tokens of a passage, from 20 to 100,000
+        overlap_tokens: most tokens that it repeats of the passage before, at most half of it
+
+    Raises:
+        InvalidInput: a number is out of range.
+    """
+
+    passage_tokens: int = PASSAGE_TOKENS_MAX
+    overlap_tokens: int = OVERLAP_TOKENS_MAX
+
+    def __post_init__(self) -> None:
+        size = self.passage_tokens
+        _check_size("passage_tokens", size, PASSAGE_TOKENS_LEAST, PASSAGE_TOKENS_MOST)
+        _check_size("overlap_tokens", self.overlap_tokens, 0, size // 2)
+
+    @property
+    def header_tokens(self) -> int:
+        """Most tokens of a repeated table header."""
+        return min(HEADER_TOKENS_MAX, self.passage_tokens // 2)
+
+
+def _check_size(name: str, size: object, least: int, most: int) -> None:
+    if not isinstance(size, int) or isinstance(size, bool) or not least <= size <= most:
+        raise InvalidInput(
+            f"{name} must be a whole number from {least:,} to {most:,}, not {size!r:.60}",
+            where="a chunking",
+            remedy="Pass passage_tokens = 400 and overlap_tokens = 40, for example.",
+        )
+
 
 Stretch = tuple[int, int, tuple[str, ...]]
 """Characters [start, end) that belong together, and the headings above them."""
@@ -130,7 +172,11 @@ class _Cut(NamedTuple):
 
 
 def split_passages(
-    text: str, stretches: Iterable[Stretch] | None = None, *, counter: Tokenizer | None = None
+    text: str,
+    stretches: Iterable[Stretch] | None = None,
+    *,
+    counter: Tokenizer | None = None,
+    chunking: Chunking | None = None,
 ) -> list[Passage]:
     r"""Cut a text into passages; the default stretches are the sections of Markdown.
 
@@ -144,10 +190,11 @@ def split_passages(
         InvalidInput: the text has more than `PARTS_MAX` passages.
     """
     passages: list[Passage] = []
+    chunking = chunking or Chunking(PASSAGE_TOKENS_MAX, OVERLAP_TOKENS_MAX)
     for number, (start, end, headings) in enumerate(
         split_sections(text) if stretches is None else stretches
     ):
-        for first, last, header in _spans(text, start, end, counter):
+        for first, last, header in _spans(text, start, end, counter, chunking):
             if len(passages) == PARTS_MAX:
                 raise too_many_parts()
             passages.append(Passage(first, last, headings, number, header))
@@ -166,18 +213,18 @@ _Span = tuple[int, int, tuple[int, int]]
 """Characters [start, end) of a passage, and the place of the header that it repeats."""
 
 
-def _spans(text: str, start: int, end: int, counter: Tokenizer | None) -> Iterator[_Span]:
+def _spans(
+    text: str, start: int, end: int, counter: Tokenizer | None, chunking: Chunking
+) -> Iterator[_Span]:
     """Yield the characters of each passage of one stretch."""
     if start == end:
         return
-    size = end - start
-    if size <= PASSAGE_TOKENS_MAX and (
-        len(text[start:end].encode(errors="replace")) <= PASSAGE_TOKENS_MAX
-    ):
+    most = chunking.passage_tokens
+    if end - start <= most and len(text[start:end].encode(errors="replace")) <= most:
         yield start, end, (0, 0)
         return
     counter = counter or tokenizer()
-    spans = _cut(_pieces(text, start, end, counter), start, text, counter)
+    spans = _cut(_pieces(text, start, end, counter), start, text, counter, chunking)
     scale = counter.tokens_a_word
     while group := list(islice(spans, _SPANS_TOGETHER)):
         counts = counter.count_many(
@@ -185,33 +232,35 @@ def _spans(text: str, start: int, end: int, counter: Tokenizer | None) -> Iterat
         )
         shared = counter.count_many(text[cut.lead : cut.first] for cut in group)
         for cut, tokens, repeated in zip(group, counts, shared, strict=True):
-            if tokens <= PASSAGE_TOKENS_MAX * scale and repeated <= OVERLAP_TOKENS_MAX * scale:
+            if tokens <= most * scale and repeated <= chunking.overlap_tokens * scale:
                 yield cut.lead, cut.last, cut.header[:2]
             else:
                 # Pieces may take more tokens together than apart, and a row more than a passage.
-                yield from _fitting(text, cut, counter)
+                yield from _fitting(text, cut, counter, most)
 
 
-def _fitting(text: str, cut: _Cut, counter: Tokenizer) -> Iterator[_Span]:
+def _fitting(text: str, cut: _Cut, counter: Tokenizer, most: int) -> Iterator[_Span]:
     """Yield a span without its overlap, cut in two until each half fits."""
     _, start, end, header = cut
     whole = text[header.start : header.end] + text[start:end]
-    if counter.count(whole) <= PASSAGE_TOKENS_MAX * counter.tokens_a_word:
+    if counter.count(whole) <= most * counter.tokens_a_word or end - start == 1:
         yield start, end, header[:2]
         return
     middle = (start + end) // 2
     if header.tokens or any(iter_tables(text, start, end)):
         # The end of a row, if the span has more than one.
         middle = text.rfind("\n", start, middle) + 1 or middle
-    yield from _fitting(text, _Cut(start, start, middle, header), counter)
-    yield from _fitting(text, _Cut(middle, middle, end, header), counter)
+    yield from _fitting(text, _Cut(start, start, middle, header), counter, most)
+    yield from _fitting(text, _Cut(middle, middle, end, header), counter, most)
 
 
-def _cut(pieces: Iterator[_Piece], start: int, text: str, counter: Tokenizer) -> Iterator[_Cut]:
+def _cut(
+    pieces: Iterator[_Piece], start: int, text: str, counter: Tokenizer, chunking: Chunking
+) -> Iterator[_Cut]:
     """Yield each passage; at most the pieces of two passages are in memory."""
     scale = counter.tokens_a_word
-    most = PASSAGE_TOKENS_MAX * scale
-    overlap = OVERLAP_TOKENS_MAX * scale
+    most = chunking.passage_tokens * scale
+    overlap = chunking.overlap_tokens * scale
     lead = start
     header = _NO_HEADER
     ahead: list[_Piece] = []
@@ -233,17 +282,19 @@ def _cut(pieces: Iterator[_Piece], start: int, text: str, counter: Tokenizer) ->
         last = ahead[best - 1]
         yield _Cut(lead, start, last.end, header)
         start = last.end
-        header = _header_at(last.header, text, counter)
+        header = _header_at(last.header, text, counter, chunking)
         # A row needs its header, not the rows before; rows without a header help no text after.
         lead = start if last.is_row else _lead(ahead, best, overlap, start)
         del ahead[:best]
 
 
-def _header_at(place: tuple[int, int], text: str, counter: Tokenizer) -> _Header:
+def _header_at(
+    place: tuple[int, int], text: str, counter: Tokenizer, chunking: Chunking
+) -> _Header:
     """Return the header at a place, if it is short enough to repeat."""
     start, end = place
     tokens = counter.count(text[start:end]) if start < end else 0
-    is_short = tokens <= HEADER_TOKENS_MAX * counter.tokens_a_word
+    is_short = tokens <= chunking.header_tokens * counter.tokens_a_word
     return _Header(start, end, tokens) if is_short else _NO_HEADER
 
 

@@ -1,118 +1,31 @@
 """Recorded recalls under two settings: which answers and contexts differ, and by how much.
 
 Each recorded recall is repeated at its basis, with the vectors and scores that the log has of
-it, so events that were written later change nothing. Owns the settings, the report of each recall
-and the totals. Leaves out recalls with a filter, which the log has in a form that is only printed,
-and the chunking of documents, which is an input of the log. Writes nothing.
+it, so events that were written later change nothing. Under another chunking it is repeated at the
+same point of the replayed life (`replayed_life`). Owns the report of each recall and the totals.
+Leaves out recalls with a filter, which the log has in a form that is only printed, and the settings
+(`recall_settings`). Writes nothing.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, Final, TypeAlias, cast, get_args
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-import numpy as np
-
-from cerata.engine.arguments import expect_bool
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import Event, RecallContext
+from cerata.engine.events import Event, PutFrame, RecallContext
 from cerata.engine.json_value import JsonValue
 from cerata.engine.plain_value import PlainValue, plain_fields
-from cerata.retrieval.context.packing import ContextOptions
-from cerata.retrieval.context.policies import ContextPolicy, policy_of
-from cerata.retrieval.ranking.profiles import Profile, profile_of, unknown
-from cerata.retrieval.ranking.relevance import Floor
 
-from ..search.recall import RecallOptions, context_of
-from ..search.request import Mode, SearchRequest
+from ..search.recall import context_of
 from ..search.search import run_search
 from ..snapshot.reader import Reader, snapshot_of
 from ..snapshot.snapshot import Snapshot
-from ..values.frames import CONTEXT_HITS, Context
-from .recalls import asked, request_of
-
-Progress: TypeAlias = Callable[[str, int, int], None]
-"""Called with the name of a pass, its finished steps, and all of them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecallSettings(PlainValue):
-    """Settings of `recall` that replace those of a recorded recall; None keeps the recorded one.
-
-    Args:
-        profile: the profile, or its name
-        policy: the context policy, or its name
-        max_tokens: budget of the context
-        entry_tokens: most tokens of an entry
-        form: "text" or "markdown"
-        order: "score" or "time"
-        mode: "hybrid", "text" or "vector"
-        framing: if True, the context begins with words to the model
-        neighbours: chunks or turns on each side of a result
-        include_superseded: if True, replaced frames may be shown
-
-    Raises:
-        InvalidInput: a name is unknown, or a value is out of range.
-    """
-
-    profile: Profile | str | None = None
-    policy: ContextPolicy | str | None = None
-    max_tokens: int | None = None
-    entry_tokens: int | None = None
-    form: Any = None
-    order: Any = None
-    mode: Any = None
-    framing: bool | None = None
-    neighbours: int | None = None
-    include_superseded: bool | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("framing", "include_superseded"):
-            value: object = getattr(self, name)
-            if value is not None:
-                expect_bool(name, value)
-        profile_of(self.profile)
-        policy_of(self.policy)
-        if self.mode not in (None, *get_args(Mode)):
-            raise unknown("search mode", self.mode, get_args(Mode))
-        _options(_USUAL, self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, JsonValue]) -> "RecallSettings":
-        """Return settings by name; a profile and a policy may be objects with their fields.
-
-        Raises:
-            InvalidInput: a field is unknown, or a value is out of range.
-        """
-        names = [part.name for part in fields(cls)]
-        for name in values:
-            if name not in names:
-                raise unknown("setting of a recall", name, names, where="the settings")
-        settings: dict[str, Any] = dict(values)
-        profile = settings.get("profile")
-        if isinstance(profile, Mapping):
-            settings["profile"] = Profile.from_dict(cast("Mapping[str, Any]", profile))
-        policy = settings.get("policy")
-        if isinstance(policy, Mapping):
-            settings["policy"] = _policy(cast("Mapping[str, Any]", policy))
-        return cls(**settings)
-
-
-def _policy(values: Mapping[str, Any]) -> ContextPolicy:
-    names = [part.name for part in fields(ContextPolicy)]
-    for name in values:
-        if name not in names:
-            raise unknown("field of a context policy", name, names, where="a context policy")
-    for name in ("name", "version"):
-        if name not in values:
-            raise InvalidInput(
-                f"The context policy has no {name}", remedy=f"Add its {name} to the file."
-            )
-    settings: dict[str, Any] = dict(values)
-    days = settings.get("tier_days")
-    if isinstance(days, list):
-        # A file has lists.
-        settings["tier_days"] = tuple(cast("list[object]", days))
-    return ContextPolicy(**settings)
+from ..values.arguments import SPAN, chunk_span
+from ..values.frames import Context
+from .recall_settings import RecallSettings, repeated_call
+from .recalls import asked
+from .replayed_life import Progress, ReplayedLife
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +35,8 @@ class RecallChange(PlainValue):
     - ``added`` and ``dropped`` are the frames and facts that only the second or the first context
       shows; ``moved`` has (id, rank before, rank after) of entries in both at other ranks.
     - ``repeated`` is whether the first context shows the recorded frames and facts.
+    - Under another chunking a chunk counts as its document, and ``passages_before`` and
+      ``passages_after`` have (document, start, end) of the characters that each context shows.
     """
 
     seq: int
@@ -134,6 +49,23 @@ class RecallChange(PlainValue):
     moved: tuple[tuple[int, int, int], ...]
     tokens_before: int
     tokens_after: int
+    passages_before: tuple[tuple[int, int, int], ...] = ()
+    passages_after: tuple[tuple[int, int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkedAgain(PlainValue):
+    """The documents of a life under another chunking.
+
+    - ``split`` of them have other passages. ``kept`` could not be split again: a chunk is missing,
+      or was changed or closed by itself.
+    - ``without_vectors`` counts new passages without a vector, though the recorded had one: the
+      memory's embedder cannot run here. Then both sides use words alone.
+    """
+
+    split: int
+    kept: int
+    without_vectors: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +73,14 @@ class RecallComparison(PlainValue):
     """The recorded recalls of a memory under two settings, in order of the log.
 
     - ``skipped`` counts the recalls that cannot be asked again: with a filter, or with a profile or
-      policy that is not built in and not replaced.
+      policy that is not built in and not replaced; under another chunking also a recall that a
+      model reordered, since the model would have to score the new passages.
+    - ``chunking`` is absent unless the second settings have a chunking.
     """
 
     recalls: tuple[RecallChange, ...]
     skipped: int
+    chunking: ChunkedAgain | None = None
 
     @property
     def differing(self) -> tuple[RecallChange, ...]:
@@ -170,7 +105,7 @@ class RecallComparison(PlainValue):
         }
 
     def to_dict(self) -> dict[str, JsonValue]:
-        return plain_fields(self, ("recalls", "totals"))
+        return plain_fields(self, ("recalls", "totals", "chunking"))
 
 
 def compare_recalls(
@@ -181,53 +116,123 @@ def compare_recalls(
 ) -> RecallComparison:
     """Ask every recorded recall again under two settings, and compare the contexts.
 
-    Cost: a read of each event, and two recalls for each recorded recall.
+    Cost: a read of each event, and two recalls for each recorded recall. A chunking in the settings
+    also copies the log's events into memory.
 
     Args:
         reader: A store or view; recalls after its basis or out of its scope are left out.
         after: The settings to try.
         before: The settings to compare with; default those of each recorded recall.
-        progress: Called with the name of the pass, and how many of how many recalls were repeated.
+        progress: Called with the name of the pass, and how many of how many steps are finished.
     """
     snapshot = snapshot_of(reader)
+    before = before or RecallSettings()
+    with ExitStack() as lives:
+        sides = [_Side(settings, snapshot, None) for settings in (before, after)]
+        for place, settings in enumerate((before, after)):
+            if settings.chunking is not None:
+                life = lives.enter_context(
+                    closing(ReplayedLife(snapshot, settings.chunking, progress))
+                )
+                sides[place] = _Side(settings, life.snapshot, life)
+        if any(side.life is not None and side.life.without_vectors for side in sides):
+            # Vectors of the other passages alone would hide the new ones.
+            sides = [side._replace(settings=replace(side.settings, mode="text")) for side in sides]
+        return _compared(snapshot, sides, progress)
+
+
+class _Side(NamedTuple):
+    """One of two settings, and the memory to which it is applied: ``life``, or the recorded."""
+
+    settings: RecallSettings
+    snapshot: Snapshot
+    life: ReplayedLife | None
+
+    def recalled(self, event: Event, recall: RecallContext) -> "_Answer":
+        """Ask a recall again. Raises `InvalidInput` if its profile or policy is unknown."""
+        question = recall if self.life is None else self.life.asked(recall)
+        snapshot = asked(self.snapshot, event, question)
+        request, options = repeated_call(snapshot, question, self.settings)
+        return _Answer(self, snapshot, context_of(run_search(snapshot, request), options))
+
+
+class _Answer(NamedTuple):
+    side: _Side
+    snapshot: Snapshot
+    context: Context
+
+    @property
+    def shown(self) -> list[int]:
+        """The ids of the context in their order, joined chunks included."""
+        items = self.context.items
+        return [number for item in items for number in (item.id, *item.joined)]
+
+    @property
+    def sources(self) -> list[tuple[int, int, int] | int]:
+        """The recorded ids of the context; a chunk is (document, start, end)."""
+        return [self.source_of(number) for number in self.shown]
+
+    def source_of(self, number: int) -> tuple[int, int, int] | int:
+        """Return the recorded id of an entry, or the document and the characters of a chunk."""
+        life = self.side.life
+        event = self.snapshot.event_of(number)
+        body = None if event is None else event.body
+        if not isinstance(body, PutFrame) or body.chunk_index is None or body.parent is None:
+            return number if life is None else life.recorded_id(number)
+        document = body.parent if life is None else life.recorded_id(body.parent)
+        return (document, *chunk_span(body, _start_of(body)))
+
+
+def _start_of(body: PutFrame) -> int:
+    """Return a start that `chunk_span` accepts: that of the chunk's metadata, else 0."""
+    match body.metadata.get(SPAN):
+        case [int() as start, int()]:
+            return start
+        case _:
+            return 0
+
+
+def _compared(
+    snapshot: Snapshot, sides: Sequence[_Side], progress: Progress | None
+) -> RecallComparison:
     recorded = [
         (event, body)
         for event in snapshot.events(1, snapshot.basis)
         if isinstance(body := event.body, RecallContext)
     ]
+    by_document = any(side.life is not None for side in sides)
     changes: list[RecallChange] = []
     for number, (event, body) in enumerate(recorded, start=1):
-        if body.where is None and body.query.strip():
-            changes += _compared(reader, event, body, before or RecallSettings(), after)
+        if body.where is None and body.query.strip() and not (by_document and body.reranked):
+            changes += _changes(event, body, sides, by_document=by_document)
         if progress is not None:
             progress("asking", number, len(recorded))
-    return RecallComparison(tuple(changes), len(recorded) - len(changes))
+    life = sides[1].life
+    chunking = None
+    if life is not None:
+        chunking = ChunkedAgain(life.split, life.left, life.without_vectors)
+    return RecallComparison(tuple(changes), len(recorded) - len(changes), chunking)
 
 
-def _compared(
-    reader: Reader,
-    event: Event,
-    recall: RecallContext,
-    before: RecallSettings,
-    after: RecallSettings,
+def _changes(
+    event: Event, recall: RecallContext, sides: Sequence[_Side], *, by_document: bool
 ) -> Iterator[RecallChange]:
     """Yield the change of a recall; nothing if its profile or policy is unknown."""
-    snapshot = asked(snapshot_of(reader), event, recall)
     try:
-        calls = [repeated_call(snapshot, recall, settings) for settings in (before, after)]
+        first, second = (side.recalled(event, recall) for side in sides)
     except InvalidInput:
         return
-    first, second = (
-        context_of(run_search(snapshot, request), options) for request, options in calls
+    shown, shown_after = (
+        _documents(answer.sources) if by_document else answer.shown for answer in (first, second)
     )
-    shown, shown_after = _shown(first), _shown(second)
     ranks = {number: rank for rank, number in enumerate(shown, start=1)}
+    is_recorded = first.side.life is None
     yield RecallChange(
         seq=event.seq,
         basis=recall.basis,
         query=recall.query,
-        same=first.text == second.text,
-        repeated={*shown} == {*recall.frames, *recall.facts},
+        same=first.context.text == second.context.text,
+        repeated=is_recorded and {*first.shown} == {*recall.frames, *recall.facts},
         added=tuple(number for number in shown_after if number not in ranks),
         dropped=tuple(number for number in shown if number not in {*shown_after}),
         moved=tuple(
@@ -235,81 +240,18 @@ def _compared(
             for rank, number in enumerate(shown_after, start=1)
             if ranks.get(number, rank) != rank
         ),
-        tokens_before=first.tokens,
-        tokens_after=second.tokens,
+        tokens_before=first.context.tokens,
+        tokens_after=second.context.tokens,
+        passages_before=_passages(first) if by_document else (),
+        passages_after=_passages(second) if by_document else (),
     )
 
 
-def repeated_call(
-    snapshot: Snapshot, recall: RecallContext, settings: RecallSettings
-) -> tuple[SearchRequest, RecallOptions]:
-    """Return the question and the options of a recorded recall under settings.
-
-    Raises:
-        InvalidInput: the profile or policy is unknown.
-    """
-    return _request(snapshot, recall, settings), _options(recall, settings)
+def _documents(sources: Sequence[tuple[int, int, int] | int]) -> list[int]:
+    """Return each document, frame and fact once, by its first rank."""
+    numbers = (source if isinstance(source, int) else source[0] for source in sources)
+    return [*dict.fromkeys(numbers)]
 
 
-def _shown(context: Context) -> list[int]:
-    """Return the ids of a context in their order, joined chunks included."""
-    return [number for item in context.items for number in (item.id, *item.joined)]
-
-
-def _request(snapshot: Snapshot, recall: RecallContext, settings: RecallSettings) -> SearchRequest:
-    """Return the question of a recall under settings. Raises `InvalidInput` for its profile."""
-    profile = settings.profile or f"{recall.profile} {recall.profile_version}"
-    mode = _either(settings.mode, recall.mode)
-    if mode == "hybrid" and recall.vector is None and recall.tokens is None:
-        # The embedder of today did not take part.
-        mode = "text"
-    rerank: bool | dict[int, float] | None = recall.rerank or None
-    if recall.reranked_scores is not None:
-        scores = np.frombuffer(recall.reranked_scores, "<f8").tolist()
-        rerank = dict(zip(recall.reranked, scores, strict=True))
-    return replace(
-        request_of(snapshot, recall, profile_of(profile)),
-        k=CONTEXT_HITS,
-        mode=mode,
-        approximate=recall.approximate,
-        include_superseded=_either(settings.include_superseded, recall.include_superseded),
-        rerank=rerank,
-    )
-
-
-def _options(recall: RecallContext, settings: RecallSettings) -> RecallOptions:
-    """Return the options of a recall under settings. Raises `InvalidInput`."""
-    recorded = recall.policy and f"{recall.policy} {recall.policy_version}"
-    floor: Floor | bool = recall.floor
-    if recall.floor and recall.floor_cosine is not None and recall.floor_words is not None:
-        floor = Floor(recall.floor_cosine, recall.floor_words)
-    return RecallOptions(
-        ContextOptions(
-            _either(settings.max_tokens, recall.max_tokens),
-            _either(settings.entry_tokens, recall.entry_tokens),
-            _either(settings.form, recall.form),
-            _either(settings.order, recall.order),
-            policy_of(_either(settings.policy, recorded)),
-        ),
-        floor=floor,
-        is_framed=_either(settings.framing, recall.framing),
-        neighbours=_either(settings.neighbours, recall.neighbours),
-    )
-
-
-def _either(setting: Any, recorded: Any) -> Any:
-    return recorded if setting is None else setting
-
-
-_USUAL: Final = RecallContext(
-    query="",
-    basis=0,
-    tokenizer="",
-    profile="",
-    profile_version=0,
-    max_tokens=1,
-    entry_tokens=1,
-    form="text",
-    context=b"",
-)
-"""A recall by which settings are checked before any question."""
+def _passages(answer: _Answer) -> tuple[tuple[int, int, int], ...]:
+    return tuple(source for source in answer.sources if not isinstance(source, int))

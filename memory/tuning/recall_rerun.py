@@ -1,7 +1,7 @@
 """A recorded recall asked again at its basis: the same context, or the first difference.
 
 Owns the comparison with the recorded entries and the recorded hash of the text. Leaves out the
-question and its settings (`recall_comparison`). Writes nothing.
+question and its settings (`recall_settings`). Writes nothing.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from cerata.engine.salted_hashes import NOT_COMPARABLE, context_hash
 from ..search.recall import context_of, recall_of
 from ..search.search import run_search
 from ..snapshot.reader import Reader, snapshot_of
-from .recall_comparison import RecallSettings, repeated_call
+from .recall_settings import RecallSettings, repeated_call
 from .recalls import asked
 
 Outcome: TypeAlias = Literal["same", "different", "unknown"]

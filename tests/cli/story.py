@@ -113,6 +113,7 @@ def _judge(folder: Path, environment: Environment) -> None:
                 lines.append(json.dumps({"query": query}))
     (folder / "judged.jsonl").write_text("\n".join(lines))
     (folder / "policy.toml").write_text('policy = "tiered"\nmax_tokens = 60\norder = "time"\n')
+    (folder / "small.toml").write_text("[chunking]\npassage_tokens = 20\noverlap_tokens = 0\n")
     (folder / "misjudged.jsonl").write_text("\n".join([*lines, lines[0].replace("#2", "#99")]))
     (folder / "few.jsonl").write_text(lines[0])
 
@@ -367,6 +368,7 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(f"rerun --with few.jsonl --compare {_THIS}", "rerun-compare-refused", 2),
     _step(f"rerun recall 35 {_THIS}", "rerun-recall"),
     _step(f"rerun recall 1 {_THIS}", "rerun-recall-missing", 6),
+    _step(f"rerun --with small.toml --compare {_THIS}", "rerun-chunking"),
 )
 
 

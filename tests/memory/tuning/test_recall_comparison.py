@@ -7,7 +7,8 @@ import pytest
 
 import cerata
 from cerata.memory.store import Store
-from cerata.memory.tuning.recall_comparison import RecallSettings, compare_recalls
+from cerata.memory.tuning.recall_comparison import compare_recalls
+from cerata.memory.tuning.recall_settings import RecallSettings
 
 QUESTION = "when does the bridge open?"
 
