@@ -1,10 +1,17 @@
-"""The forms of rerun that repeat recorded recalls: under other settings, or one as it was."""
+"""The forms of rerun that repeat recorded recalls: under other settings, or one as it was.
 
+A projection in the settings is compared, too.
+"""
+
+import os
+import sys
 import tomllib
 from argparse import Namespace
 from typing import Final
 
+from cerata.agents.code import AgentCode, function_named
 from cerata.engine.errors import InvalidInput
+from cerata.memory.tuning.projection_comparison import ProjectionComparison, compare_projections
 from cerata.memory.tuning.recall_comparison import (
     ChunkedAgain,
     RecallChange,
@@ -13,6 +20,7 @@ from cerata.memory.tuning.recall_comparison import (
 from cerata.memory.tuning.recall_rerun import rerun_recall
 from cerata.memory.tuning.recall_settings import RecallSettings
 from cerata.memory.values.words import clipped, counted
+from cerata.projections.rows.row_fold import MakeOwn
 
 from .input_files import opened_input
 from .output import Output
@@ -32,12 +40,18 @@ def run_comparison(options: Namespace, output: Output) -> int:
             "rerun needs --with FILE, once or twice, and --compare",
             remedy="Pass --with policy.toml --compare.",
         )
-    settings = [_settings_in(name) for name in options.settings]
+    files = [_settings_in(name) for name in options.settings]
+    settings = [recall for recall, _ in files]
     before = settings[0] if len(settings) > 1 else None
+    classes = _projections_of([name for _, name in files])
+    rows: ProjectionComparison | None = None
     with reading(options) as store, output.progress("asking", 0) as steps:
-        comparison = compare_recalls(
-            view_of(store, options), settings[-1], before, progress=steps.stand
-        )
+        view = view_of(store, options)
+        if classes is not None:
+            rows = compare_projections(view, *classes, progress=steps.stand)
+        comparison = compare_recalls(view, settings[-1], before, progress=steps.stand)
+    if rows is not None:
+        _print_rows(rows, output)
     for change in comparison.differing:
         _print_change(change, output)
     totals = comparison.totals
@@ -64,7 +78,7 @@ def run_comparison(options: Namespace, output: Output) -> int:
             if chunking is not None
             else f"{counted(comparison.skipped, 'recall')} skipped: a filter, or an unknown profile"
         )
-    output.result(comparison.to_dict())
+    output.result({**comparison.to_dict(), "projection": None if rows is None else rows.to_dict()})
     return 0
 
 
@@ -104,14 +118,66 @@ def run_recall_again(options: Namespace, output: Output) -> int:
     return 0 if rerun.outcome == "same" else 1
 
 
-def _settings_in(name: str) -> RecallSettings:
+def _projections_of(names: list[str | None]) -> tuple[MakeOwn, MakeOwn] | None:
+    """Return the two projections to compare; None if no file names one. Imports their modules."""
+    if not any(names):
+        return None
+    if len(names) < 2 or not all(names):
+        raise InvalidInput(
+            "A projection is compared with another, so both files must name one",
+            remedy="Pass --with old.toml --with new.toml, each with projection = 'module:Class'.",
+        )
+    # The module is imported from this folder, as by python -m.
+    sys.path.insert(0, os.getcwd())
+    one, other = (_projection_named(name) for name in names if name)
+    return one, other
+
+
+def _projection_named(name: str) -> MakeOwn:
+    made = function_named(name)
+    if isinstance(made, AgentCode):
+        raise InvalidInput(f"{name!r:.120} is an agent", remedy="Name a cerata.RowProjection.")
+    return made
+
+
+def _print_rows(rows: ProjectionComparison, output: Output) -> None:
+    change = (
+        "the same rows"
+        if rows.same
+        else f"{counted(len(rows.changes), 'row')} differ{'s' if len(rows.changes) == 1 else ''}"
+    )
+    parted = "" if rows.first is None else f", first with event {rows.first:,}"
+    output.parts(
+        ("projection ", "bold"),
+        f"{rows.before} ({rows.rows_before:,}) → {rows.after} ({rows.rows_after:,}): "
+        f"{change}{parted}",
+    )
+    for row in rows.changes[:_SHOWN_MAX]:
+        sides = (
+            ("nothing" if row.only == "after" else clipped(repr(row.before), 60)),
+            ("nothing" if row.only == "before" else clipped(repr(row.after), 60)),
+        )
+        output.line(f"  {clipped(repr(row.key), 60)}: {sides[0]} → {sides[1]}")
+    if len(rows.changes) > _SHOWN_MAX:
+        output.line(f"  {_rest(len(rows.changes)).strip()}")
+
+
+def _settings_in(name: str) -> tuple[RecallSettings, str | None]:
+    """Return the settings of a file, and the projection that it names."""
     remedy = "Pass a TOML file such as: policy = 'tiered'."
     with opened_input(name, remedy) as (file, _):
         data = file.read(_SIZE_MAX + 1)
     if len(data) > _SIZE_MAX:
         raise InvalidInput("The file is too large for settings", where=name, remedy=remedy)
     try:
-        return RecallSettings.from_dict(tomllib.loads(data.decode()))
+        values = tomllib.loads(data.decode())
+        projection: object = values.pop("projection", None)
+        if projection is not None and not isinstance(projection, str):
+            raise InvalidInput(
+                f"projection must be a text, not {projection!r:.60}",
+                remedy="Write projection = 'module:Class'.",
+            )
+        return RecallSettings.from_dict(values), projection
     except InvalidInput as error:
         where = name if error.where is None else f"{name}, {error.where}"
         raise InvalidInput(error.what, where=where, remedy=error.remedy) from error

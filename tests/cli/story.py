@@ -99,6 +99,27 @@ def _spoil(folder: Path, environment: Environment) -> None:
     (folder / "spoiled.jsonl").write_text(text.replace('"confidence"', '"confidense"', 1))
 
 
+COUNTS = """import cerata
+from cerata.events import PutFrame
+
+
+class Kinds(cerata.RowProjection):
+    name = "counts"
+    handles = (PutFrame,)
+
+    def apply(self, events):
+        for event in events:
+            self.rows[event.body.kind] = self.rows.get(event.body.kind, 0) + 1
+
+
+class Words(Kinds):
+    version = 2
+
+    def apply(self, events):
+        super().apply(event for event in events if event.body.title is None)
+"""
+
+
 def _judge(folder: Path, environment: Environment) -> None:
     """Talks in which questions have more of the words, and judgements that prefer the answers."""
     lines: list[str] = []
@@ -114,6 +135,9 @@ def _judge(folder: Path, environment: Environment) -> None:
     (folder / "judged.jsonl").write_text("\n".join(lines))
     (folder / "policy.toml").write_text('policy = "tiered"\nmax_tokens = 60\norder = "time"\n')
     (folder / "small.toml").write_text("[chunking]\npassage_tokens = 20\noverlap_tokens = 0\n")
+    (folder / "counts.py").write_text(COUNTS)
+    for name in ("Kinds", "Words"):
+        (folder / f"{name}.toml").write_text(f'projection = "counts:{name}"\n')
     (folder / "misjudged.jsonl").write_text("\n".join([*lines, lines[0].replace("#2", "#99")]))
     (folder / "few.jsonl").write_text(lines[0])
 
@@ -369,6 +393,8 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(f"rerun recall 35 {_THIS}", "rerun-recall"),
     _step(f"rerun recall 1 {_THIS}", "rerun-recall-missing", 6),
     _step(f"rerun --with small.toml --compare {_THIS}", "rerun-chunking"),
+    _step(f"rerun --with Kinds.toml --with Words.toml --compare {_THIS}", "rerun-projection"),
+    _step(f"rerun --with Words.toml --compare {_THIS}", "rerun-projection-alone", 2),
 )
 
 

@@ -98,7 +98,7 @@ def schema_of(answer: Answer) -> str:
         return "error"
     if answer.step.name.startswith(f"{CRASH_TEST}-replay"):
         return "replay"
-    if answer.step.name in ("rerun-compare", "rerun-chunking"):
+    if answer.step.name in ("rerun-compare", "rerun-chunking", "rerun-projection"):
         return "comparison"
     if answer.step.name == "rerun-recall":
         return "rerunRecall"
