@@ -53,6 +53,7 @@ memory.frames.access Access
 memory.frames.audit Audit AuditEntry
 memory.frames.blame Blame FieldBlame
 memory.frames.diff Change Diff
+memory.frames.history HistoryEntry
 memory.frames.value_counts ValueCount
 memory.ingest.folder Remembered RememberedFile
 memory.links.why Reason Why

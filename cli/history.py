@@ -1,6 +1,5 @@
-"""The verbs that print changes over time: log, history, blame and diff."""
+"""The verbs that print changes over time: log and diff."""
 
-import json
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -10,10 +9,8 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.events import DEFAULT_SCOPE, Event, JsonValue, PutFrame
 from cerata.memory.frames.diff import Diff
 from cerata.memory.frames.event_summary import ACTS, describe, event_row
-from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.store import Store
 from cerata.memory.values.acts import credit
-from cerata.memory.values.frames import Frame
 from cerata.memory.values.result_change import ResultChange
 from cerata.memory.values.words import clipped, counted
 from cerata.memory.view import Basis, View
@@ -22,7 +19,6 @@ from cerata.projections.columnar.times import to_datetime
 from .facts import print_fact_change
 from .filter_options import count_of
 from .output import Output
-from .show import unread_of
 from .store_options import reading, view_of
 
 
@@ -152,46 +148,6 @@ def _print_part(part: Sequence[Event], output: Output, *, are_passages: bool, si
         output.row((act, "bold"), number, clipped(describe(event), 200), (by, "dim"), indent=4)
 
 
-def run_history(options: Namespace, output: Output) -> int:
-    """Print every version of a frame."""
-    with reading(options) as store:
-        view = view_of(store, options)
-        versions = view.history(options.id)
-        with output.pages():
-            for frame in versions:
-                _print_version(frame, view, output)
-        output.result(
-            {"basis": view.basis, "versions": [frame.to_dict() for frame in versions]},
-            items="versions",
-        )
-    return 0
-
-
-def _print_version(frame: Frame, view: View, output: Output) -> None:
-    olds = ", ".join(f"#{number}" for number in frame.supersedes)
-    output.row(
-        (f"{'#' + str(frame.id):>7}  ", "yellow"),
-        (f"{frame.recorded:%Y-%m-%d %H:%M:%S}  ", "dim"),
-        (f"replaces {olds}" if olds else "put", "bold"),
-        ("  current" if frame.active else "", "bold green"),
-        ("  expired" if frame.is_expired else "", "dim"),
-        (f"  {text}" if (text := credit(frame.actor, frame.reason)) else "", "dim"),
-    )
-    output.row(clipped(frame.text, 400) or f"({frame.size:,} bytes)", indent=9)
-    if frame.unread:
-        output.row(" " * 9, ("unread: ", "yellow"), unread_of(frame))
-    closing = snapshot_of(view).layers.closing_of(frame.id)
-    if closing is None or (closing.by is not None and frame.closed is None):
-        return
-    act = frame.closed
-    when = "" if act is None else f"{act.recorded:%Y-%m-%d %H:%M:%S}  "
-    word = "deleted" if closing.by is None else "superseded"
-    by = "" if act is None or not act.credit else f"  {act.credit}"
-    if by or closing.by is None:
-        seq = f" by event {closing.seq}"
-        output.row(" " * 9, (when, "dim"), (word, "bold red"), seq, (by, "dim"))
-
-
 def _states(store: Store, options: Namespace) -> tuple[Basis, Basis]:
     instants: Sequence[str] = options.valid_at or ()
     if not instants:
@@ -205,33 +161,6 @@ def _states(store: Store, options: Namespace) -> tuple[Basis, Basis]:
         store.at(options.start, valid_at=instants[0]),
         store.at(options.end, valid_at=instants[-1]),
     )
-
-
-def run_blame(options: Namespace, output: Output) -> int:
-    """Print each field of a frame or fact, and the event that set it."""
-    with reading(options) as store:
-        view = view_of(store, options)
-        blame = view.blame(options.id)
-        width = max(len(each.field) for each in blame.fields)
-        for each in blame.fields:
-            value = (
-                each.value
-                if isinstance(each.value, str)
-                else json.dumps(each.value, ensure_ascii=False)
-            )
-            act = each.act
-            when = "" if act is None else f"  {act.recorded:%Y-%m-%d %H:%M}"
-            output.row(
-                ("hidden " if act is None else f"#{act.seq:<6}", "yellow"),
-                f"{each.field:<{width}}  ",
-                clipped(value, 40),
-                (when, "dim"),
-                ("" if act is None or not act.credit else f"  {act.credit}", "dim"),
-            )
-        if blame.ended is not None:
-            output.row((f"#{blame.ended.seq:<6}", "yellow"), "ended  ", blame.ended.credit)
-        output.result({"basis": view.basis, **blame.to_dict()})
-    return 0
 
 
 def run_diff(options: Namespace, output: Output) -> int:

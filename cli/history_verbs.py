@@ -41,22 +41,22 @@ def add_verbs(adding: Adding) -> None:
     history = add_verb(
         adding,
         "history",
-        "list the versions of a frame, oldest first",
-        "history.run_history",
+        "list the versions of a frame, or the events of a fact, entity or link",
+        "thing_history.run_history",
         lists=True,
-        examples=("history 12", "history 12 --jsonl | jq .text"),
+        examples=("history 12", "history anna", "history 12 --jsonl | jq .text"),
     )
-    history.add_argument("id", type=identifier, metavar="ID", help="id of any version")
+    _add_thing(history)
 
     blame = add_verb(
         adding,
         "blame",
-        "print the event that set each field of a frame or fact",
-        "history.run_blame",
+        "print the event that set each field of a frame, fact, entity or link",
+        "thing_history.run_blame",
         reads=True,
-        examples=("blame 12", "blame 12 --at v1 --json"),
+        examples=("blame 12", "blame anna", "blame 12 --at v1 --json"),
     )
-    blame.add_argument("id", type=identifier, metavar="ID", help="id of a frame or fact")
+    _add_thing(blame)
 
     diff = add_verb(
         adding,
@@ -83,6 +83,14 @@ def add_verbs(adding: Adding) -> None:
     )
     diff.add_argument("--query", metavar="TEXT", help="also the results that changed rank")
     diff.add_argument("-k", type=int, default=10, help="how many results to compare (10)")
+
+
+def _add_thing(verb: Parser) -> None:
+    """Add the thing that a verb prints."""
+    verb.add_argument(
+        "id", metavar="ID", help="id of a frame, fact or link, or the name of an entity"
+    )
+    verb.add_argument("--entity", action="store_true", help="ID is a name, also if it is a number")
 
 
 def _add_selection(verb: Parser) -> None:

@@ -46,6 +46,7 @@ from .facts.commands import FactCommands
 from .facts.reads import FactReads
 from .forks import ForkCommands
 from .frames.commands import FrameCommands
+from .frames.history_reads import HistoryReads
 from .frames.log_reads import LogReads
 from .frames.reads import FrameReads
 from .frames.timeline_reads import TimelineReads
@@ -79,6 +80,7 @@ class Store(
     EmbeddingCommands,
     IngestCommands,
     FrameReads,
+    HistoryReads,
     TimelineReads,
     LogReads,
     SearchReads,

@@ -20,6 +20,7 @@ from cerata.projections.columnar.times import to_microseconds
 from cerata.replay.basis import batches_back
 
 from .facts.reads import FactReads
+from .frames.history_reads import HistoryReads
 from .frames.log_reads import LogReads
 from .frames.reads import FrameReads
 from .frames.timeline_reads import TimelineReads
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class View(
     FrameReads,
+    HistoryReads,
     TimelineReads,
     LogReads,
     SearchReads,

@@ -100,6 +100,9 @@ _FACT_READS: dict[str, Read] = {
     "fact": lambda face: [face.fact(fact) for fact in _facts(face)],
     "fact_history": lambda face: face.fact_history("ann"),
     "blame, of facts": lambda face: [repr(face.blame(fact)) for fact in _facts(face, 9)],
+    "blame, of an entity": lambda face: repr(face.blame("ann")),
+    "history, of facts": lambda face: [repr(face.history(fact)) for fact in _facts(face, 9)],
+    "history, of an entity": lambda face: repr(face.history("ann")),
     "evidence": lambda face: [
         repr(evidence) for fact in _facts(face, 9) for evidence in face.evidence(fact)
     ],

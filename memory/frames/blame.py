@@ -1,23 +1,26 @@
-"""Blame: for each field of a frame or a fact, the event that gave it its present value.
+"""Blame: for each field of a frame, fact, entity or link, the event that gave it its value.
 
 Owns the comparison of the states of a thing. A new version of a frame carries fields over, and so
 does a correction of a fact, so the last event of a thing seldom set all of its fields. Leaves out
-the versions (`reads`) and the events that end a thing (`Frame.closed`, `Fact.retracted_by`).
+all events of a thing (`history`) and the choice of an entity's events
+(`cerata.projections.facts.entity_events`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from cerata.engine.errors import NotFound
 from cerata.engine.events import AssertFact, JsonValue, RetractFact
 from cerata.engine.plain_value import PlainValue, plain
 
+from ..links.reads import link_named
 from ..snapshot.fact_conversion import id_of_seq
 from ..snapshot.snapshot import Snapshot
 from ..values.acts import Act, act_of
 from ..values.facts import Fact
 from ..values.frames import Frame
+from .things import Thing, ThingKind, batch_of, entity_events
 
 _FRAME_FIELDS: Final = (
     *("text", "kind", "role", "uri", "title", "track", "tags", "labels"),
@@ -58,44 +61,68 @@ class FieldBlame(PlainValue):
 
 @dataclass(frozen=True, slots=True)
 class Blame(PlainValue):
-    """The events that set the fields of a frame or fact.
+    """The events that set the fields of a frame, fact, entity or link.
 
-    - ``fields`` has each field with a value, in the order of the thing's fields.
-    - ``ended`` is the event that closed the frame or retracted the fact; None if there is none, or
-      if the scope hides it.
+    - ``id`` is the id of the thing, or the name of the entity.
+    - ``fields`` has each field with a value, in the order of the thing's fields. An entity has a
+      field ``aliases.NAME`` for each alias, and ``names.NAME`` for each entity merged into it.
+    - ``ended`` is the event that closed the frame, retracted the fact or removed the link; None if
+      there is none, or if the scope hides it.
     """
 
-    id: int
-    kind: Literal["frame", "fact"]
+    id: int | str
+    kind: ThingKind
     fields: tuple[FieldBlame, ...]
     ended: Act | None
 
 
-def blame_of(snapshot: Snapshot, number: int) -> Blame:
-    """Return the events that set the fields of a frame or fact.
+def blame_of(snapshot: Snapshot, thing: Thing) -> Blame:
+    """Return the events that set the fields of a thing.
 
-    Cost: a read of each version of the frame, or of each assertion of the fact.
-
-    Raises:
-        NotFound: no frame or fact with this id exists at the basis within the scope.
+    Cost: a read of each version of the frame, of each assertion of the fact, or of each event that
+    set a field.
     """
-    if snapshot.facts_at.row_of(snapshot.seq_of(number)) is not None:
+    kind, number = thing.kind, thing.number
+    if kind == "fact":
         fact = snapshot.fact_at(number)
         states = _states_of_fact(snapshot, fact)
         ended = None if fact.retracted_by is None else snapshot.act(fact.retracted_by)
-        return Blame(fact.id, "fact", tuple(_fields(snapshot, states)), ended)
-    if not (snapshot.layers.has(number) and snapshot.visible([number])):
-        raise NotFound(
-            f"There is no frame or fact {number:,}",
-            where=f"basis {snapshot.basis:,}",
-            remedy="Find ids with frames, facts or log.",
-        )
+        return Blame(fact.id, kind, tuple(_fields(snapshot, states)), ended)
+    if kind == "entity":
+        return _blame_of_entity(snapshot, thing.name)
+    if kind == "link":
+        return _blame_of_link(snapshot, number)
     frame = snapshot.frame_at(number)
     states = [
         _State(version, _frame_values(snapshot.frame_at(version)))
         for version in _line_of(snapshot, number)
     ]
-    return Blame(number, "frame", tuple(_fields(snapshot, states)), frame.closed)
+    return Blame(number, kind, tuple(_fields(snapshot, states)), frame.closed)
+
+
+def _blame_of_entity(snapshot: Snapshot, name: str) -> Blame:
+    events = entity_events(snapshot, name)
+    fields = [
+        _field(snapshot, origin.field, origin.value, id_of_seq(origin.seq, snapshot.basis))
+        for origin in events.origins()
+    ]
+    return Blame(str(fields[0].value), "entity", tuple(fields), None)
+
+
+def _blame_of_link(snapshot: Snapshot, number: int) -> Blame:
+    row = link_named(snapshot, number)
+    links, basis = snapshot.labelling.links, snapshot.basis
+    created = id_of_seq(row.seq, basis)
+    ends = "target_frame" if row.is_frame else "target_fact"
+    values: dict[str, JsonValue] = {
+        "fact": id_of_seq(row.fact, basis),
+        "kind": row.kind.name.lower(),
+        ends: id_of_seq(row.target, basis),
+    }
+    fields = [_field(snapshot, name, value, created) for name, value in values.items()]
+    closing = links.closing_of(row.row)
+    ended = None if closing is None else snapshot.act(id_of_seq(closing[1], basis))
+    return Blame(created, "link", tuple(fields), ended)
 
 
 def _fields(snapshot: Snapshot, states: Sequence[_State]) -> Iterator[FieldBlame]:
@@ -106,15 +133,14 @@ def _fields(snapshot: Snapshot, states: Sequence[_State]) -> Iterator[FieldBlame
         place = len(states) - 1
         while place and states[place - 1].values.get(name) == value:
             place -= 1
-        event = snapshot.event_of(states[place].event)
-        if event is None:
-            yield FieldBlame(name, value, None, None)
-            continue
-        header = event.header
-        # The rest of a batch is after the view.
-        last = min(header.last_seq, snapshot.basis)
-        batch = (header.first_seq, last) if event.seq > 0 else None
-        yield FieldBlame(name, value, act_of(event), batch)
+        yield _field(snapshot, name, value, states[place].event)
+
+
+def _field(snapshot: Snapshot, name: str, value: JsonValue, number: int) -> FieldBlame:
+    event = snapshot.event_of(number)
+    if event is None:
+        return FieldBlame(name, value, None, None)
+    return FieldBlame(name, value, act_of(event), batch_of(snapshot, event))
 
 
 def _line_of(snapshot: Snapshot, frame: int) -> list[int]:
@@ -136,14 +162,14 @@ def _frame_values(frame: Frame) -> _Values:
 def _states_of_fact(snapshot: Snapshot, fact: Fact) -> list[_State]:
     """Return the states of a fact and of the facts that it corrects, oldest first."""
     line = [fact]
-    while (earlier := _corrected(snapshot, line[-1])) is not None:
+    while (earlier := corrected_fact(snapshot, line[-1])) is not None:
         line.append(earlier)
     states: list[_State] = []
     for each in reversed(line):
         last = each.to_dict()
         values = {name: last[name] for name in _FACT_FIELDS}
         cited = set[int]()
-        for number in _assertions(snapshot, each):
+        for number in assertions(snapshot, each):
             event = snapshot.event_of(number)
             body = None if event is None else event.body
             if isinstance(body, AssertFact):
@@ -154,7 +180,7 @@ def _states_of_fact(snapshot: Snapshot, fact: Fact) -> list[_State]:
     return states
 
 
-def _assertions(snapshot: Snapshot, fact: Fact) -> list[int]:
+def assertions(snapshot: Snapshot, fact: Fact) -> list[int]:
     """Return the ids of a fact's assertion and its repeats, in order."""
     row = snapshot.facts_at.row_of(snapshot.seq_of(fact.id))
     assert row is not None
@@ -162,7 +188,7 @@ def _assertions(snapshot: Snapshot, fact: Fact) -> list[int]:
     return [id_of_seq(seq, snapshot.basis) for seq in sorted(seqs)]
 
 
-def _corrected(snapshot: Snapshot, fact: Fact) -> Fact | None:
+def corrected_fact(snapshot: Snapshot, fact: Fact) -> Fact | None:
     """Return the fact that a fact corrects, or None."""
     cause = snapshot.cause_of(fact.id)
     event = None if cause is None else snapshot.event_of(cause)

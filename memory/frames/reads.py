@@ -1,31 +1,26 @@
-"""Reading frames: by id, by content, by URI and by filter, with their versions and relations.
+"""Reading frames: by id, by content, by URI and by filter, with their relations.
 
-Leaves out frames in order of time (`timeline_reads`), the log (`log_reads`), questions
-(`search.reads`) and the state (`snapshot.snapshot`).
+Leaves out versions (`history_reads`), frames in order of time (`timeline_reads`), the log
+(`log_reads`), questions (`search.reads`) and the state (`snapshot.snapshot`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from cerata.engine.arguments import (
     expect_string,
 )
-from cerata.engine.loading import loading
 from cerata.projections.frames.filters import Filter
 from cerata.projections.rows.row_projection import RowProjection
 
 from ..snapshot.reader import Reader
 from ..values.arguments import check_content_hash
-from ..values.facts import Fact, FactId, fact_id
-from ..values.frames import Frame, FrameId, Stored, frame_id
+from ..values.frames import Frame, FrameId, Stored
 from .access import Access, access_of, all_access
 from .stored import find_stored
 from .value_counts import ValueCount, value_counts
-
-if TYPE_CHECKING:
-    from .blame import Blame
 
 OwnType = TypeVar("OwnType", bound=RowProjection[Any, Any])
 
@@ -155,48 +150,6 @@ class FrameReads(Reader):
         if not include_chunks:
             masks = layers.whole(masks)
         return map(snapshot.frame_at, layers.newest(masks))
-
-    def history(self, frame: FrameId) -> list[Frame]:
-        """Return every version of a frame, earlier and later, oldest first.
-
-        One frame may supersede several, so a history may branch.
-
-        Args:
-            frame: The frame's id, or a value that has the id.
-
-        Raises:
-            NotFound: no frame with this id exists at this basis within the scope.
-        """
-        snapshot = self._snapshot()
-        number = snapshot.id_of(frame)
-        reached = {number}
-        waiting = [number]
-        for version in waiting:
-            closing = snapshot.layers.closing_of(version)
-            after = [] if closing is None or closing.by is None else [closing.by]
-            near = (*snapshot.layers.supersedes_of(version), *after)
-            waiting += [neighbour for neighbour in near if neighbour not in reached]
-            reached.update(near)
-        versions = sorted(snapshot.visible(reached), key=snapshot.layers.moment)
-        return [snapshot.frame_at(version) for version in versions]
-
-    def blame(self, thing: FrameId | FactId) -> Blame:
-        """Return the event that gave each field of a frame or fact its present value.
-
-        A field that a new version or a correction carried over has the event that first set it.
-
-        Args:
-            thing: The id of a frame or fact, or a value that has the id.
-
-        Raises:
-            NotFound: no frame or fact with this id exists at this basis within the scope.
-        """
-        with loading("the part that blames"):
-            from .blame import blame_of
-
-        snapshot = self._snapshot()
-        number = fact_id(thing) if isinstance(thing, Fact) else frame_id(thing, snapshot.ids)
-        return blame_of(snapshot, number)
 
     def children(self, frame: FrameId) -> list[int]:
         """Return the ids of the frames within the scope put directly below a frame, in order.

@@ -27,7 +27,7 @@ class EntityRow(NamedTuple):
     mentions: int
 
 
-_Key = tuple[int, int]
+EntityKey = tuple[int, int]
 """A tenant, and the code of an entity's name."""
 
 _Moment = tuple[int, int]
@@ -51,7 +51,7 @@ class Entities:
         self._columns = facts.facts.columns
 
     @cached_property
-    def _first_seqs(self) -> dict[_Key, int]:
+    def _first_seqs(self) -> dict[EntityKey, int]:
         """The first event that names each entity, in order of (event, place).
 
         An undone merge or split names no entity.
@@ -64,7 +64,7 @@ class Entities:
         is_entity = columns.kind.view()[rows] == ObjectKind.ENTITY
         subjects = columns.subject.view()[rows].astype(np.int64)
         objects = columns.object.view()[rows][is_entity].astype(np.int64)
-        first: dict[_Key, tuple[int, int]] = {}
+        first: dict[EntityKey, tuple[int, int]] = {}
         for place, (codes, fact_tenants, when) in enumerate(
             ((subjects, tenants, seqs), (objects, tenants[is_entity], seqs[is_entity]))
         ):
@@ -85,9 +85,9 @@ class Entities:
         return {key: seq for key, (seq, _) in sorted(first.items(), key=lambda item: item[1])}
 
     @cached_property
-    def _members(self) -> dict[_Key, list[_Key]]:
+    def _members(self) -> dict[EntityKey, list[EntityKey]]:
         """The entities read as each entity, itself first; all in order of first event."""
-        members: dict[_Key, list[_Key]] = {}
+        members: dict[EntityKey, list[EntityKey]] = {}
         for key in self._first_seqs:
             root = key[0], self._facts.roles.root(*key)
             members.setdefault(root, [root])
@@ -95,10 +95,10 @@ class Entities:
                 members[root].append(key)
         return members
 
-    def _keys(self, code: int) -> dict[_Key, _Moment]:
+    def _keys(self, code: int) -> dict[EntityKey, _Moment]:
         """Return the entity with a name in each tenant, and its first mention."""
         named = self._facts.first_named(code)
-        moments: dict[_Key, _Moment] = {(tenant, code): when for tenant, when in named.items()}
+        moments: dict[EntityKey, _Moment] = {(tenant, code): when for tenant, when in named.items()}
         for act in self._facts.acts_naming(code):
             if self._names(act):
                 key = (act.tenant, code)
@@ -121,19 +121,19 @@ class Entities:
             map(self._names, self._facts.acts_naming(code))
         )
 
-    def _read_as(self, root: _Key) -> dict[_Key, _Moment]:
+    def _read_as(self, root: EntityKey) -> dict[EntityKey, _Moment]:
         """Return the first mention of each entity that is read as ``root``, root included."""
-        moments: dict[_Key, _Moment] = {}
+        moments: dict[EntityKey, _Moment] = {}
         for code in self._facts.roles.names_of(*root):
             moment = self._keys(code).get((root[0], code))
             if moment is not None:
                 moments[root[0], code] = moment
         return moments
 
-    def _root(self, key: _Key) -> _Key:
+    def _root(self, key: EntityKey) -> EntityKey:
         return key[0], self._facts.roles.root(*key)
 
-    def _named(self, folded: str, code: int | None = None) -> list[_Key]:
+    def _named(self, folded: str, code: int | None = None) -> list[EntityKey]:
         """Return the roots of the entities with a folded name or alias, or an exact name's code.
 
         In order of their first event.
@@ -183,22 +183,30 @@ class Entities:
 
     def find(self, name: str) -> EntityRow | None:
         """Return an entity by its exact name, or by the exact name of an entity merged into it."""
+        key = self.key_of(name)
+        return None if key is None else self._row(key)
+
+    def key_of(self, name: str) -> EntityKey | None:
+        """Return the key of an entity as read, by its exact name or that of a merged entity."""
         code = self._columns.strings.find(name)
         keys = {} if code is None else self._keys(code)
-        if not keys:
-            return None
-        return self._row(self._root(min(keys, key=keys.__getitem__)))
+        return self._root(min(keys, key=keys.__getitem__)) if keys else None
+
+    def first_events(self, root: EntityKey) -> dict[EntityKey, int]:
+        """Return the first event of an entity and of each entity merged into it, root first."""
+        moments = self._read_as(root)
+        merged = sorted((key for key in moments if key != root), key=moments.__getitem__)
+        return {key: moments[key][0] for key in (root, *merged) if key in moments}
 
     def all(self) -> Iterator[EntityRow]:
         """Yield the entities in order of first event, without merged entities."""
         for root in self._members:
             yield self._row(root)
 
-    def _row(self, root: _Key) -> EntityRow:
+    def _row(self, root: EntityKey) -> EntityRow:
         text = self._columns.strings.text
-        moments = self._read_as(root)
-        merged = sorted((key for key in moments if key != root), key=moments.__getitem__)
-        members = [root, *merged]
+        first_events = self.first_events(root)
+        members = [root, *(key for key in first_events if key != root)]
         declarations = [self._declared(key) for key in members]
         kind = next((kind for kind, _ in declarations if kind), 0)
         name = text(root[1])
@@ -209,11 +217,11 @@ class Entities:
             self._columns.kinds.text(kind),
             tuple(dict.fromkeys(aliases)),
             tuple(text(code) for _, code in members),
-            min(moments.values())[0],
+            min(first_events.values()),
             len(self._facts.of_tenant(rows, root[0])),
         )
 
-    def _declared(self, key: _Key) -> tuple[int, list[int]]:
+    def _declared(self, key: EntityKey) -> tuple[int, list[int]]:
         """Return the code of an entity's last declared kind, or 0, and its aliases."""
         kind = 0
         aliases = list[int]()

@@ -114,6 +114,15 @@ class LinksAt:
             bool(birth.is_frame),
         )
 
+    def events_of(self, row: int) -> list[int]:
+        """Return the seqs by n that created and repeated a row, ascending; a pass over repeats."""
+        columns = self._columns
+        repeats = columns.repeats.seq.view()
+        # The columns may be longer than the state at n.
+        count = rows_up_to(repeats, self.n) if len(repeats) else 0
+        places = np.flatnonzero(columns.repeat_row.view()[:count] == row)
+        return [self.birth(row).seq, *repeats[places].tolist()]
+
     def birth(self, row: int) -> LinkBirth:
         """Return the birth of a row."""
         return self._columns.birth(row)

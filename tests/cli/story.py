@@ -395,6 +395,10 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(f"rerun --with small.toml --compare {_THIS}", "rerun-chunking"),
     _step(f"rerun --with Kinds.toml --with Words.toml --compare {_THIS}", "rerun-projection"),
     _step(f"rerun --with Words.toml --compare {_THIS}", "rerun-projection-alone", 2),
+    _step(f"history 20 {_THIS}", "history-fact"),
+    _step(f"history bridge {_THIS}", "history-entity"),
+    _step(f"blame bridge {_THIS}", "blame-entity"),
+    _step(f"blame 30 {_THIS}", "blame-link"),
 )
 
 

@@ -72,7 +72,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "timeline": (("timeline",),),
     "log": (("log",), ("log", "--oneline")),
     "audit": (("audit",), ("audit", "--markdown"), ("audit", "--actor", EVIL)),
-    "history": (("history", "1"), ("history", "2")),
+    "history": (("history", "1"), ("history", "2"), ("history", "4"), ("history", EVIL)),
     "fork": (
         ("fork", f"fork-{NAME}"),
         ("fork", "--compare", f"fork-{NAME}"),
@@ -90,7 +90,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("rerun", "recall", EVIL),
         ("rerun", "--with", EVIL, "--compare"),
     ),
-    "blame": (("blame", "2"), ("blame", "4")),
+    "blame": (("blame", "2"), ("blame", "4"), ("blame", EVIL), ("blame", "7", "--entity")),
     "diff": (("diff", "0"), ("diff", "0", EVIL), ("diff", "0", "--query", EVIL)),
     "supersede": (("supersede", "2", EVIL),),
     "values": (

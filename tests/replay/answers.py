@@ -80,7 +80,11 @@ def _said(view: View, step: int) -> object:
         [(view.content(one).hex(), view.children(one), view.chunks(one)) for one in every],
         [[version.to_dict() for version in view.history(one)] for one in every],
         view.audit().to_dict(),
-        [_tried(view.blame, number) for number in range(0, view.basis + 2, step)],
+        [
+            _tried(read, thing)
+            for read in (view.blame, view.history)
+            for thing in (*range(0, view.basis + 2, step), "ann", "eve", "zoe")
+        ],
         [[one.id for one in view.around(frame, before=2)] for frame in every],
         [
             [one.to_dict() for one in view.last(3, track=track, where=where, include_chunks=closed)]
@@ -260,7 +264,8 @@ def _pages(view: View, limit: int, **asked: Any) -> Iterator[TimelinePage]:
 
 def _tried(read: Callable[[Any], Any], number: object) -> object:
     try:
-        return read(number).to_dict()
+        answer = read(number)
+        return [one.to_dict() for one in answer] if isinstance(answer, list) else answer.to_dict()
     except NotFound as error:
         return str(error)
 

@@ -118,9 +118,9 @@ def test_what_a_scope_hides_is_not_blamed() -> None:
         shared = store.put_frame("rule", title="Rules", scope={})
         mine = store.scoped({"user_id": "anna"}, shared=True)
         assert by_field(mine.blame(shared))["title"] == shared.id
-        with pytest.raises(NotFound, match="no frame or fact 1"):
+        with pytest.raises(NotFound, match="no frame, fact or link 1"):
             store.scoped({"user_id": "anna"}).blame(shared)
-        with pytest.raises(NotFound, match="no frame or fact 9"):
+        with pytest.raises(NotFound, match="no frame, fact or link 9"):
             store.blame(9)
 
 

@@ -123,7 +123,10 @@ READS: Final[Mapping[str, Calls | str]] = {
         by_point(lambda asked, one: asked.audit(causation=one)),
     ),
     "around": by_id(lambda asked, one: asked.around(one, before=2, after=2)),
-    "blame": by_id(lambda asked, one: asked.blame(one)),
+    "blame": every(
+        by_id(lambda asked, one: asked.blame(one)),
+        by_name(lambda asked, name: asked.blame(name)),
+    ),
     "children": by_id(lambda asked, one: asked.children(one)),
     "chunks": by_id(lambda asked, one: asked.chunks(one)),
     "conflicts": once(lambda asked: asked.conflicts()),
@@ -173,7 +176,10 @@ READS: Final[Mapping[str, Calls | str]] = {
         lambda case: [case.asked.get(f"file:///home/{mark(one)}/note.txt") for one in SCOPES]
     ),
     "highlights": once(lambda asked: asked.highlights("the harbours of Ada", cerata.query("h*"))),
-    "history": by_id(lambda asked, one: asked.history(one)),
+    "history": every(
+        by_id(lambda asked, one: asked.history(one)),
+        by_name(lambda asked, name: asked.history(name)),
+    ),
     "last": once(lambda asked: asked.last(100, include_chunks=True)),
     "links": every(
         once(lambda asked: asked.links(include_unlinked=True)),

@@ -102,6 +102,7 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "Filter": lambda _, _folder: cerata.Filter(tags=["a"]) | ~cerata.Filter(kind="b"),
     "Floor": lambda _, _folder: cerata.Floor(0.36, 0.6),
     "Frame": lambda store, _: store.frame(1),
+    "HistoryEntry": lambda store, _: store.history("Ann")[0],
     "Head": lambda store, _: store.head,
     "Hit": lambda store, _: store.search("tea")[0],
     "Hits": lambda store, _: store.search("tea"),
