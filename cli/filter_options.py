@@ -1,17 +1,21 @@
 """Filters from options, and hints about a filter that no frame passes."""
 
+from __future__ import annotations
+
 import sys
 from argparse import Namespace
 from itertools import islice
-from typing import Final, TypedDict
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.loading import loading
 from cerata.memory.view import View
-from cerata.projections.frames.filters import Filter
 
 from .output import Output
 from .verb_parser import did_you_mean
+
+if TYPE_CHECKING:
+    from cerata.projections.frames.filters import Filter
 
 _LOOKED_AT: Final = 2_000
 """Newest frames whose tags, kinds and roles a hint considers."""
@@ -21,6 +25,9 @@ def where_of(options: Namespace) -> Filter | None:
     """Return the filter of the options, or None."""
     where = None
     if options.tag or options.kind or options.role or options.absent:
+        # Imported here: 'cerata log' has no filter of frames.
+        from cerata.projections.frames.filters import Filter
+
         where = Filter(
             tags=options.tag, kind=options.kind, role=options.role, absent=options.absent
         )

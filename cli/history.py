@@ -1,25 +1,29 @@
 """The verbs that print changes over time: log and diff."""
 
+from __future__ import annotations
+
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby, islice
+from typing import TYPE_CHECKING
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import DEFAULT_SCOPE, Event, JsonValue, PutFrame
-from cerata.memory.frames.diff import Diff
 from cerata.memory.frames.event_summary import ACTS, describe, event_row
 from cerata.memory.store import Store
 from cerata.memory.values.acts import credit
-from cerata.memory.values.result_change import ResultChange
 from cerata.memory.values.words import clipped, counted
 from cerata.memory.view import Basis, View
 from cerata.projections.columnar.times import to_datetime
 
-from .facts import print_fact_change
 from .filter_options import count_of
 from .output import Output
 from .store_options import reading, view_of
+
+if TYPE_CHECKING:
+    from cerata.memory.frames.diff import Diff
+    from cerata.memory.values.result_change import ResultChange
 
 
 def run_log(options: Namespace, output: Output) -> int:
@@ -186,6 +190,8 @@ def print_diff(diff: Diff, output: Output) -> None:
             output.row((line, {"+": "green", "-": "red"}.get(line[:1], "dim")), indent=2)
         output.line()
     for fact_change in diff.facts:
+        from .facts import print_fact_change
+
         print_fact_change(fact_change, output)
     if diff.facts:
         output.line()

@@ -7,8 +7,6 @@ from typing import Final
 from cerata.engine.errors import InvalidInput
 from cerata.retrieval.ranking.profiles import Profile
 
-from .input_files import opened_input
-
 _SIZE_MAX: Final = 1 << 20
 """Far more than any profile."""
 
@@ -22,6 +20,9 @@ def profile_from(value: str | None) -> str | Profile | None:
     """
     if value is None or not ("/" in value or Path(value).suffix == ".json"):
         return value
+    # Imported here: the reader of files loads the formats of documents.
+    from .input_files import opened_input
+
     remedy = "Pass the name of a profile, or a file that 'cerata tune --to' wrote."
     with opened_input(value, remedy) as (file, _):
         data = file.read(_SIZE_MAX + 1)

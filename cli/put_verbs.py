@@ -16,7 +16,7 @@ def _add_remember(adding: Adding) -> None:
         adding,
         "remember",
         "remember files and folders, each once",
-        "put.run_remember",
+        "remember.run_remember",
         writes=True,
         examples=(
             "remember notes/ todo.md",

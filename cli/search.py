@@ -11,7 +11,6 @@ from cerata.engine.events import JsonValue
 from cerata.memory.values.frames import Hit
 from cerata.projections.fulltext.query import Query
 
-from .excerpts import excerpt
 from .filter_options import hint, where_of
 from .output import Output
 from .profile_files import profile_from
@@ -133,6 +132,9 @@ def _print_hit(rank: int, hit: Hit, output: Output) -> None:
         (f"  {name}" if name else "", "bold"),
         (place, "dim"),
     )
+    # Imported here: an excerpt is a text of rich, which a context does not need.
+    from .excerpts import excerpt
+
     lines = excerpt(hit.text, hit.span, hit.highlights, lines=_LINES)
     output.paragraph(lines, indent=4, lines=_LINES)
     if hit.grouped:

@@ -4,10 +4,11 @@ import os
 import re
 from argparse import Namespace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import cerata
 from cerata.engine.errors import NotFound
+from cerata.memory.resident_modules import loading_late
 from cerata.memory.store import Store
 from cerata.memory.view import View
 
@@ -62,9 +63,15 @@ def embedder_of(options: Namespace) -> str | None:
     return name
 
 
+def _opened(path: str, **named: Any) -> Store:
+    """Open a store as `cerata.open` does; its modules are loaded when the verb uses them."""
+    with loading_late():
+        return cerata.open(path, **named)
+
+
 def reading(options: Namespace) -> Store:
     """Open the file for reading; nothing is written or created."""
-    return cerata.open(
+    return _opened(
         file_of(options),
         mode="r",
         scope=scope_of(options),
@@ -77,7 +84,7 @@ def reading(options: Namespace) -> Store:
 
 def writing(options: Namespace, output: Output) -> Store:
     """Open the file for writing, or create it; warn if its newest events may be missing."""
-    store = cerata.open(
+    store = _opened(
         file_of(options, default=DEFAULT_FILE),
         scope=scope_of(options),
         shared=options.shared,
@@ -105,7 +112,7 @@ def planning(options: Namespace) -> Store:
     """Open the file of `writing` without writing: a missing file is empty."""
     if Path(file_of(options, default=DEFAULT_FILE)).exists():
         return reading(options)
-    return cerata.open(
+    return _opened(
         ":memory:", scope=scope_of(options), shared=options.shared, environment=options.environment
     )
 

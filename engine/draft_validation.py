@@ -8,11 +8,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import NoneType
-from typing import Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import msgspec
 import msgspec.inspect
-import numpy as np
 
 from .arguments import expect_integer, expect_string, expect_type
 from .errors import InvalidInput, value_text
@@ -34,6 +33,7 @@ from .events import (
     named_by,
 )
 from .integrity import hash_bytes
+from .late import late
 from .limits import (
     ACTOR_SIZE_MAX,
     BATCH_EVENTS_MAX,
@@ -49,6 +49,11 @@ from .limits import (
     TOKEN_DIMENSION_MAX,
     TOKEN_VECTORS_MAX,
 )
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = late("numpy")
 
 DTYPE_SIZES = {"f4": 4, "i1": 1}
 

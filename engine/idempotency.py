@@ -5,11 +5,11 @@ offsets from the run's first seq. Runs merge like a binary counter, so n keys ta
 a look-up costs one bisection each. A match is only a candidate: the event decides.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from .codec import Batch, key_hash, tenant_of
 from .errors import Corrupt
@@ -17,7 +17,14 @@ from .events import Event
 from .file import Flip, LogFile
 from .format.extent import ExtentKind
 from .format.toc import Ref
+from .late import late
 from .reader import Reader, wire_event
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+else:
+    np = late("numpy")
 
 _ENTRY_SIZE = 12
 

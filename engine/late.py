@@ -1,10 +1,36 @@
-"""Modules that are imported at their first use.
+"""Modules that are imported when their first name is used.
 
-Owns `Late`. Numpy and the modules that need it take most of the start of a process, and few
-commands use them all. A module names what it imports late twice, so that type checkers see it::
+Owns `late`. Most of the time of a short process goes into imports, numpy's first, and few commands
+need them all. Type checkers see the plain import::
 
     if TYPE_CHECKING:
         import numpy as np
     else:
         np = late("numpy")
 """
+
+from importlib import import_module
+
+from .loading import loading
+
+
+class Late:
+    """A module that is not imported yet: its names are looked up once, then kept here."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> object:
+        with loading(self._name):
+            value: object = getattr(import_module(self._name), name)
+        if not name.startswith("__"):
+            setattr(self, name, value)
+        return value
+
+
+def late(name: str) -> Late:
+    """Return a module by its absolute name; it is imported when a name of it is used.
+
+    Using a name raises `StorageFailed` if the system refuses to read a module's file.
+    """
+    return Late(name)

@@ -9,11 +9,9 @@ from bisect import bisect_left
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from functools import partial
-from importlib import import_module
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import msgspec
-import numpy as np
 
 from .codec import Batch, SpillRef, WireEvent
 from .draft_validation import DTYPE_SIZES
@@ -24,15 +22,17 @@ from .format.extent import ExtentHeader, ExtentKind, extent_is_whole
 from .format.page import HeaderPage
 from .format.toc import Ref, Toc
 from .integrity import Tree, chain_start, chain_through, commitment_of, hash_bytes, leaf_of
+from .late import late
 from .recovery import rebuild_toc
 from .segment_index import BatchRow, ColumnKey
 from .segment_reader import I64, U8, Segment
 from .segment_writer import columns_of
 from .storage import StorageFile
 
-# np.unique imports numpy.ma at its first call, which would fail in a process that has run out of
-# descriptors by then.
-import_module("numpy.ma")
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = late("numpy")
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -260,7 +260,8 @@ class Reader:
         batches, numbers = segment.locate(events)
         rows = segment.index.batches
         is_own = np.ones(len(seqs), np.bool_)
-        for number in cast("list[int]", np.unique(batches).tolist()):
+        firsts = np.flatnonzero(np.diff(batches, prepend=-1))
+        for number in cast("list[int]", batches[firsts].tolist()):
             spill = rows[number].spill
             if spill is not None:
                 low, high = batches.searchsorted([number, number + 1])

@@ -13,15 +13,22 @@ embeddings of one space form a contiguous column in seq order, aligned to 64 byt
 """
 
 import struct
+import sys
 import threading
-from typing import TypeAlias
+from array import array
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
-import numpy as np
 import zstandard
 from msgspec.structs import replace
 
 from .codec import SpillRef
+from .late import late
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = late("numpy")
 
 SEGMENT_PREFIX = struct.Struct("<II24s")
 _COMPRESSION_LEVEL = 3
@@ -137,7 +144,7 @@ def encode_index(index: SegmentIndex) -> bytes:
     return msgspec.msgpack.encode(
         replace(
             index,
-            payload_sizes=_transposed(index.payload_sizes, (-1, 4)),
+            payload_sizes=_planes(index.payload_sizes),
             attachment_events=_differences(index.attachment_events, "<u4"),
             attachment_offsets=_differences(index.attachment_offsets, "<u8"),
         )
@@ -153,7 +160,7 @@ def decode_index(data: bytes) -> SegmentIndex:
     index = _INDEX.decode(data)
     return replace(
         index,
-        payload_sizes=_transposed(index.payload_sizes, (4, -1)),
+        payload_sizes=_from_planes(index.payload_sizes),
         attachment_events=_sums(index.attachment_events, "<u4"),
         attachment_offsets=_sums(index.attachment_offsets, "<u8"),
     )
@@ -162,8 +169,31 @@ def decode_index(data: bytes) -> SegmentIndex:
 _INDEX = msgspec.msgpack.Decoder(SegmentIndex)
 
 
-def _transposed(data: bytes, shape: tuple[int, int]) -> bytes:
-    return np.frombuffer(data, np.uint8).reshape(shape).T.tobytes() if data else b""
+def integers(data: bytes, form: Literal["I", "Q"]) -> "array[int]":
+    """Return a column of little-endian numbers; empty if the data is truncated.
+
+    A process that reads a few events needs no numpy.
+    """
+    column = array(form)
+    if len(data) % column.itemsize == 0:
+        column.frombytes(data)
+    if sys.byteorder == "big":
+        column.byteswap()
+    return column
+
+
+def _planes(data: bytes) -> bytes:
+    """Return the bytes of u32 numbers with the lowest bytes first."""
+    return b"".join(data[place::4] for place in range(4))
+
+
+def _from_planes(data: bytes) -> bytes:
+    """Return the bytes that `_planes` took apart. Raises `ValueError` if the size is wrong."""
+    size = len(data) // 4
+    joined = bytearray(len(data))
+    for place in range(4):
+        joined[place::4] = data[place * size : (place + 1) * size]
+    return bytes(joined)
 
 
 def _differences(data: bytes, dtype: str) -> bytes:
@@ -173,5 +203,7 @@ def _differences(data: bytes, dtype: str) -> bytes:
 
 
 def _sums(data: bytes, dtype: str) -> bytes:
+    if not data:
+        return b""
     column = np.frombuffer(data, dtype)
     return column.cumsum(dtype=column.dtype).tobytes()

@@ -6,12 +6,12 @@ instead of copying. Leaves out writing (`segment_writer`); the layout is in `seg
 """
 
 import bisect
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import accumulate, pairwise
-from typing import Any, TypeAlias
+from itertools import accumulate, pairwise, repeat
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
 import zstandard
 
 from .codec import WireEvent
@@ -21,6 +21,7 @@ from .events import UNDECODABLE, once
 from .format.checksums import CHECK_SIZE_BLOCK, TAG_BLOCK, TAG_INDEX, check
 from .format.extent import EXTENT_HEADER_SIZE
 from .integrity import SALT_SIZE, SEED_SIZE, Tree, derived_salts, hash_bytes
+from .late import late
 from .limits import BLOB_SIZE_MAX, BLOCK_SIZE_TARGET, SEGMENT_INDEX_SIZE_MAX
 from .segment_index import (
     COLUMN_ALIGNMENT,
@@ -30,9 +31,15 @@ from .segment_index import (
     SegmentIndex,
     codecs,
     decode_index,
+    integers,
 )
 from .storage import StorageFile
 from .vector_hashes import CHECK_SIZE, with_hash
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = late("numpy")
 
 _BLOCKS_KEPT_MAX = 16
 _INDEX_COPIES = 4
@@ -102,11 +109,10 @@ class Segment:
         self._length = length
         self._grown = grown
         self.index = index = self._read_index()
-        self._codes = _column(index.type_codes, "<u4")
-        self._sizes = _column(index.payload_sizes, "<u4")
+        self._codes = integers(index.type_codes, "I")
+        self._sizes = integers(index.payload_sizes, "I")
         self.own_count = len(self._codes)
-        self._starts = np.zeros(len(self._sizes) + 1, np.int64)
-        self._sizes.cumsum(out=self._starts[1:])
+        self._starts = array("q", accumulate(self._sizes, initial=0))
         self._block_firsts = [row.first for row in index.blocks]
         self._block_stops = [*self._block_firsts[1:], self.own_count]
         batches = index.batches
@@ -133,8 +139,8 @@ class Segment:
 
     def kinds(self) -> Counter[tuple[str, int]]:
         """Return the number of events of each type and version, without those in spills."""
-        counts: list[int] = np.bincount(self._codes, minlength=len(self.index.types)).tolist()
-        return Counter(dict(zip(self.index.types, counts, strict=True)))
+        counts = Counter(self._codes)
+        return Counter({kind: counts[code] for code, kind in enumerate(self.index.types)})
 
     @property
     def tree(self) -> Tree:
@@ -170,19 +176,19 @@ class Segment:
 
     def types(self, first: int, stop: int) -> list[str]:
         """Return the types of events ``first`` to before ``stop``, numbered as in `event`."""
-        return [self.index.types[int(code)][0] for code in self._codes[first:stop]]
+        return [self.index.types[code][0] for code in self._codes[first:stop]]
 
     def event(self, own_event: int, *, attachments: bool = True) -> WireEvent:
         """Return event ``own_event``; ``attachments=False`` leaves out its attachments."""
-        name, version = self.index.types[int(self._codes[own_event])]
+        name, version = self.index.types[self._codes[own_event]]
         causation = self._causations.get(own_event)
         erased = self._erased.get(own_event)
         if erased is not None:
             return WireEvent(name, version, causation, None, erased)
         block = bisect.bisect_right(self._block_firsts, own_event) - 1
-        start = int(self._starts[own_event] - self._starts[self._block_firsts[block]])
+        start = self._starts[own_event] - self._starts[self._block_firsts[block]]
         data, salts = self._block(block)
-        payload = data[start : start + int(self._sizes[own_event])]
+        payload = data[start : start + self._sizes[own_event]]
         salt = _salt(salts, own_event - self._block_firsts[block])
         if self._cut_firsts:
             payload = self._whole(payload, own_event, self._hashes(own_event, own_event + 1))
@@ -194,13 +200,13 @@ class Segment:
         if first >= stop:
             return
         types = self.index.types
-        codes: list[int] = self._codes[first:stop].tolist()
-        sizes: list[int] = self._sizes[first:stop].tolist()
+        codes = self._codes[first:stop]
+        sizes = self._sizes[first:stop]
         with_attachments = attachments and self.has_attachments
         block = bisect.bisect_right(self._block_firsts, first) - 1
         block_first = self._block_firsts[block]
         data, salts = self._block(block)
-        at = int(self._starts[first] - self._starts[block_first])
+        at = self._starts[first] - self._starts[block_first]
         is_cut = bool(self._cut_firsts)
         hashes: dict[int, bytes | None] = {}
         if is_cut:
@@ -425,7 +431,7 @@ class Segment:
         stop = self._block_stops[number]
         place = self._base + row.offset
         stored = self._read(row.offset, row.stored_size)
-        first_place, stop_place = self._salt_places[[row.first, stop]].tolist()
+        first_place, stop_place = self._salt_places[row.first], self._salt_places[stop]
         salts = self._read(
             SEGMENT_PREFIX.size + SALT_SIZE * first_place, SALT_SIZE * (stop_place - first_place)
         )
@@ -440,14 +446,16 @@ class Segment:
         except zstandard.ZstdError as error:
             raise self._corrupt(f"block {number} cannot be decoded: {error}") from error
 
-    def _places_of_salts(self) -> I64:
+    def _places_of_salts(self) -> "array[int]":
         """Return for each own event the count of salts stored before its salt, then the total."""
-        rows = self.index.batches
-        stored = np.repeat(
-            [row.seed is None for row in rows], [0 if row.spill else row.count for row in rows]
-        )
-        places = np.zeros(len(stored) + 1, np.int64)
-        np.cumsum(stored, out=places[1:])
+        places = array("q", [0])
+        for row in self.index.batches:
+            if not row.spill:
+                place = places[-1]
+                if row.seed is None:
+                    places.extend(range(place + 1, place + row.count + 1))
+                else:
+                    places.extend(repeat(place, row.count))
         return places
 
     def _with_derived(self, stored: bytes, first: int, stop: int) -> bytes:
@@ -470,12 +478,12 @@ class Segment:
     def _check_shape(self) -> None:
         """Refuse an index whose parts are inconsistent, before any part is used."""
         index = self.index
-        attachments = len(_column(index.attachment_events, "<u4"))
+        attachments = len(integers(index.attachment_events, "I"))
         count = self.own_count
         fits = (
             len(self._sizes) == count
             and count == self._own_firsts[-1]
-            and (count == 0 or int(self._codes.max()) < len(index.types))
+            and (count == 0 or max(self._codes) < len(index.types))
             and (count == 0) == (not index.blocks)
             and (not index.blocks or index.blocks[0].first == 0)
             and all(a.first < b.first for a, b in pairwise(index.blocks))
@@ -495,8 +503,7 @@ class Segment:
             number = bisect.bisect_left(self._block_firsts, row)
             if self._starts[following] - self._starts[row] != index.blocks[number].raw_size:
                 raise self._corrupt("its blocks do not fit its events")
-        sizes = np.frombuffer(index.attachment_sizes, "<u8")
-        if attachments and int(sizes.max()) > BLOB_SIZE_MAX:
+        if attachments and max(integers(index.attachment_sizes, "Q")) > BLOB_SIZE_MAX:
             raise self._corrupt("an attachment is over the limit")
 
     @once

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
-import numpy as np
 
 from .codec import Batch, WireEvent, seeded_salts
 from .draft_validation import DTYPE_SIZES
@@ -27,6 +26,7 @@ from .events import (
 from .format.checksums import CHECK_SIZE_BLOCK, TAG_BLOCK, TAG_INDEX, check
 from .format.extent import EXTENT_HEADER_SIZE
 from .integrity import SALT_SIZE, Tree, hash_bytes
+from .late import late
 from .limits import BLOCK_SIZE_TARGET
 from .segment_index import (
     COLUMN_ALIGNMENT,
@@ -41,6 +41,11 @@ from .segment_index import (
     encode_index,
 )
 from .vector_hashes import CHECK_SIZE, without_hash
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = late("numpy")
 
 
 class SegmentDraft:

@@ -14,14 +14,15 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from enum import IntEnum
+from struct import Struct
 from typing import Literal, Protocol, TypeAlias
-
-import numpy as np
 
 from .errors import CerataError, Closed, NotFound, StorageFailed
 from .limits import SECTOR_SIZE
 
 _SEARCH_STEP = 1 << 20
+_FIRST_WORD = Struct(f"<Q{SECTOR_SIZE - 8}x")
+"""The first number of a sector."""
 _COPY_STEP = 64 << 20
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
@@ -190,9 +191,12 @@ def search_sectors(
     for base in range(offset, stop, _SEARCH_STEP):
         data = read_at(base, min(_SEARCH_STEP, stop - base))
         whole = len(data) // SECTOR_SIZE * SECTOR_SIZE
-        words = np.frombuffer(data[:whole], "<u8")[:: SECTOR_SIZE // 8]
-        hits = np.flatnonzero((words >= low) & (words <= high))
-        offsets += (base + SECTOR_SIZE * hits).tolist()
+        words = _FIRST_WORD.iter_unpack(data[:whole])
+        offsets += [
+            base + SECTOR_SIZE * sector
+            for sector, (word,) in enumerate(words)
+            if low <= word <= high
+        ]
     return offsets
 
 

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Draft, EventBody, PutTag
+from cerata.engine.late import late
 from cerata.engine.loading import loading
-from cerata.projections.columnar.relative_times import is_relative
 from cerata.projections.columnar.times import to_datetime, to_microseconds
-from cerata.replay.fold import replay as replayed
 
 from .batch.writer import Writer
 from .snapshot.points import seq_of_point
-from .snapshot.snapshot import Snapshot
 from .values.arguments import full_scope
 from .values.frames import Receipt
 from .view import Basis, View, state_of
@@ -26,10 +24,16 @@ from .view import Basis, View, state_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from cerata.projections.columnar import relative_times
     from cerata.projections.fulltext.query import Query
+    from cerata.replay import fold as replay_fold
 
     from .bisection import Bisection, Probe, Test, Unit
     from .frames.diff import Diff
+    from .snapshot.snapshot import Snapshot
+else:
+    relative_times = late("cerata.projections.columnar.relative_times")
+    replay_fold = late("cerata.replay.fold")
 
 
 class PointsInTime(Writer):
@@ -71,7 +75,7 @@ class PointsInTime(Writer):
         if (
             type(basis) is int
             and 0 <= basis <= self._log.snapshot.head_seq
-            and not (isinstance(valid_at, str) and is_relative(valid_at))
+            and not (isinstance(valid_at, str) and relative_times.is_relative(valid_at))
             and now is None
             and self._session.open_block is None
         ):
@@ -153,7 +157,9 @@ class PointsInTime(Writer):
             basis: The point of the log, as `at` takes it; default the newest event.
         """
         state = self._at(basis)
-        return View(state.on_log(self._log, replayed(self._log, state.basis, self._fold.registry)))
+        return View(
+            state.on_log(self._log, replay_fold.replay(self._log, state.basis, self._fold.registry))
+        )
 
     def diff(
         self, a: Basis, b: Basis = "HEAD", *, query: str | Query | None = None, k: int = 10

@@ -18,12 +18,9 @@ from cerata.engine.environment import Environment
 from cerata.engine.errors import Corrupt, InvalidInput, Locked, StorageFailed
 from cerata.engine.events import Draft, Event, JsonValue, RecallContext, Scope, ScopeValue
 from cerata.engine.head import Head
+from cerata.engine.late import late
 from cerata.engine.loading import loading
-from cerata.engine.log import SyncPolicy
 from cerata.engine.open import open_log, path_name
-from cerata.engine.recovery import RecoveryReport
-from cerata.engine.remembered import RememberedHead
-from cerata.engine.salvage import salvaged_events
 from cerata.projections.columnar.scopes import (
     MISSING,
     Reach,
@@ -31,15 +28,9 @@ from cerata.projections.columnar.scopes import (
     check_reach,
     pairs_of,
 )
-from cerata.projections.registry import Registry
-from cerata.projections.rows.row_projection import RowProjection
-from cerata.replay.fold import replay as replayed
-from cerata.retrieval.embedders.built_in import built_in
-from cerata.retrieval.embedders.embedder import Embedder, check_embedder
 
 from .batch.author import author_of
 from .batch.session import WriteSession
-from .batch.transaction import Transaction
 from .embeddings.commands import EmbeddingCommands
 from .facts.bulk_commands import BulkFactCommands
 from .facts.commands import FactCommands
@@ -55,16 +46,36 @@ from .graph.reads import GraphReads
 from .ingest.commands import IngestCommands
 from .links.commands import LinkCommands
 from .links.reads import LinkReads
-from .links.why import WhyReads
+from .links.why_reads import WhyReads
 from .plots.reads import PlotReads
+from .resident_modules import load_resident_modules
 from .search.reads import SearchReads
 from .values.arguments import full_scope, reach_of
 from .values.frames import Context
 from .view import Basis
 
 if TYPE_CHECKING:
+    from cerata.engine import remembered
+    from cerata.engine import salvage as salvage_module
+    from cerata.engine.log import SyncPolicy
+    from cerata.engine.recovery import RecoveryReport
+    from cerata.projections import registry as projection_registry
+    from cerata.projections.rows.row_projection import RowProjection
+    from cerata.replay import fold as replay_fold
     from cerata.replay.rebuild import Rebuild
     from cerata.replay.verify import Verification
+    from cerata.retrieval.embedders import built_in as built_in_embedders
+    from cerata.retrieval.embedders import embedder as embedders
+    from cerata.retrieval.embedders.embedder import Embedder
+
+    from .batch.transaction import Transaction
+else:
+    salvage_module = late("cerata.engine.salvage")
+    remembered = late("cerata.engine.remembered")
+    replay_fold = late("cerata.replay.fold")
+    built_in_embedders = late("cerata.retrieval.embedders.built_in")
+    embedders = late("cerata.retrieval.embedders.embedder")
+    projection_registry = late("cerata.projections.registry")
 
 WORKERS_MAX: Final = 64
 """Processes of a rebuild, each with the folded state in memory."""
@@ -184,7 +195,7 @@ class Store(
         """
         reach = self._session.reach
         check_reach(reach)
-        events = salvaged_events(self._log)
+        events = salvage_module.salvaged_events(self._log)
         return (event for event in events if reach is None or _is_seen(event, reach))
 
     def backup(self, path: str | os.PathLike[str], *, through: int | None = None) -> None:
@@ -304,7 +315,7 @@ class Store(
             replay: Fold from the log alone and ignore checkpoints; default checkpoint plus tail.
         """
         self._log.refresh()
-        fold = replayed(self._log, registry=self._fold.registry) if replay else self._fold
+        fold = replay_fold.replay(self._log, registry=self._fold.registry) if replay else self._fold
         return fold.digests()
 
     def verify(
@@ -329,7 +340,7 @@ class Store(
         with loading("the part that verifies"):
             from cerata.replay.verify import verify
 
-        head = None if against is None else RememberedHead.of(against)
+        head = None if against is None else remembered.RememberedHead.of(against)
         return verify(self._log, self._fold, progress, head)
 
     def rebuild(
@@ -423,13 +434,14 @@ def open_store(
         Unsupported: the file is not a Cerata file or has a newer format, or the extra of a
             built-in embedder is not installed.
     """
+    load_resident_modules()
     author_of(actor)
     if isinstance(embedder, str):
-        embedder = built_in(embedder)
+        embedder = built_in_embedders.built_in(embedder)
     if embedder is not None:
-        check_embedder(embedder)
+        embedders.check_embedder(embedder)
     name = path_name(path)
-    registry = Registry(projections)
+    registry = projection_registry.Registry(projections)
     expect_bool("require_scope", require_scope)
     reach = reach_of(scope, shared=shared)
     if reach is None and require_scope:

@@ -26,17 +26,17 @@ from .frames.reads import FrameReads
 from .frames.timeline_reads import TimelineReads
 from .graph.reads import GraphReads
 from .links.reads import LinkReads
-from .links.why import WhyReads
+from .links.why_reads import WhyReads
 from .plots.reads import PlotReads
 from .search.reads import SearchReads
 from .snapshot.points import seq_of_point
-from .snapshot.snapshot import Snapshot
 from .values.frames import Context, Receipt
 
 if TYPE_CHECKING:
     from cerata.projections.fulltext.query import Query
 
     from .frames.diff import Diff
+    from .snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True)

@@ -4,44 +4,80 @@ Owns names: a name is a single projection in a store. A process folds and publis
 of its registry, and carries other projections in the file unchanged.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from cerata.engine.arguments import is_integer
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import EventBody
+from cerata.engine.late import late
 
-from .activities.projection import ActivitiesProjection
 from .core.projection import Projection, salt_of
-from .facts.projection import FactsProjection
-from .facts.text_projection import FactTextProjection
-from .frames.projection import FramesProjection
-from .fulltext.projection import FulltextProjection
-from .links.projection import LinksProjection
-from .rows.access_counts import Accesses
-from .rows.embedders import UsedEmbedders
-from .rows.row_fold import MakeOwn, OwnProjection, row_fold
-from .rows.row_projection import RowProjection
-from .rows.tags import Tags
-from .vectors.projection import VectorsProjection
+
+if TYPE_CHECKING:
+    from .activities import projection as activities_projection
+    from .facts import projection as facts_projection
+    from .facts import text_projection as fact_text_projection
+    from .frames import projection as frames_projection
+    from .fulltext import projection as fulltext_projection
+    from .links import projection as links_projection
+    from .rows import access_counts, row_projection
+    from .rows import embedders as embedder_rows
+    from .rows import row_fold as rows_fold
+    from .rows import tags as tag_rows
+    from .rows.row_fold import MakeOwn, OwnProjection
+    from .vectors import projection as vectors_projection
+else:
+    activities_projection = late("cerata.projections.activities.projection")
+    facts_projection = late("cerata.projections.facts.projection")
+    fact_text_projection = late("cerata.projections.facts.text_projection")
+    frames_projection = late("cerata.projections.frames.projection")
+    fulltext_projection = late("cerata.projections.fulltext.projection")
+    links_projection = late("cerata.projections.links.projection")
+    vectors_projection = late("cerata.projections.vectors.projection")
+    access_counts = late("cerata.projections.rows.access_counts")
+    embedder_rows = late("cerata.projections.rows.embedders")
+    tag_rows = late("cerata.projections.rows.tags")
+    rows_fold = late("cerata.projections.rows.row_fold")
+    row_projection = late("cerata.projections.rows.row_projection")
+
 
 Make = Callable[[], Projection]
 
 BUILT_IN: Final[Mapping[str, Make]] = {
-    FramesProjection.name: FramesProjection,
-    FulltextProjection.name: FulltextProjection,
-    FactsProjection.name: FactsProjection,
-    FactTextProjection.name: FactTextProjection,
-    LinksProjection.name: LinksProjection,
-    ActivitiesProjection.name: ActivitiesProjection,
-    VectorsProjection.name: VectorsProjection,
-    Tags.name: lambda: row_fold(Tags),
-    Accesses.name: lambda: row_fold(Accesses),
-    UsedEmbedders.name: lambda: row_fold(UsedEmbedders),
+    "frames": lambda: frames_projection.FramesProjection(),  # noqa: PLW0108
+    "fulltext": lambda: fulltext_projection.FulltextProjection(),  # noqa: PLW0108
+    "facts": lambda: facts_projection.FactsProjection(),  # noqa: PLW0108
+    "facttext": lambda: fact_text_projection.FactTextProjection(),  # noqa: PLW0108
+    "links": lambda: links_projection.LinksProjection(),  # noqa: PLW0108
+    "activities": lambda: activities_projection.ActivitiesProjection(),  # noqa: PLW0108
+    "vectors": lambda: vectors_projection.VectorsProjection(),  # noqa: PLW0108
+    "tags": lambda: rows_fold.row_fold(tag_rows.Tags),
+    "access": lambda: rows_fold.row_fold(access_counts.Accesses),
+    "embedders": lambda: rows_fold.row_fold(embedder_rows.UsedEmbedders),
 }
-"""The projections of every store, in the order in which they are saved."""
+"""The projections of every store by name, in the order in which they are saved.
+
+The module of a projection is loaded when the projection is used.
+"""
+
+_KEYS: Final = {
+    "frames": "frames/5/ca14945a5d97abb8",
+    "fulltext": "fulltext/5/3e8eb2bdc27439c2",
+    "facts": "facts/2/3de25032ef9be092",
+    "facttext": "facttext/3/840685a00e2b9441",
+    "links": "links/1/1bbadee4ec4cbf04",
+    "activities": "activities/1/94dbdd7dd7b181d6",
+    "vectors": "vectors/2/1bddd2019beea647",
+    "tags": "tags/2/ca5f834418e5c25c",
+    "access": "access/1/863f7fd6ea4ee7af",
+    "embedders": "embedders/1/da9fb9a52d52567e",
+}
+"""The `projection_key` of each built-in projection: its checkpoint is found without its module."""
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 
@@ -66,7 +102,7 @@ class Registry:
             projection = _created(make)
             self._check_name(projection.name)
             _check_kind(projection)
-            self._makes[projection.name] = partial(row_fold, make)
+            self._makes[projection.name] = partial(rows_fold.row_fold, make)
 
     def _check_name(self, name: object) -> None:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
@@ -84,6 +120,10 @@ class Registry:
     def names(self) -> tuple[str, ...]:
         """The names of all projections, in the order in which they are saved."""
         return tuple(self._makes)
+
+    def key(self, name: str) -> str:
+        """Return the `projection_key` of a projection. Raises `NotFound`, as `make`."""
+        return _KEYS.get(name) or projection_key(self.make(name))
 
     def make(self, name: str) -> Projection:
         """Return a new projection, with nothing folded.
@@ -110,7 +150,7 @@ def _created(make: MakeOwn) -> OwnProjection:
             f"{make!r} cannot create a projection: {type(error).__name__}: {error}",
             remedy="Pass classes or functions that need no arguments.",
         ) from error
-    if not isinstance(projection, RowProjection):
+    if not isinstance(projection, row_projection.RowProjection):
         raise InvalidInput(
             f"{make!r} creates no projection", remedy="Pass subclasses of cerata.RowProjection."
         )

@@ -10,12 +10,14 @@ after the last change. An interrupted fold leaves no entry: the next read restor
 and folds it again.
 """
 
+from __future__ import annotations
+
 import inspect
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from cerata.engine.errors import (
     Corrupt,
@@ -29,35 +31,58 @@ from cerata.engine.errors import (
 )
 from cerata.engine.events import Event
 from cerata.engine.format.toc import Ref, SavedProjection, Toc
+from cerata.engine.late import late
 from cerata.engine.log import Log
-from cerata.projections.activities.projection import ActivitiesProjection
-from cerata.projections.activities.reader import Activities
 from cerata.projections.core.column_fold import BlockFold
 from cerata.projections.core.projection import FoldedEvent, Forkable, Projection
 from cerata.projections.core.ranges import RANGE_SEQS, Range
 from cerata.projections.core.seal import StateDamaged
-from cerata.projections.facts.history import Facts
-from cerata.projections.facts.projection import FactsProjection
-from cerata.projections.facts.text_projection import FactText, FactTextProjection
-from cerata.projections.frames.projection import FramesProjection
-from cerata.projections.frames.reader import Frames
-from cerata.projections.fulltext.bm25 import Fulltext
-from cerata.projections.fulltext.projection import FulltextProjection
-from cerata.projections.links.projection import LinksProjection
-from cerata.projections.links.reader import Links
 from cerata.projections.registry import BUILT_IN, Registry, projection_key
-from cerata.projections.rows.embedders import UsedEmbedders
-from cerata.projections.rows.row_fold import OwnProjection, RowFold
-from cerata.projections.vectors.columns import Key
-from cerata.projections.vectors.projection import VectorsProjection
-from cerata.projections.vectors.reader import Space, Vectors
 
 from .checkpoint import Plan, chunk_refs, plan_checkpoint, publish, read_chunk, stored_chunks
 from .feed import apply_events, batches, hole, next_stop
 from .gradual_checkpoint import GradualCheckpoint
-from .place_directory import PlaceDirectory
-from .token_vector_store import StoredTokens
-from .vector_store import StoredVectors
+
+if TYPE_CHECKING:
+    from cerata.projections.activities import projection as activities_projection
+    from cerata.projections.activities.reader import Activities
+    from cerata.projections.facts import projection as facts_projection
+    from cerata.projections.facts import text_projection as fact_text_projection
+    from cerata.projections.facts.history import Facts
+    from cerata.projections.facts.text_projection import FactText
+    from cerata.projections.frames import projection as frames_projection
+    from cerata.projections.frames.reader import Frames
+    from cerata.projections.fulltext import projection as fulltext_projection
+    from cerata.projections.fulltext.bm25 import Fulltext
+    from cerata.projections.links import projection as links_projection
+    from cerata.projections.links.reader import Links
+    from cerata.projections.rows import embedders as embedder_rows
+    from cerata.projections.rows import row_fold as rows_fold
+    from cerata.projections.rows.embedders import UsedEmbedders
+    from cerata.projections.rows.row_fold import OwnProjection, RowFold
+    from cerata.projections.vectors import projection as vectors_projection
+    from cerata.projections.vectors.columns import Key
+    from cerata.projections.vectors.reader import Space, Vectors
+
+    from . import place_directory as place_directories
+    from . import token_vector_store, vector_store
+    from .place_directory import PlaceDirectory
+    from .token_vector_store import StoredTokens
+    from .vector_store import StoredVectors
+else:
+    activities_projection = late("cerata.projections.activities.projection")
+    facts_projection = late("cerata.projections.facts.projection")
+    fact_text_projection = late("cerata.projections.facts.text_projection")
+    frames_projection = late("cerata.projections.frames.projection")
+    fulltext_projection = late("cerata.projections.fulltext.projection")
+    links_projection = late("cerata.projections.links.projection")
+    embedder_rows = late("cerata.projections.rows.embedders")
+    rows_fold = late("cerata.projections.rows.row_fold")
+    vectors_projection = late("cerata.projections.vectors.projection")
+    place_directories = late("cerata.replay.place_directory")
+    token_vector_store = late("cerata.replay.token_vector_store")
+    vector_store = late("cerata.replay.vector_store")
+
 
 _EVENTS_PER_MS: Final = 40
 """Events folded in a millisecond, for policy only: costs are estimated, not clocked."""
@@ -133,7 +158,7 @@ class Fold:
         self._last_links: Links | None = None
         self._stored: dict[Key, StoredVectors] = {}
         self._stored_tokens: dict[Key, StoredTokens] = {}
-        self._directory = PlaceDirectory(log)
+        self._place_directory: PlaceDirectory | None = None
         self.reports: dict[str, FoldReport] = {}
         self._replaced = 0
         self._erased = NOT_FOLDED
@@ -170,7 +195,7 @@ class Fold:
                     states.clear()
                 for stored in (self._stored, self._stored_tokens):
                     stored.clear()
-                self._directory.clear()
+                self._place_directory = None
                 self._last_facts = self._last_links = self._undecodable = None
                 self._seen = (None, 0)
                 self._try_from = 0
@@ -183,15 +208,25 @@ class Fold:
 
     def frames(self, through: int | None = None) -> Frames:
         """Return frames folded through at least an event, by default the log's head."""
-        return self._using_kind(FramesProjection, through, FramesProjection.snapshot)
+        return self._using_kind(
+            frames_projection.FramesProjection, through, frames_projection.FramesProjection.snapshot
+        )
 
     def fulltext(self, through: int | None = None) -> Fulltext:
         """Return the full text folded through at least an event, by default the log's head."""
-        return self._using_kind(FulltextProjection, through, FulltextProjection.snapshot)
+        return self._using_kind(
+            fulltext_projection.FulltextProjection,
+            through,
+            fulltext_projection.FulltextProjection.snapshot,
+        )
 
     def fact_text(self, through: int | None = None) -> FactText:
         """Return the text of facts folded through at least an event, by default the log's head."""
-        return self._using_kind(FactTextProjection, through, FactTextProjection.fact_text)
+        return self._using_kind(
+            fact_text_projection.FactTextProjection,
+            through,
+            fact_text_projection.FactTextProjection.fact_text,
+        )
 
     def facts(self, through: int | None = None) -> Facts:
         """Return facts folded through at least an event, by default the log's head."""
@@ -199,13 +234,19 @@ class Fold:
         facts = self._last_facts
         if facts is None or through is None or facts.seq < through:
             with self._mutex:
-                facts = self._using_kind(FactsProjection, through, FactsProjection.snapshot)
+                facts = self._using_kind(
+                    facts_projection.FactsProjection,
+                    through,
+                    facts_projection.FactsProjection.snapshot,
+                )
                 self._last_facts = facts
         return facts
 
     def folded_facts(self) -> Facts:
         """Return facts through the last event that they are folded to; folds no event."""
-        return self._using_kind(FactsProjection, 0, FactsProjection.snapshot)
+        return self._using_kind(
+            facts_projection.FactsProjection, 0, facts_projection.FactsProjection.snapshot
+        )
 
     def links(self, through: int | None = None) -> Links:
         """Return links folded through at least an event, by default the log's head."""
@@ -213,22 +254,36 @@ class Fold:
         links = self._last_links
         if links is None or through is None or links.seq < through:
             with self._mutex:
-                links = self._using_kind(LinksProjection, through, LinksProjection.snapshot)
+                links = self._using_kind(
+                    links_projection.LinksProjection,
+                    through,
+                    links_projection.LinksProjection.snapshot,
+                )
                 self._last_links = links
         return links
 
     def activities(self, through: int | None = None) -> Activities:
         """Return activities folded through at least an event, by default the log's head."""
-        return self._using_kind(ActivitiesProjection, through, ActivitiesProjection.snapshot)
+        return self._using_kind(
+            activities_projection.ActivitiesProjection,
+            through,
+            activities_projection.ActivitiesProjection.snapshot,
+        )
 
     def vectors(self, through: int | None = None) -> Vectors:
         """Return vectors folded through at least an event, by default the log's head."""
-        return self._using_kind(VectorsProjection, through, VectorsProjection.snapshot)
+        return self._using_kind(
+            vectors_projection.VectorsProjection,
+            through,
+            vectors_projection.VectorsProjection.snapshot,
+        )
 
     def embedders(self, through: int) -> UsedEmbedders:
         """Return the used embedders folded through at least an event; the rows are few."""
-        rows = self.using(UsedEmbedders.name, through, lambda fold: _row_fold(fold).snapshot())
-        assert isinstance(rows, UsedEmbedders)
+        rows = self.using(
+            embedder_rows.UsedEmbedders.name, through, lambda fold: _row_fold(fold).snapshot()
+        )
+        assert isinstance(rows, embedder_rows.UsedEmbedders)
         return rows
 
     def _using_kind(
@@ -253,8 +308,10 @@ class Fold:
             stored = self._stored.get(space.key)
             if stored is None or stored.source is not space.rows:
                 # A later fold has other rows; earlier views keep the old rows.
-                places = self._directory.places(space.rows)
-                stored = self._stored[space.key] = StoredVectors(self._log, space.rows, places)
+                places = self._directory().places(space.rows)
+                stored = self._stored[space.key] = vector_store.StoredVectors(
+                    self._log, space.rows, places
+                )
                 for each in self._stored.values():
                     each.size_max = self._log.caches.vectors // len(self._stored)
             return stored
@@ -264,7 +321,9 @@ class Fold:
         with self._mutex:
             stored = self._stored_tokens.get(space.key)
             if stored is None or stored.source is not space.rows:
-                stored = self._stored_tokens[space.key] = StoredTokens(self._log, space.rows)
+                stored = self._stored_tokens[space.key] = token_vector_store.StoredTokens(
+                    self._log, space.rows
+                )
                 for each in self._stored_tokens.values():
                     each.size_max = self._log.caches.tokens // len(self._stored_tokens)
             return stored
@@ -321,7 +380,7 @@ class Fold:
         """Return a projection's digest at an event; a user's projection in the past is replayed."""
 
         def digest(projection: Projection) -> bytes:
-            if isinstance(projection, RowFold):
+            if isinstance(projection, rows_fold.RowFold):
                 projection = self._rows_at(projection, seq)
             return projection.digest_at(seq)
 
@@ -564,20 +623,27 @@ class Fold:
             raise damage
         log_file = self._log.file
         chunk = read_chunk(log_file, ref)
-        self._directory.add(chunk.places, log_file)
+        if chunk.places:
+            self._directory().add(chunk.places, log_file)
         return chunk.data
 
     def places(self, projection: Projection, span: Range) -> bytes:
         """Return the places of the vectors of a range of events, to be saved with its chunk."""
-        if not isinstance(projection, VectorsProjection):
+        if not isinstance(projection, vectors_projection.VectorsProjection):
             return b""
-        return self._directory.encoded(projection.snapshot(), span)
+        return self._directory().encoded(projection.snapshot(), span)
 
     def _key(self, name: str) -> str:
         key = self._keys.get(name)
         if key is None:
-            key = self._keys[name] = projection_key(self.registry.make(name))
+            key = self._keys[name] = self.registry.key(name)
         return key
+
+    def _directory(self) -> PlaceDirectory:
+        directory = self._place_directory
+        if directory is None:
+            directory = self._place_directory = place_directories.PlaceDirectory(self._log)
+        return directory
 
     # --- saving ----------------------------------------------------------------------------------
 
@@ -880,7 +946,7 @@ def _first_undecodable(batch: Sequence[Event]) -> int | None:
 
 
 def _row_fold(projection: Projection) -> RowFold:
-    if not isinstance(projection, RowFold):
+    if not isinstance(projection, rows_fold.RowFold):
         raise InvalidInput(
             f"The projection {projection.name!r} is built-in and has no rows",
             remedy="Use search(), frames() or another read.",

@@ -5,9 +5,11 @@ names must be open, and a name must be free. Leaves out the existence of referen
 (`reference_rules`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from cerata.engine.agent_events import (
     ACTIVITY_KINDS,
@@ -19,13 +21,20 @@ from cerata.engine.agent_events import (
     StartActivity,
 )
 from cerata.engine.errors import Closed, Conflict, InvalidInput
-from cerata.engine.events import Draft, Event, EventBody, Scope
-from cerata.engine.log import Validate
-from cerata.projections.activities.columns import ActivityKind
-from cerata.projections.activities.reader import ActivitiesAt
+from cerata.engine.late import late
 from cerata.projections.columnar.scopes import is_same
 
 from .rule import Rule, State, drafts_of
+
+if TYPE_CHECKING:
+    from cerata.engine.events import Draft, Event, EventBody, Scope
+    from cerata.engine.log import Validate
+    from cerata.projections.activities import columns as activity_columns
+    from cerata.projections.activities import reader as activity_reader
+    from cerata.projections.activities.reader import ActivitiesAt
+else:
+    activity_columns = late("cerata.projections.activities.columns")
+    activity_reader = late("cerata.projections.activities.reader")
 
 _KINDS: Final = (StartActivity, EndActivity, RecordCall)
 
@@ -44,7 +53,7 @@ class ActivityRules(Rule):
         return bool(self._new)
 
     def check(self, state: State) -> Validate:
-        activities = ActivitiesAt(state.fold.activities(state.n), state.n, None)
+        activities = activity_reader.ActivitiesAt(state.fold.activities(state.n), state.n, None)
         named: set[int] = set()
         started: list[tuple[Scope, Named]] = []
         for draft in self._new:
@@ -98,7 +107,7 @@ def _named(body: StartActivity) -> Named:
 
 
 def _check_free(activities: ActivitiesAt, scope: Scope, body: StartActivity) -> None:
-    kind = ActivityKind[body.kind.upper()]
+    kind = activity_columns.ActivityKind[body.kind.upper()]
     if activities.named(kind, body.name, body.agent, scope):
         raise Conflict(
             f"The {body.kind} {body.name!r} of agent {body.agent!r} exists already",
@@ -125,7 +134,9 @@ def _check_open(activities: ActivitiesAt, draft: Draft, target: int) -> None:
         )
     kind = row.kind.name.lower()
     _check_scope(f"The {kind} {row.name!r}", activities.scope_of(row.row), draft)
-    reopens = isinstance(draft.body, StartActivity) and row.kind is ActivityKind.SESSION
+    reopens = (
+        isinstance(draft.body, StartActivity) and row.kind is activity_columns.ActivityKind.SESSION
+    )
     if row.end is not None and not reopens:
         raise Closed(
             f"The {kind} {row.name!r} has ended",

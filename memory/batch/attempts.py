@@ -4,14 +4,17 @@ Owns the count of attempts, and the line in which the writers of a process wait.
 conditions under which a batch is refused (`validation`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from cerata.engine.errors import Conflict, IdempotencyConflict
 
-from ..snapshot.snapshot import Snapshot
-from .session import WriteSession
+if TYPE_CHECKING:
+    from ..snapshot.snapshot import Snapshot
+    from .session import WriteSession
 
 Result = TypeVar("Result")
 

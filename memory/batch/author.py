@@ -4,14 +4,18 @@ Owns the one order of the places that may name them: a draft itself, the call, t
 the store.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from cerata.engine.draft_validation import check_note
-from cerata.engine.events import Draft
 from cerata.engine.limits import ACTOR_SIZE_MAX, REASON_SIZE_MAX
+
+if TYPE_CHECKING:
+    from cerata.engine.events import Draft
 
 
 class Author(NamedTuple):
@@ -20,7 +24,7 @@ class Author(NamedTuple):
     actor: str | None = None
     reason: str | None = None
 
-    def over(self, fallback: "Author") -> "Author":
+    def over(self, fallback: Author) -> Author:
         """Return this author, with the fallback's actor and reason if it has none."""
         actor = fallback.actor if self.actor is None else self.actor
         return Author(actor, fallback.reason if self.reason is None else self.reason)

@@ -5,10 +5,12 @@ block use. Leaves out the checks (`validation`), the append (`session`), and the
 get (`transaction`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import GeneratorType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from weakref import ref
 
 import msgspec
@@ -27,17 +29,20 @@ from cerata.engine.events import (
     SupersedeFrame,
 )
 from cerata.engine.limits import BATCH_EVENTS_MAX
-from cerata.engine.log import KeyUse
 from cerata.projections.columnar.scopes import tenant_key
 
-from ..snapshot.pending import PendingBuilder
-from ..snapshot.snapshot import Snapshot
 from ..values.arguments import arguments_hash
 from ..values.frames import Receipt
 from ..values.pending_ids import PendingIds
 from .author import NO_AUTHOR, Author
 from .recent_triples import triple_hash
-from .validation import BatchChecks
+
+if TYPE_CHECKING:
+    from cerata.engine.log import KeyUse
+
+    from ..snapshot.pending import PendingBuilder
+    from ..snapshot.snapshot import Snapshot
+    from .validation import BatchChecks
 
 MAKERS: Final = frozenset(
     kind.wire_name
@@ -56,12 +61,12 @@ class Block:
     - ``author`` gives the actor and reason of calls in the block that have none.
     """
 
-    steps: "ref[GeneratorType[object, None, None]] | None" = None
+    steps: ref[GeneratorType[object, None, None]] | None = None
 
     def __init__(
         self,
         checks: BatchChecks,
-        is_current: Callable[["Block"], bool],
+        is_current: Callable[[Block], bool],
         find: Callable[[ScopeValue], KeyUse | None] | None = None,
         author: Author = NO_AUTHOR,
     ) -> None:

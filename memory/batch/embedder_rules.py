@@ -6,17 +6,23 @@ against the events that other writers appended since. Leaves out vectors of the 
 have any space.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from cerata.engine.errors import Conflict
 from cerata.engine.events import Draft, Event, UseEmbedder
-from cerata.engine.log import Validate
 from cerata.projections.columnar.scopes import tenant_in
 
 from .conditional_draft import ConditionalDraft, Spaces
-from .embedder_use import EmbedderUse
 from .rule import Rule, State
+
+if TYPE_CHECKING:
+    from cerata.engine.log import Validate
+
+    from .embedder_use import EmbedderUse
 
 
 class EmbedderRules(Rule):

@@ -4,7 +4,10 @@ Owns the draft of a `useEmbedder` event, the drafts that a batch with first vect
 and the state of the newest events, which later writes of this store need not fold again.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,13 +21,18 @@ from cerata.engine.events import (
     Scope,
     UseEmbedder,
 )
-from cerata.engine.head import Appended
+from cerata.engine.late import late
 from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.projections.columnar.scopes import tenant_in
 from cerata.projections.rows.embedders import Used, UsedEmbedders
-from cerata.replay.fold import Fold
-from cerata.retrieval.embedders.built_in import name_of, spaces_of
-from cerata.retrieval.embedders.embedder import Embedder
+
+if TYPE_CHECKING:
+    from cerata.engine.head import Appended
+    from cerata.replay.fold import Fold
+    from cerata.retrieval.embedders import built_in
+    from cerata.retrieval.embedders.embedder import Embedder
+else:
+    built_in = late("cerata.retrieval.embedders.built_in")
 
 
 class EmbedderUse:
@@ -76,11 +84,11 @@ class EmbedderUse:
 def use_of(embedder: Embedder, scope: Scope) -> Draft:
     """Return the event that makes an embedder the embedder of a scope's tenant."""
     identity = embedder.identity
-    space, tokens_space = spaces_of(embedder)
+    space, tokens_space = built_in.spaces_of(embedder)
     use = UseEmbedder(
         identity=f"{identity.name}@{identity.revision}",
         space=space,
-        name=name_of(embedder),
+        name=built_in.name_of(embedder),
         tokens_space=tokens_space,
     )
     return Draft(use, scope)

@@ -4,15 +4,20 @@ Owns the check of `PutFrame.expires` against the clock of the write. Leaves out 
 expired frames out (`cerata.memory.snapshot.layers`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Draft, Event, PutFrame
-from cerata.engine.log import Validate
 from cerata.projections.columnar.times import to_datetime
 
 from .rule import Rule, State
+
+if TYPE_CHECKING:
+    from cerata.engine.log import Validate
 
 
 class ExpiryRules(Rule):

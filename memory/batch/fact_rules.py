@@ -5,9 +5,12 @@ the folded facts, and under the writer lock against the events that other writer
 No check folds under the lock. Leaves out whether the named facts exist (`reference_rules`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING
 
 from cerata.engine.errors import Conflict
 from cerata.engine.events import (
@@ -18,11 +21,13 @@ from cerata.engine.events import (
     UnmergeEntities,
     UnsplitEntity,
 )
-from cerata.engine.log import Validate
 from cerata.projections.columnar.scopes import tenant_in
-from cerata.projections.facts.history import Facts
 
 from .rule import Rule, State, drafts_of
+
+if TYPE_CHECKING:
+    from cerata.engine.log import Validate
+    from cerata.projections.facts.history import Facts
 
 _ENDING = (RetractFact, MergeEntities, UnmergeEntities, UnsplitEntity)
 
@@ -40,7 +45,7 @@ class Ended:
     heads: set[_Name] = field(default_factory=set[_Name])
     """The targets of the batch's merges."""
 
-    def copy(self) -> "Ended":
+    def copy(self) -> Ended:
         return Ended(set(self.targets), dict(self.merged), set(self.heads))
 
 

@@ -4,17 +4,27 @@ Owns the checks of links before an append. Leaves out the existence of their end
 (`reference_rules`) and the meaning of links (`cerata.projections.links.labelling`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import Draft, LinkFacts, Scope
+from cerata.engine.late import late
 from cerata.projections.columnar.scopes import tenant_in
-from cerata.projections.facts.history import Facts
-from cerata.projections.frames.reader import Frames
-from cerata.projections.links.columns import TO_FRAMES
 
-from ..values.links import kind_of
 from .rule import Rule, State, drafts_of
+
+if TYPE_CHECKING:
+    from cerata.projections.facts.history import Facts
+    from cerata.projections.frames.reader import Frames
+    from cerata.projections.links import columns as link_columns
+
+    from ..values import links as link_values
+else:
+    link_columns = late("cerata.projections.links.columns")
+    link_values = late("cerata.memory.values.links")
 
 
 class LinkRules(Rule):
@@ -34,12 +44,12 @@ class LinkRules(Rule):
         for draft in self._new:
             body = draft.body
             assert isinstance(body, LinkFacts)
-            kind = kind_of(body.kind)
+            kind = link_values.kind_of(body.kind)
             if (body.target is None) == (body.frame is None):
                 raise InvalidInput(
                     "A link must have either a target or a frame", remedy="Pass one of the two."
                 )
-            if body.frame is not None and kind not in TO_FRAMES:
+            if body.frame is not None and kind not in link_columns.TO_FRAMES:
                 raise InvalidInput(
                     f"The target of {body.kind} must be a fact, not a frame",
                     where=f"frame {body.frame:,}",

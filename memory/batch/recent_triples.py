@@ -4,15 +4,25 @@ Owns hashes of their triples, so that an assertion of a new fact folds nothing. 
 decision whether an assertion repeats a fact (`facts.repeats`).
 """
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Collection, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cerata.engine.events import AssertFact, Draft, UnknownBody
-from cerata.engine.head import Appended
-from cerata.projections.facts.reader import FactsAt
-from cerata.projections.facts.repeats import Repeats
-from cerata.replay.fold import Fold
+from cerata.engine.late import late
+
+if TYPE_CHECKING:
+    from cerata.engine.head import Appended
+    from cerata.projections.facts import reader as facts_reader
+    from cerata.projections.facts import repeats as repeats_module
+    from cerata.projections.facts.repeats import Repeats
+    from cerata.replay.fold import Fold
+else:
+    facts_reader = late("cerata.projections.facts.reader")
+    repeats_module = late("cerata.projections.facts.repeats")
+
 
 _TRIPLES_MAX: Final = 16_384
 """Triples in memory at once, about 1 MB; past that the facts are folded."""
@@ -68,7 +78,7 @@ class RecentTriples:
         hashes = self._covering(facts.seq, n)
         if hashes is None:
             facts, hashes = self._fold.facts(n), ()
-        repeats = Repeats(FactsAt(facts, facts.seq))
+        repeats = repeats_module.Repeats(facts_reader.FactsAt(facts, facts.seq))
         self._folded = replaced, repeats
         return repeats, hashes
 

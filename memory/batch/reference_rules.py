@@ -5,10 +5,12 @@ checked before the lock. Under the lock the check is that frames are still open,
 frames and the events that other writers appended since. Nothing folds under the lock.
 """
 
+from __future__ import annotations
+
 from collections import ChainMap
 from collections.abc import Mapping, MutableMapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cerata.engine.arguments import is_integer, located, wrong_type
 from cerata.engine.errors import Conflict, NotFound
@@ -21,11 +23,13 @@ from cerata.engine.events import (
     SupersedeFrame,
     named_by,
 )
-from cerata.engine.log import Validate
 from cerata.projections.columnar.scopes import admits
-from cerata.projections.frames.reader import Frames
 
 from .rule import Rule, State
+
+if TYPE_CHECKING:
+    from cerata.engine.log import Validate
+    from cerata.projections.frames.reader import Frames
 
 _FACT: Final = AssertFact.wire_name
 _FRAME: Final = PutFrame.wire_name

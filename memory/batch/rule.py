@@ -3,16 +3,20 @@
 Leaves out the rules, and the list of them (`validation`).
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from cerata.engine.events import Draft, EventBody
-from cerata.engine.log import Log, Validate
-from cerata.projections.columnar.scopes import Reach
-from cerata.projections.facts.history import Facts
-from cerata.projections.frames.reader import Frames
-from cerata.replay.fold import Fold
+if TYPE_CHECKING:
+    from cerata.engine.events import Draft, EventBody
+    from cerata.engine.log import Log, Validate
+    from cerata.projections.columnar.scopes import Reach
+    from cerata.projections.facts.history import Facts
+    from cerata.projections.frames.reader import Frames
+    from cerata.replay.fold import Fold
 
 
 @dataclass(frozen=True, slots=True)

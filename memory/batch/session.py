@@ -4,6 +4,8 @@ Owns transactions, the checks before an append, and receipts. Leaves out the cal
 (`frames.commands`) and bytes.
 """
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -12,7 +14,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from types import GeneratorType, MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from weakref import ref
 
 import msgspec
@@ -31,18 +33,9 @@ from cerata.engine.events import (
     ScopeValue,
     SupersedeFrame,
 )
-from cerata.engine.head import Appended
-from cerata.engine.log import Log, Sees
+from cerata.engine.late import late
 from cerata.projections.columnar.scopes import Reach, admits, check_reach
-from cerata.projections.registry import Registry
-from cerata.projections.rows.embedders import Used
-from cerata.replay.fold import Fold
-from cerata.retrieval.embedders.built_in import spaces_of
-from cerata.retrieval.embedders.embedder import Embedder
 
-from ..snapshot.layer import LogLayer, PastLayers
-from ..snapshot.snapshot import Snapshot
-from ..snapshot.store_embedder import StoreEmbedder
 from ..values.arguments import (
     arguments_hash,
     chosen_reach,
@@ -50,15 +43,44 @@ from ..values.arguments import (
     within_scope,
 )
 from ..values.frames import Receipt
-from ..values.pending_ids import PendingIds
 from .author import NO_AUTHOR, author_of
-from .block import MAKERS, Block
-from .conditional_draft import conditional
-from .embedder_use import EmbedderUse, check_room, embedded_in, has_vectors, use_of
-from .recent_triples import RecentTriples
-from .space_rules import LogShapes
-from .transaction import Transaction
-from .validation import BatchChecks
+
+if TYPE_CHECKING:
+    from cerata.engine.head import Appended
+    from cerata.engine.log import Log, Sees
+    from cerata.projections.registry import Registry
+    from cerata.projections.rows.embedders import Used
+    from cerata.replay import fold as replay_fold
+    from cerata.retrieval.embedders import built_in
+    from cerata.retrieval.embedders.embedder import Embedder
+
+    from ..snapshot import layer as snapshot_layer
+    from ..snapshot import snapshot as snapshots
+    from ..snapshot import store_embedder
+    from ..snapshot.layer import LogLayer
+    from ..snapshot.snapshot import Snapshot
+    from ..values.pending_ids import PendingIds
+    from . import block as batch_block
+    from . import conditional_draft as conditional_drafts
+    from . import embedder_use as embedder_uses
+    from . import recent_triples, validation
+    from . import transaction as transactions
+    from .block import Block
+    from .space_rules import LogShapes
+    from .transaction import Transaction
+else:
+    batch_block = late("cerata.memory.batch.block")
+    conditional_drafts = late("cerata.memory.batch.conditional_draft")
+    embedder_uses = late("cerata.memory.batch.embedder_use")
+    recent_triples = late("cerata.memory.batch.recent_triples")
+    transactions = late("cerata.memory.batch.transaction")
+    validation = late("cerata.memory.batch.validation")
+    built_in = late("cerata.retrieval.embedders.built_in")
+    snapshot_layer = late("cerata.memory.snapshot.layer")
+    snapshots = late("cerata.memory.snapshot.snapshot")
+    replay_fold = late("cerata.replay.fold")
+    store_embedder = late("cerata.memory.snapshot.store_embedder")
+
 
 _NO_BLOCKS: Final[Mapping[object, Block]] = MappingProxyType({})
 
@@ -80,12 +102,12 @@ class WriteSession:
         actor: str | None = None,
     ) -> None:
         self.log = log
-        self.fold = Fold(log, registry)
+        self.fold = replay_fold.Fold(log, registry)
         self.reach = reach
         """The filter of every read; `MISSING` if a scope is required and there is none."""
         self.is_owner = True
         """True if the log is closed together with the store of this session."""
-        self.embedders = StoreEmbedder(embedder)
+        self.embedders = store_embedder.StoreEmbedder(embedder)
         self.author = author_of(actor)
         """The store's author: the actor of each event that no draft, call or block names."""
         self._call = NO_AUTHOR
@@ -95,14 +117,14 @@ class WriteSession:
         self._key = object()
         # The layer of the newest view, reused until an append.
         self._latest: tuple[int, LogLayer] | None = None
-        self._past = PastLayers()
+        self._past = snapshot_layer.PastLayers()
         self._shapes: LogShapes = {}
-        self.uses = EmbedderUse(self.fold)
-        self.recent_triples = RecentTriples(self.fold)
+        self.uses = embedder_uses.EmbedderUse(self.fold)
+        self.recent_triples = recent_triples.RecentTriples(self.fold)
         self.waiting_line = threading.Lock()
         """Held by a writer that repeats an attempt, so that the writers of a process take turns."""
 
-    def by(self, actor: str | None, reason: str | None = None) -> "WriteSession":
+    def by(self, actor: str | None, reason: str | None = None) -> WriteSession:
         """Return this session for a call that names an actor or a reason; its writes get them.
 
         Raises:
@@ -116,7 +138,7 @@ class WriteSession:
 
     def scoped(
         self, scope: Mapping[str, ScopeValue], *, shared: bool = False, actor: str | None = None
-    ) -> "WriteSession":
+    ) -> WriteSession:
         """Return a session of a scope on the same log, with transactions of its own.
 
         Raises:
@@ -129,7 +151,7 @@ class WriteSession:
         session.is_owner = False
         session._key = object()
         session._latest = None
-        session._past = PastLayers()
+        session._past = snapshot_layer.PastLayers()
         # Names of vector spaces are unique within a reach.
         session._shapes = {}
         return session
@@ -151,9 +173,11 @@ class WriteSession:
         check_reach(self.reach)
 
         def begin() -> Generator[Transaction]:
-            checks = BatchChecks(self.log, self.fold, self.reach, self._shapes, self.uses)
+            checks = validation.BatchChecks(
+                self.log, self.fold, self.reach, self._shapes, self.uses
+            )
             find = None if key is None else partial(self.log.find_key, key, sees=self.sees)
-            block = Block(checks, self._is_current, find, author_of(actor, reason))
+            block = batch_block.Block(checks, self._is_current, find, author_of(actor, reason))
             steps = self._steps(block, expect, key)
             assert isinstance(steps, GeneratorType)
             block.steps = ref(steps)
@@ -173,7 +197,7 @@ class WriteSession:
         try:
             # Inside the `try` that resets it, because an interrupt may follow at once.
             self._set_block(block)
-            yield Transaction(block)
+            yield transactions.Transaction(block)
         except (Conflict, InvalidInput, NotFound) as error:
             if block.first is None:
                 raise
@@ -304,7 +328,7 @@ class WriteSession:
     ) -> Snapshot:
         """Return the state at an event of the log."""
         base = self._past.at(self.fold, seq, self.log.head.seq, self.reach)
-        return Snapshot(
+        return snapshots.Snapshot(
             self.log,
             self.fold,
             seq,
@@ -330,8 +354,8 @@ class WriteSession:
         now = self.log.environment.now_us()
         head, fold, latest = self.log.refresh().seq, self.fold, self._latest
         if latest is None or latest[0] != fold.replaced or latest[1].n != head:
-            self._latest = latest = fold.replaced, LogLayer(fold, head, self.reach)
-        return Snapshot(
+            self._latest = latest = fold.replaced, snapshot_layer.LogLayer(fold, head, self.reach)
+        return snapshots.Snapshot(
             self.log, fold, head, self.reach, now, embedders=self.embedders, _base=latest[1]
         )
 
@@ -360,7 +384,7 @@ class WriteSession:
         embedder = self.embedder_at(through)
         if obstacle is not None or embedder is None:
             return obstacle
-        if used.spaces == spaces_of(embedder):
+        if used.spaces == built_in.spaces_of(embedder):
             return None
         space = embedder.identity.space
         return f"the vectors are of {used.space!r}, not of the store's {space!r}; open it by tenant"
@@ -379,7 +403,7 @@ class WriteSession:
         Raises:
             InvalidInput: the batch has no place for the event.
         """
-        if not has_vectors(drafts):
+        if not embedder_uses.has_vectors(drafts):
             return drafts, payloads
         # Without a look at the file: if another process has just recorded the first embedder, its
         # tenant needs no event.
@@ -388,14 +412,17 @@ class WriteSession:
         if embedder is None:
             return drafts, payloads
         uses = [
-            msgspec.structs.replace(use_of(embedder, draft.scope), actor=draft.actor)
-            for draft in embedded_in(drafts, embedder.identity.space)
+            msgspec.structs.replace(embedder_uses.use_of(embedder, draft.scope), actor=draft.actor)
+            for draft in embedder_uses.embedded_in(drafts, embedder.identity.space)
             if self.used_embedder(draft.scope[:1]) is None
         ]
         if not uses:
             return drafts, payloads
-        check_room(len(drafts), len(uses))
-        uses = [conditional(use, embedder=spaces_of(embedder)) for use in uses]
+        embedder_uses.check_room(len(drafts), len(uses))
+        uses = [
+            conditional_drafts.conditional(use, embedder=built_in.spaces_of(embedder))
+            for use in uses
+        ]
         if payloads is not None:
             payloads = [*payloads, *encode_payloads(uses, first=len(drafts) + 1)]
         return [*drafts, *uses], payloads
@@ -482,7 +509,7 @@ class WriteSession:
         if key is not None and arguments is None:
             arguments = arguments_hash(contents_of(drafts))
         drafts, payloads = self._with_use(drafts, payloads)
-        checks = BatchChecks(self.log, self.fold, self.reach, self._shapes, self.uses)
+        checks = validation.BatchChecks(self.log, self.fold, self.reach, self._shapes, self.uses)
         checks.gather(drafts)
         end, validate = checks.check()
         appended = self.log.append(
@@ -510,7 +537,9 @@ class WriteSession:
             bodies = [(event.type, event.body) for event in self.log.read(seqs[0], seqs[-1])]
         else:
             bodies = [(draft.body.wire_name, draft.body) for draft in drafts]
-        ids = tuple(seq for seq, (kind, _) in zip(seqs, bodies, strict=True) if kind in MAKERS)
+        ids = tuple(
+            seq for seq, (kind, _) in zip(seqs, bodies, strict=True) if kind in batch_block.MAKERS
+        )
         olds = [body.old for _, body in bodies if isinstance(body, SupersedeFrame)]
         deleted = [body.frame for _, body in bodies if isinstance(body, DeleteFrame)]
         return Receipt(

@@ -5,9 +5,11 @@ with a frame. Scopes never change, but other writers put frames below a frame: t
 under the lock. Leaves out whether the named things exist (`reference_rules`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cerata.engine.errors import Conflict, ReadOnly
 from cerata.engine.events import (
@@ -30,12 +32,14 @@ from cerata.engine.events import (
     UnsplitEntity,
     named_by,
 )
-from cerata.engine.log import Validate
 from cerata.projections.columnar.scopes import Reach, admits, tenant_in
-from cerata.projections.frames.reader import Frames
 
 from .reference_rules import closed_by
 from .rule import Rule, State
+
+if TYPE_CHECKING:
+    from cerata.engine.log import Validate
+    from cerata.projections.frames.reader import Frames
 
 CHANGED: Final[Mapping[type[EventBody], Sequence[str]]] = {
     DeleteFrame: ("frame",),

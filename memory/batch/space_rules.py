@@ -4,9 +4,11 @@ Owns the checks of a batch: before the lock against the folded events, and under
 the events that other writers appended since.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
@@ -19,12 +21,14 @@ from cerata.engine.events import (
     PutFrame,
     Scope,
 )
-from cerata.engine.log import Validate
-from cerata.projections.columnar.scopes import Reach
-from cerata.replay.fold import Fold
 
 from ..values.arguments import realm
 from .rule import Rule, State
+
+if TYPE_CHECKING:
+    from cerata.engine.log import Validate
+    from cerata.projections.columnar.scopes import Reach
+    from cerata.replay.fold import Fold
 
 Shape: TypeAlias = tuple[str, int]
 """The dtype and dimension of all vectors of a space."""

@@ -4,7 +4,10 @@ Owns the checks of speculative drafts, as of an append at the state's basis, and
 them. Leaves out how reads see drafts (`cerata.memory.snapshot.pending`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,11 +17,13 @@ from cerata.engine.events import Draft, EventBody
 from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.projections.columnar.scopes import check_reach
 
-from ..snapshot.snapshot import Snapshot
 from ..values.arguments import within_scope
 from ..values.pending_ids import PendingIds
 from .embedder_use import EmbedderUse
 from .validation import BatchChecks
+
+if TYPE_CHECKING:
+    from ..snapshot.snapshot import Snapshot
 
 
 def speculated(snapshot: Snapshot, events: Sequence[EventBody | Draft]) -> Snapshot:

@@ -4,20 +4,24 @@ Owns the checks of tags before an append. Rules for names and ends of batches ne
 are checked before the lock; under the lock the check is that the name is still free.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from cerata.engine.arguments import is_integer
 from cerata.engine.errors import Conflict, InvalidInput, NotFound
 from cerata.engine.events import Draft, Event, PutTag
-from cerata.engine.log import Log, Validate
 from cerata.projections.columnar.scopes import Reach, read_scope
 from cerata.projections.rows.tags import Tags
 from cerata.replay.basis import check_tag_name
 
 from ..values.arguments import realm
 from .rule import Rule, State
+
+if TYPE_CHECKING:
+    from cerata.engine.log import Log, Validate
 
 TagKey: TypeAlias = tuple[str | None, str]
 """A tag: the realm within which its name is unique, and the name."""

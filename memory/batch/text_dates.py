@@ -5,14 +5,18 @@ Owns the choice of the text and of its time. Leaves out the phrases and their me
 for them. The hash of a call leaves them out, since they are no argument of the caller.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from cerata.engine.events import Draft, PutFrame
 from cerata.retrieval.text_dates import dates_of, phrases_in
 
-from .session import WriteSession
+if TYPE_CHECKING:
+    from .session import WriteSession
 
 
 def with_text_dates(

@@ -3,11 +3,16 @@
 Leaves out the drafts of the block (`block`) and their append (`session`).
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from cerata.engine.errors import Conflict
 from cerata.engine.handle import Handle
 
-from ..values.frames import Receipt
-from .block import Block
+if TYPE_CHECKING:
+    from ..values.frames import Receipt
+    from .block import Block
 
 
 class Transaction(Handle):

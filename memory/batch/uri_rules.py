@@ -5,19 +5,23 @@ under it against the events that other writers appended since. Leaves out findin
 replace (`frames.replacement`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cerata.engine.errors import Conflict
 from cerata.engine.events import DeleteFrame, Draft, Event, PutFrame, Scope, SupersedeFrame
-from cerata.engine.log import Validate
 from cerata.projections.columnar.scopes import is_same
-from cerata.projections.frames.reader import Frames
 
 from .conditional_draft import ConditionalDraft
 from .reference_rules import closed_by
 from .rule import Rule, State, drafts_of
+
+if TYPE_CHECKING:
+    from cerata.engine.log import Validate
+    from cerata.projections.frames.reader import Frames
 
 _CLOSINGS: Final = (DeleteFrame, SupersedeFrame)
 

@@ -6,19 +6,17 @@ writers may have appended events by then. Owns both runs. Leaves out the rules (
 `expiry_rules`, `space_rules`, `embedder_rules`, `activity_rules`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from cerata.engine.codec import encode_payloads, salts_of
-from cerata.engine.events import Draft, Event
-from cerata.engine.log import Log, Validate
-from cerata.projections.columnar.scopes import Reach
-from cerata.replay.fold import Fold
 
 from .activity_rules import ActivityRules
 from .embedder_rules import EmbedderRules
-from .embedder_use import EmbedderUse
 from .expiry_rules import ExpiryRules
 from .fact_rules import FactRules
 from .link_rules import LinkRules
@@ -29,6 +27,14 @@ from .space_rules import LogShapes, SpaceRules
 from .tag_rules import TagRules
 from .uri_rules import UriRules
 from .version_rules import VersionRules
+
+if TYPE_CHECKING:
+    from cerata.engine.events import Draft, Event
+    from cerata.engine.log import Log, Validate
+    from cerata.projections.columnar.scopes import Reach
+    from cerata.replay.fold import Fold
+
+    from .embedder_use import EmbedderUse
 
 
 def all_rules(

@@ -5,9 +5,11 @@ from which the drafts were made. Events before the lock are read from the log, l
 those of ``delta``. Leaves out finding the frames (`frames.versions`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cerata.engine.errors import Conflict
 from cerata.engine.events import (
@@ -18,11 +20,13 @@ from cerata.engine.events import (
     PutFrame,
     SupersedeFrame,
 )
-from cerata.engine.log import Validate
 
 from .conditional_draft import ConditionalDraft
 from .reference_rules import closed_by
 from .rule import Rule, State
+
+if TYPE_CHECKING:
+    from cerata.engine.log import Validate
 
 
 class Change(NamedTuple):

@@ -3,17 +3,26 @@
 A group (`frames.commands`, `facts.commands`, …) writes through the session that it holds.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
 
-from cerata.engine.events import ScopeValue
 from cerata.engine.handle import Handle
-from cerata.projections.columnar.scopes import MISSING
+from cerata.engine.late import late
 
 from ..snapshot.reader import Reader
-from ..snapshot.snapshot import Snapshot
-from .session import WriteSession
+
+if TYPE_CHECKING:
+    from cerata.engine.events import ScopeValue
+    from cerata.projections.columnar import scopes
+
+    from ..snapshot.snapshot import Snapshot
+    from .session import WriteSession
+else:
+    scopes = late("cerata.projections.columnar.scopes")
+
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -45,7 +54,7 @@ def takes_scope(
         writer: _Writer, /, *arguments: _Arguments.args, **named: _Arguments.kwargs
     ) -> _Result:
         session = session_of(writer)
-        if session.reach is MISSING and (scope := named.get("scope")) is not None:
+        if session.reach is scopes.MISSING and (scope := named.get("scope")) is not None:
             scoped = session.scoped(cast("Mapping[str, ScopeValue]", scope))
             writer = type(writer)(scoped)
         return command(writer, *arguments, **named)

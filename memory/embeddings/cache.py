@@ -5,9 +5,11 @@ version computed are reused; those of a document's chunks, through their documen
 text of a frame, and the look-up. Leaves out when vectors are computed (`commands`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -22,20 +24,23 @@ from cerata.engine.events import (
     Scope,
 )
 from cerata.engine.integrity import hash_bytes
-from cerata.engine.log import Log
-from cerata.projections.columnar.columns import Mask
-from cerata.projections.frames.reader import Frames
-from cerata.retrieval.embedders.embedder import (
-    Embedder,
-    embed_texts,
-    embed_token_texts,
-    token_embedder,
-)
-from cerata.retrieval.embedders.identity import EmbedderIdentity
-from cerata.retrieval.embedders.quantization import quantised, quantised_tokens
+from cerata.engine.late import late
 
-from ..snapshot.snapshot import Snapshot
 from ..values.arguments import content_hash
+
+if TYPE_CHECKING:
+    from cerata.engine.log import Log
+    from cerata.projections.columnar.columns import Mask
+    from cerata.projections.frames.reader import Frames
+    from cerata.retrieval.embedders import embedder as embedders
+    from cerata.retrieval.embedders import quantization
+    from cerata.retrieval.embedders.embedder import Embedder
+    from cerata.retrieval.embedders.identity import EmbedderIdentity
+
+    from ..snapshot.snapshot import Snapshot
+else:
+    embedders = late("cerata.retrieval.embedders.embedder")
+    quantization = late("cerata.retrieval.embedders.quantization")
 
 StoredVector: TypeAlias = tuple[Embedding, bytes]
 """The embedding that an event stores for a vector, and the attachment's bytes."""
@@ -75,17 +80,18 @@ def makers_of(embedder: Embedder) -> tuple[Maker, ...]:
     identity = embedder.identity
 
     def vectors(texts: Sequence[str]) -> list[bytes]:
-        matrix = embed_texts(embedder, texts)
-        rows = quantised(matrix) if identity.dtype == "i1" else matrix.astype("<f4")
+        matrix = embedders.embed_texts(embedder, texts)
+        rows = quantization.quantised(matrix) if identity.dtype == "i1" else matrix.astype("<f4")
         return [row.tobytes() for row in rows]
 
     makers = [Maker(identity, "embedding", vectors)]
-    by_token = token_embedder(embedder)
+    by_token = embedders.token_embedder(embedder)
     if by_token is not None:
-        late = by_token
+        tokens_embedder = by_token
 
         def tokens(texts: Sequence[str]) -> list[bytes]:
-            return [quantised_tokens(matrix).tobytes() for matrix in embed_token_texts(late, texts)]
+            matrices = embedders.embed_token_texts(tokens_embedder, texts)
+            return [quantization.quantised_tokens(matrix).tobytes() for matrix in matrices]
 
         makers.append(Maker(by_token.token_identity, "token_embedding", tokens))
     return tuple(makers)

@@ -9,30 +9,41 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Final
 
 from cerata.engine.errors import Conflict, InvalidInput
 from cerata.engine.events import JsonValue, PutFrame, Scope
+from cerata.engine.late import late
 from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.engine.plain_value import PlainValue, plain_fields
-from cerata.projections.frames.filters import Filter
-from cerata.retrieval.embedders.built_in import spaces_of
-from cerata.retrieval.embedders.embedder import (
-    Embedder,
-    Progress,
-    check_batch,
-    context_embedder,
-)
 
-from ..batch.attempts import ATTEMPTS, attempted
-from ..batch.embedder_use import use_of
-from ..batch.session import WriteSession
 from ..batch.writer import Writer
-from ..snapshot.snapshot import Snapshot
-from .cache import TextVectors, embedded_text, makers_of
-from .windows import WindowVectors, outdated_turns
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from cerata.projections.frames.filters import Filter
+    from cerata.retrieval.embedders import built_in
+    from cerata.retrieval.embedders import embedder as embedders
+    from cerata.retrieval.embedders.embedder import Embedder, Progress
+
+    from ..batch import attempts as batch_attempts
+    from ..batch import embedder_use as embedder_uses
+    from ..batch.session import WriteSession
+    from ..snapshot.snapshot import Snapshot
+    from . import cache as vector_cache
+    from . import windows as embedding_windows
+    from .cache import TextVectors
+    from .windows import WindowVectors
+else:
+    np = late("numpy")
+    built_in = late("cerata.retrieval.embedders.built_in")
+    embedders = late("cerata.retrieval.embedders.embedder")
+    batch_attempts = late("cerata.memory.batch.attempts")
+    embedder_uses = late("cerata.memory.batch.embedder_use")
+    vector_cache = late("cerata.memory.embeddings.cache")
+    embedding_windows = late("cerata.memory.embeddings.windows")
+
 
 BATCH_FRAMES: Final = 256
 """Frames of a batch: an interrupted call loses at most this many vectors."""
@@ -108,20 +119,20 @@ class EmbeddingCommands(Writer):
                 "embed_missing writes several batches and cannot run in a transaction",
                 remedy="Call embed_missing() after the block.",
             )
-        check_batch(batch)
+        embedders.check_batch(batch)
         self._session.check_writable()
         session = self._session.by(actor)
         # Half, since the first vectors of each tenant record its embedder in their batch.
         size = min(batch, BATCH_EVENTS_MAX // 2)
-        makers = makers_of(embedder)
+        makers = vector_cache.makers_of(embedder)
         spaces = [maker.identity.space for maker in makers]
         written, asked_for, passed = ([0] * len(makers) for _ in range(3))
-        in_context = context_embedder(embedder)
+        in_context = embedders.context_embedder(embedder)
         if in_context is not None:
-            windows = WindowVectors(in_context)
+            windows = embedding_windows.WindowVectors(in_context)
             written[0], passed[0] = self._embed_turns(session, windows, where, size)
             asked_for[0] = windows.asked
-        for _ in range(ATTEMPTS):
+        for _ in range(batch_attempts.ATTEMPTS):
             snapshot = self._snapshot().within(shared=False)
             lacking = [
                 {frame for frame, _ in _unembedded(snapshot, where, space)} for space in spaces
@@ -130,7 +141,7 @@ class EmbeddingCommands(Writer):
             for first in range(0, len(frames), size):
                 batch_frames = frames[first : first + size]
                 for place, (maker, missing) in enumerate(zip(makers, lacking, strict=True)):
-                    vectors = TextVectors(maker)
+                    vectors = vector_cache.TextVectors(maker)
                     numbers = [frame for frame in batch_frames if frame in missing]
                     count = self._embed(session, numbers, vectors, where)
                     written[place] += count
@@ -143,7 +154,7 @@ class EmbeddingCommands(Writer):
                 break
         else:
             raise Conflict(
-                f"Other writers appended first in each of {ATTEMPTS:,} attempts",
+                f"Other writers appended first in each of {batch_attempts.ATTEMPTS:,} attempts",
                 where="the change of the embedder",
                 remedy="Call embed_missing() again when fewer processes write.",
             )
@@ -160,7 +171,7 @@ class EmbeddingCommands(Writer):
         writer has put such frames or appended, so that the caller must try again.
         """
         snapshot = self._snapshot().within(shared=False)
-        spaces = spaces_of(embedder)
+        spaces = built_in.spaces_of(embedder)
         scopes: list[Scope] = []
         kept: list[str] = []
         for scope in session.uses.scopes(session.scope, snapshot.basis):
@@ -179,7 +190,9 @@ class EmbeddingCommands(Writer):
         if kept and any(any(_unembedded(snapshot, None, space)) for space in spaces if space):
             return None
         try:
-            session.write([use_of(embedder, scope) for scope in scopes], expect=snapshot.basis)
+            session.write(
+                [embedder_uses.use_of(embedder, scope) for scope in scopes], expect=snapshot.basis
+            )
         except Conflict:
             if session.log.refresh().seq == snapshot.basis:
                 raise
@@ -194,7 +207,9 @@ class EmbeddingCommands(Writer):
         A batch is of consecutive turns, so that another writer makes few of them out of date.
         """
         snapshot = self._snapshot().within(shared=False)
-        turns = [turn.frame for turn in outdated_turns(snapshot, where, vectors.space)]
+        turns = [
+            turn.frame for turn in embedding_windows.outdated_turns(snapshot, where, vectors.space)
+        ]
         written = 0
         for first in range(0, len(turns), size):
             written += self._embed_windows(session, turns[first : first + size], vectors, where)
@@ -209,12 +224,14 @@ class EmbeddingCommands(Writer):
     ) -> int:
         def attempt(newest: Snapshot) -> int:
             snapshot = newest.within(shared=False)
-            drafts = vectors.drafts([*outdated_turns(snapshot, where, vectors.space, frames)])
+            drafts = vectors.drafts(
+                [*embedding_windows.outdated_turns(snapshot, where, vectors.space, frames)]
+            )
             if drafts:
                 session.write(drafts, expect=snapshot.basis)
             return len(drafts)
 
-        return attempted(session, attempt)
+        return batch_attempts.attempted(session, attempt)
 
     def _embed(
         self,
@@ -236,7 +253,7 @@ class EmbeddingCommands(Writer):
                 session.write(drafts, expect=snapshot.basis)
             return len(drafts)
 
-        return attempted(session, attempt)
+        return batch_attempts.attempted(session, attempt)
 
 
 def _unembedded(
@@ -255,5 +272,5 @@ def _unembedded(
         rows &= chosen
     for frame in layer.ids(np.flatnonzero(rows)).tolist():
         body = snapshot.layers.event(frame).body
-        if isinstance(body, PutFrame) and embedded_text(body) is not None:
+        if isinstance(body, PutFrame) and vector_cache.embedded_text(body) is not None:
             yield frame, body

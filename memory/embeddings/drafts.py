@@ -4,30 +4,40 @@ The embedder runs before any lock is taken. Leaves out stored frames without a v
 and the look-up of vectors (`cache`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from cerata.engine.codec import tenant_of
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Draft, EventBody, PutFrame, Scope
+from cerata.engine.late import late
 from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.projections.columnar.scopes import tenant_in
-from cerata.projections.rows.embedders import Used
-from cerata.retrieval.embedders.built_in import spaces_of
-from cerata.retrieval.embedders.embedder import Embedder
 
-from ..batch.block import Block
 from ..batch.conditional_draft import conditional
 from ..batch.embedder_use import check_room
 from ..batch.session import WriteSession, contents_of
 from ..batch.text_dates import with_text_dates
-from ..snapshot.snapshot import Snapshot
 from ..values.arguments import arguments_hash
-from ..values.frames import Receipt
 from .cache import TextVectors, embedded_text, makers_of
 
-_OF_BLOCKS = WeakKeyDictionary[Block, Sequence[TextVectors]]()
+if TYPE_CHECKING:
+    from cerata.projections.rows.embedders import Used
+    from cerata.retrieval.embedders import built_in
+    from cerata.retrieval.embedders.embedder import Embedder
+
+    from ..batch.block import Block
+    from ..snapshot import snapshot as snapshots
+    from ..values.frames import Receipt
+else:
+    built_in = late("cerata.retrieval.embedders.built_in")
+    snapshots = late("cerata.memory.snapshot.snapshot")
+
+_OF_BLOCKS: WeakKeyDictionary[Block, Sequence[TextVectors]] = WeakKeyDictionary()
 """The vectors of the texts of each open transaction, for its later calls."""
 
 
@@ -155,10 +165,10 @@ def with_vectors(
     if not _fits(session, embedder, used):
         return drafts
     check_room(count, used.count(None))
-    newest = Snapshot(session.log, session.fold, session.log.refresh().seq, session.reach)
+    newest = snapshots.Snapshot(session.log, session.fold, session.log.refresh().seq, session.reach)
     for cache in vectors:
         drafts = cache.of_drafts(drafts, newest)
-    spaces = spaces_of(embedder)
+    spaces = built_in.spaces_of(embedder)
     return [
         conditional(draft, embedder=spaces) if lacked else draft
         for draft, lacked in zip(drafts, lacking, strict=True)
@@ -174,7 +184,7 @@ def _fits(session: WriteSession, embedder: Embedder, used: Sequence[Used | None]
         InvalidInput: the embedder was passed to `open`, and a tenant uses another embedder.
     """
     for use in used:
-        if use is None or use.spaces == spaces_of(embedder):
+        if use is None or use.spaces == built_in.spaces_of(embedder):
             continue
         if session.embedders.passed is None:
             return False

@@ -7,21 +7,26 @@ of one, or after a new turn near the end. Leaves out vectors of a text alone (`c
 conversations (`cerata.projections.frames.conversations`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from cerata.engine.events import Attachment, Draft, Embedding, PutEmbedding, PutFrame, Scope
 from cerata.engine.integrity import hash_bytes
-from cerata.projections.columnar.columns import I64
 from cerata.projections.columnar.turn_order import NO_ROW, REACH, TurnOrder
-from cerata.projections.frames.filters import Filter
 from cerata.retrieval.embedders.embedder import ContextEmbedder, TurnWindow, embed_windows
 from cerata.retrieval.embedders.quantization import quantised
 
-from ..snapshot.snapshot import Snapshot
 from .cache import embedded_text
+
+if TYPE_CHECKING:
+    from cerata.projections.columnar.columns import I64
+    from cerata.projections.frames.filters import Filter
+
+    from ..snapshot.snapshot import Snapshot
 
 TURNS: Final = 4
 """Turns on each side, as in the token window: about 250 tokens of a chat, which MiniLM reads."""

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.loading import loading
-from cerata.projections.frames.filters import Filter
 
 from ..batch.writer import Writer
 from ..values.arguments import listed
 from ..values.frames import Frame, FrameId, Hit, Receipt, frame_id
 
 if TYPE_CHECKING:
+    from cerata.projections.frames.filters import Filter
+
     from .extraction import Extraction, Extractor, Report
     from .importing import ImportedFacts, Progress
 

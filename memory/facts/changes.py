@@ -5,19 +5,24 @@ time at which they must be true. Two bases give the facts asserted and retracted
 instants the facts that began and ended.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from cerata.engine.events import RetractFact
 from cerata.engine.plain_value import PlainValue
-from cerata.projections.facts.reader import FactsAt
-from cerata.projections.facts.validity import FactSpan
 
-from ..snapshot.beginning import Common
 from ..snapshot.fact_conversion import to_fact
-from ..snapshot.snapshot import Snapshot
-from ..values.facts import Fact
+
+if TYPE_CHECKING:
+    from cerata.projections.facts.reader import FactsAt
+    from cerata.projections.facts.validity import FactSpan
+
+    from ..snapshot.beginning import Common
+    from ..snapshot.snapshot import Snapshot
+    from ..values.facts import Fact
 
 FactVerb: TypeAlias = Literal["learned", "retracted", "corrected", "started", "ended", "changed"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cerata.engine.arguments import expect_bool, expect_integer
 from cerata.engine.codec import tenant_of
@@ -26,19 +26,34 @@ from cerata.engine.events import (
     UnmergeEntities,
     UnsplitEntity,
 )
-from cerata.projections.facts.repeats import Repeats
+from cerata.engine.late import late
 
 from ..batch.author import Author, author_of
 from ..batch.writer import Writer, takes_scope
-from ..snapshot.fact_conversion import id_of_seq
-from ..snapshot.snapshot import Snapshot
 from ..values.arguments import full_scope, listed, scope_under
-from ..values.facts import OPEN, Entity, FactId, FactObject, checked_name, entity_name, fact_id
 from ..values.frames import Receipt, id_in
-from .drafts import Assertion, EvidenceLike, assertion_draft, evidence_of, triple
-from .evidence import quoted
-from .reads import as_named, check_entities
-from .repeats import Twin, repeated
+
+if TYPE_CHECKING:
+    from cerata.projections.facts.repeats import Repeats
+
+    from ..snapshot import fact_conversion
+    from ..snapshot.snapshot import Snapshot
+    from ..values import facts as fact_values
+    from ..values.facts import Entity, FactId, FactObject
+    from . import drafts as fact_drafts
+    from . import evidence as fact_evidence
+    from . import reads as fact_reads
+    from . import repeats as fact_repeats
+    from .drafts import Assertion, EvidenceLike
+    from .repeats import Twin
+else:
+    fact_conversion = late("cerata.memory.snapshot.fact_conversion")
+    fact_values = late("cerata.memory.values.facts")
+    fact_drafts = late("cerata.memory.facts.drafts")
+    fact_evidence = late("cerata.memory.facts.evidence")
+    fact_reads = late("cerata.memory.facts.reads")
+    fact_repeats = late("cerata.memory.facts.repeats")
+
 
 _OF_NO_THING: Final = ("declare_predicate", "put_entity")
 """The calls whose event has no id among `Receipt.ids`."""
@@ -89,7 +104,7 @@ class FactCommands(Writer):
             InvalidInput: a value cannot be stored, or the period is empty or inverted.
             NotFound: evidence names no frame, or ``because`` no event.
         """
-        assertion = Assertion(
+        assertion = fact_drafts.Assertion(
             subject,
             predicate,
             object,
@@ -130,8 +145,12 @@ class FactCommands(Writer):
         stamped = full_scope(scope, self._session.scope)
         now = self._session.log.environment.now_us()
         drafts = [
-            assertion_draft(
-                fact if isinstance(fact, Assertion) else Assertion(*triple(fact)), stamped, now
+            fact_drafts.assertion_draft(
+                fact
+                if isinstance(fact, fact_drafts.Assertion)
+                else fact_drafts.Assertion(*fact_drafts.triple(fact)),
+                stamped,
+                now,
             )
             for fact in listed("facts", facts)
         ]
@@ -141,20 +160,24 @@ class FactCommands(Writer):
             session.in_transaction or session.first_use(key, tenant_of(stamped)) is not None
         ):
             # The stored batch answers, or the call is refused.
-            return session.write([quoted(self._snapshot, draft) for draft in drafts], key=key)
-        repeats = repeated(session, self._snapshot, drafts, now)
+            return session.write(
+                [fact_evidence.quoted(self._snapshot, draft) for draft in drafts], key=key
+            )
+        repeats = fact_repeats.repeated(session, self._snapshot, drafts, now)
         stored = tuple(known for known in repeats if isinstance(known, int))
         if drafts and len(stored) == len(drafts):
             return self._unchanged(self._snapshot(), stored)
         # A key is recorded with all facts of its call, so that the call can be recognised.
         new = drafts if key is not None else _new(drafts, repeats)
-        receipt = session.write([quoted(self._snapshot, draft) for draft in new], key=key)
+        receipt = session.write(
+            [fact_evidence.quoted(self._snapshot, draft) for draft in new], key=key
+        )
         if len(new) == len(drafts):
             return receipt
         written = iter(receipt.ids)
         ids = list[int]()
         for known in repeats:
-            if isinstance(known, Twin):
+            if isinstance(known, fact_repeats.Twin):
                 ids.append(ids[known.index])
             else:
                 ids.append(next(written) if known is None else known)
@@ -199,7 +222,7 @@ class FactCommands(Writer):
             Conflict: a fact is retracted already, or named twice.
         """
         scope = full_scope(None, self._session.scope)
-        numbers = [fact_id(fact) for fact in listed("facts", facts)]
+        numbers = [fact_values.fact_id(fact) for fact in listed("facts", facts)]
         self._session.record_call(scope, "retract_facts", numbers)
         drafts = [Draft(RetractFact(fact=number), scope) for number in numbers]
         return self._session.by(actor, reason).write(drafts)
@@ -236,7 +259,7 @@ class FactCommands(Writer):
             Conflict: the fact is retracted already.
             InvalidInput: no argument changes the fact, or a value cannot be stored.
         """
-        number = fact_id(fact)
+        number = fact_values.fact_id(fact)
         known = self._snapshot().fact_at(number)
         scope = scope_under(tuple(known.scope.items()), self._session.scope)
         changes = (object, valid_from, valid_to, confidence)
@@ -247,26 +270,32 @@ class FactCommands(Writer):
                 remedy="Pass object=, valid_from=, valid_to=, confidence= or evidence=.",
             )
         self._session.record_call(
-            scope, "correct_fact", number, changes, [evidence_of(place) for place in more]
+            scope,
+            "correct_fact",
+            number,
+            changes,
+            [fact_drafts.evidence_of(place) for place in more],
         )
         # Only now, since a repeated block reads the state before its first run.
         snapshot = self._snapshot()
         old = snapshot.fact_at(number)
-        subject, its_object = as_named(snapshot, old)
-        corrected = Assertion(
+        subject, its_object = fact_reads.as_named(snapshot, old)
+        corrected = fact_drafts.Assertion(
             subject,
             old.predicate,
             its_object if object is None else object,
-            (old.stated.start or OPEN) if valid_from is None else valid_from,
-            (old.stated.end or OPEN) if valid_to is None else valid_to,
+            (old.stated.start or fact_values.OPEN) if valid_from is None else valid_from,
+            (old.stated.end or fact_values.OPEN) if valid_to is None else valid_to,
             old.confidence if confidence is None else confidence,
             old.source,
             [*old.evidence, *more],
             old.assumptions,
         )
         place = self._session.next_place()
-        draft = assertion_draft(corrected, scope, self._session.log.environment.now_us())
-        draft = quoted(self._snapshot, draft)
+        draft = fact_drafts.assertion_draft(
+            corrected, scope, self._session.log.environment.now_us()
+        )
+        draft = fact_evidence.quoted(self._snapshot, draft)
         return self._session.by(actor, reason).write(
             [Draft(RetractFact(fact=old.id), scope), Draft(draft.body, scope, causation=-place)]
         )
@@ -294,7 +323,9 @@ class FactCommands(Writer):
             actor: Name of the writer; default that of the transaction, else of the store.
         """
         expect_bool("functional", functional)
-        body = PutPredicate(predicate=checked_name("A predicate", predicate), functional=functional)
+        body = PutPredicate(
+            predicate=fact_values.checked_name("A predicate", predicate), functional=functional
+        )
         stamped = full_scope(scope, self._session.scope)
         return self._one(
             "declare_predicate",
@@ -324,9 +355,11 @@ class FactCommands(Writer):
             actor: Name of the writer; default that of the transaction, else of the store.
         """
         body = PutEntity(
-            entity=entity_name("An entity's name", name),
-            kind=None if kind is None else checked_name("An entity's kind", kind),
-            aliases=tuple(checked_name("An alias", alias) for alias in listed("aliases", aliases)),
+            entity=fact_values.entity_name("An entity's name", name),
+            kind=None if kind is None else fact_values.checked_name("An entity's kind", kind),
+            aliases=tuple(
+                fact_values.checked_name("An alias", alias) for alias in listed("aliases", aliases)
+            ),
         )
         stamped = full_scope(scope, self._session.scope)
         return self._one(
@@ -358,8 +391,8 @@ class FactCommands(Writer):
             Conflict: entity is merged already, or ``into`` is read as entity.
             NotFound: no event names one of the entities.
         """
-        source = entity_name("An entity's name", entity)
-        target = entity_name("An entity's name", into)
+        source = fact_values.entity_name("An entity's name", entity)
+        target = fact_values.entity_name("An entity's name", into)
         self._check_named(scope, source, target)
         body = MergeEntities(entity=source, into=target)
         stamped = full_scope(scope, self._session.scope)
@@ -416,15 +449,17 @@ class FactCommands(Writer):
             NotFound: no such entity or fact exists.
             InvalidInput: facts is empty.
         """
-        source = entity_name("An entity's name", entity)
+        source = fact_values.entity_name("An entity's name", entity)
         self._check_named(scope, source)
-        numbers = tuple(fact_id(fact) for fact in listed("facts", facts))
+        numbers = tuple(fact_values.fact_id(fact) for fact in listed("facts", facts))
         if not numbers:
             raise InvalidInput(
                 "facts must name a fact, and is empty",
                 remedy="Pass the facts that mean the other entity.",
             )
-        body = SplitEntity(entity=source, into=entity_name("An entity's name", into), facts=numbers)
+        body = SplitEntity(
+            entity=source, into=fact_values.entity_name("An entity's name", into), facts=numbers
+        )
         return self._one("split_entity", body, scope, author_of(actor))
 
     def _check_named(self, scope: Mapping[str, ScopeValue] | None, *names: str) -> None:
@@ -438,7 +473,7 @@ class FactCommands(Writer):
             if self._session.scope is not None
             else snapshot.within(full_scope(scope, None)[:1])
         )
-        check_entities(allowed, names)
+        fact_reads.check_entities(allowed, names)
 
     def unsplit(
         self,
@@ -481,7 +516,9 @@ class FactCommands(Writer):
             snapshot = self._snapshot()
             seq = repeated(snapshot.repeats)
             if seq is not None:
-                return self._unchanged(snapshot, (id_of_seq(seq, snapshot.basis),), name)
+                return self._unchanged(
+                    snapshot, (fact_conversion.id_of_seq(seq, snapshot.basis),), name
+                )
         session = self._session.by(*author)
         try:
             return session.write(drafts)
@@ -491,7 +528,9 @@ class FactCommands(Writer):
             seq = None if repeated is None else repeated(snapshot.repeats)
             if seq is None:
                 raise
-            return self._unchanged(snapshot, (id_of_seq(seq, snapshot.basis),), name)
+            return self._unchanged(
+                snapshot, (fact_conversion.id_of_seq(seq, snapshot.basis),), name
+            )
 
     def _unchanged(self, snapshot: Snapshot, ids: tuple[int, ...], call: str = "") -> Receipt:
         """Return the receipt of a call that adds nothing to things with ids."""

@@ -3,7 +3,10 @@
 Owns the reads of frames for evidence. Leaves out the storage of evidence (`cerata.projections`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,9 +14,11 @@ from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import AssertFact, Draft, Evidence, PutFrame
 from cerata.engine.salted_hashes import quote_hash
 
-from ..snapshot.snapshot import Snapshot
 from ..values.facts import EvidenceText, FactEvidence
 from ..values.source_line import source_line
+
+if TYPE_CHECKING:
+    from ..snapshot.snapshot import Snapshot
 
 
 def evidence_text(snapshot: Snapshot, place: FactEvidence) -> EvidenceText:

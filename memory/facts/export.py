@@ -7,9 +7,11 @@ that place, so that entities keep their order, too. Leaves out the format of lin
 and their import (`importing`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -32,9 +34,7 @@ from cerata.projections.columnar.scopes import by_name
 from cerata.projections.columnar.times import to_datetime
 from cerata.projections.facts.objects import ObjectKind
 from cerata.projections.facts.projection import FACT_EVENTS
-from cerata.projections.facts.reader import EvidencePlace
 
-from ..snapshot.snapshot import Snapshot
 from ..values.arguments import content_hash
 from ..values.facts import period_of, shown_object
 from .jsonl import (
@@ -51,6 +51,11 @@ from .jsonl import (
     encode,
     plain,
 )
+
+if TYPE_CHECKING:
+    from cerata.projections.facts.reader import EvidencePlace
+
+    from ..snapshot.snapshot import Snapshot
 
 _FRAMES_KEPT: Final = 1024
 """Frames whose hashes are cached, since evidence in the same frame often comes together."""

@@ -6,11 +6,13 @@ read. The events are in the log, so an extractor runs once for each frame, and n
 Leaves out the extractors (`english`, and those of users).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from cerata.engine.arguments import is_integer, is_unicode
 from cerata.engine.codec import encode_payloads, tenant_of
@@ -19,16 +21,19 @@ from cerata.engine.events import Draft, ExtractFacts, JsonValue, Scope
 from cerata.engine.limits import BATCH_EVENTS_MAX, NAME_SIZE_MAX
 from cerata.engine.plain_value import PlainValue, plain_fields
 from cerata.projections.columnar.times import to_microseconds
-from cerata.projections.frames.filters import Filter
 
-from ..batch.session import WriteSession
 from ..batch.transaction import block_of
-from ..snapshot.snapshot import Snapshot
 from ..values.arguments import arguments_hash, scope_under
 from ..values.facts import FactEvidence, FactObject, plain_object
-from ..values.frames import Frame
 from .drafts import Assertion, assertion_draft
 from .evidence import quoted
+
+if TYPE_CHECKING:
+    from cerata.projections.frames.filters import Filter
+
+    from ..batch.session import WriteSession
+    from ..snapshot.snapshot import Snapshot
+    from ..values.frames import Frame
 
 Ids: TypeAlias = tuple[int, ...]
 

@@ -6,15 +6,15 @@ created and recorded at the fact's first assertion: it has no kind, role, tag, m
 no test of these matches. Leaves out filters of frames (`cerata.projections.frames.filter_masks`).
 """
 
+from __future__ import annotations
+
 from functools import reduce
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cerata.engine.events import Scope
-from cerata.projections.columnar.columns import I64, Mask
 from cerata.projections.columnar.relative_times import RelativeTime
 from cerata.projections.columnar.typed_values import ValueType
-from cerata.projections.facts.reader import FactsAt
 from cerata.projections.frames.filter_expressions import (
     Compared,
     During,
@@ -24,9 +24,14 @@ from cerata.projections.frames.filter_expressions import (
     Named,
     Negated,
 )
-from cerata.projections.frames.filters import Filter
 
-from ..snapshot.snapshot import Snapshot
+if TYPE_CHECKING:
+    from cerata.engine.events import Scope
+    from cerata.projections.columnar.columns import I64, Mask
+    from cerata.projections.facts.reader import FactsAt
+    from cerata.projections.frames.filters import Filter
+
+    from ..snapshot.snapshot import Snapshot
 
 _SCOPE = "scope."
 

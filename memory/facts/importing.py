@@ -7,12 +7,14 @@ ended within a batch, an import with more lines skips the beginning of that batc
 the format of lines (`jsonl`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from msgspec import UNSET
 
@@ -37,12 +39,9 @@ from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.scopes import scope_text, tenant_in, tenant_key
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 
-from ..batch.session import WriteSession
 from ..batch.transaction import block_of
-from ..snapshot.snapshot import Snapshot
 from ..values.arguments import content_hash, full_scope
 from ..values.facts import OPEN, FactEvidence, checked_name
-from ..values.frames import Receipt
 from .drafts import Assertion, assertion_draft
 from .evidence import quoted
 from .jsonl import (
@@ -60,6 +59,11 @@ from .jsonl import (
     decode,
     meant,
 )
+
+if TYPE_CHECKING:
+    from ..batch.session import WriteSession
+    from ..snapshot.snapshot import Snapshot
+    from ..values.frames import Receipt
 
 BATCH_LINES: Final = 1_000
 BATCH_SIZE: Final = 8 << 20
@@ -257,7 +261,7 @@ class _Import:
         self._ids = before
         return transaction.receipt
 
-    def _parts(self, batch: Sequence[_Numbered], chain: "_Chain") -> "list[_Part]":
+    def _parts(self, batch: Sequence[_Numbered], chain: _Chain) -> list[_Part]:
         """Return the parts of a batch in order of its lines, those in the log with their events.
 
         An earlier import that ended within this batch wrote a shorter batch under the key of the

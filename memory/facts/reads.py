@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
@@ -20,37 +20,48 @@ from cerata.engine.events import (
     UnmergeEntities,
     UnsplitEntity,
 )
+from cerata.engine.late import late
 from cerata.engine.loading import loading
-from cerata.projections.columnar.intervals import BEGINNING, ENDLESS, Allen, Interval, relation
-from cerata.projections.columnar.times import to_microseconds
-from cerata.projections.facts.entities import Entities, EntityRow
-from cerata.projections.facts.objects import ObjectKind
-from cerata.projections.facts.reader import FactsAt
-from cerata.projections.facts.validity import FactSpan
 
-from ..snapshot.fact_conversion import entity_named, id_of_seq, no_entity, spans_of, to_fact
 from ..snapshot.reader import Reader
-from ..snapshot.snapshot import Snapshot
-from ..values.facts import (
-    OPEN,
-    Contradiction,
-    Entity,
-    EntityInfo,
-    EvidenceText,
-    Fact,
-    FactId,
-    FactObject,
-    Period,
-    checked_name,
-    entity_name,
-    fact_id,
-    period_of,
-    stored_object,
-)
-from .evidence import evidence_text
-from .search import FactHit, search_facts
 
-PeriodLike = Period | tuple[datetime | str | None, datetime | str | None]
+if TYPE_CHECKING:
+    from cerata.projections.columnar import intervals, times
+    from cerata.projections.columnar.intervals import Allen, Interval
+    from cerata.projections.facts import entities as entities_module
+    from cerata.projections.facts import objects
+    from cerata.projections.facts.entities import EntityRow
+    from cerata.projections.facts.reader import FactsAt
+    from cerata.projections.facts.validity import FactSpan
+
+    from ..snapshot import fact_conversion
+    from ..snapshot.snapshot import Snapshot
+    from ..values import facts as fact_values
+    from ..values.facts import (
+        Contradiction,
+        Entity,
+        EntityInfo,
+        EvidenceText,
+        Fact,
+        FactId,
+        FactObject,
+        Period,
+    )
+    from . import evidence as fact_evidence
+    from . import search as fact_search
+    from .search import FactHit
+else:
+    intervals = late("cerata.projections.columnar.intervals")
+    times = late("cerata.projections.columnar.times")
+    entities_module = late("cerata.projections.facts.entities")
+    objects = late("cerata.projections.facts.objects")
+    fact_conversion = late("cerata.memory.snapshot.fact_conversion")
+    fact_values = late("cerata.memory.values.facts")
+    fact_evidence = late("cerata.memory.facts.evidence")
+    fact_search = late("cerata.memory.facts.search")
+
+
+PeriodLike: TypeAlias = "Period | tuple[datetime | str | None, datetime | str | None]"
 
 
 class FactReads(Reader):
@@ -103,7 +114,7 @@ class FactReads(Reader):
         )
         if not rows and overlapping is None and allen is None:
             return []
-        spans = spans_of(facts, rows) if include_retracted else facts.spans(rows)
+        spans = fact_conversion.spans_of(facts, rows) if include_retracted else facts.spans(rows)
         if instant is not None and facts.roles.any_functional:
             # Only a later value of a functional predicate changes the stated period.
             spans = [span for span in spans if span.valid.start <= instant < span.valid.end]
@@ -115,7 +126,7 @@ class FactReads(Reader):
         present = snapshot.present_us if instant is None else instant
         if not include_ended and (instant, overlapping, allen) == (None, None, None):
             spans = [span for span in spans if span.valid.end > present]
-        return [to_fact(facts, span, snapshot.basis, present) for span in spans]
+        return [fact_conversion.to_fact(facts, span, snapshot.basis, present) for span in spans]
 
     def fact(self, fact: FactId) -> Fact:
         """Return a fact, retracted or not, as of this view.
@@ -127,7 +138,7 @@ class FactReads(Reader):
             NotFound: no fact with this id exists at this basis, or the fact is out of scope.
         """
         snapshot = self._snapshot()
-        return snapshot.fact_at(fact_id(fact, snapshot.ids))
+        return snapshot.fact_at(fact_values.fact_id(fact, snapshot.ids))
 
     def fact_history(self, subject: str | Entity, predicate: str | None = None) -> list[Fact]:
         """Return every fact of a subject, oldest first; also ended, retracted and invalid facts.
@@ -141,7 +152,10 @@ class FactReads(Reader):
         snapshot = self._snapshot()
         facts, rows = _find(snapshot, subject, predicate, None, closed=True, invalid=True)
         present = snapshot.present_us
-        return [to_fact(facts, span, snapshot.basis, present) for span in spans_of(facts, rows)]
+        return [
+            fact_conversion.to_fact(facts, span, snapshot.basis, present)
+            for span in fact_conversion.spans_of(facts, rows)
+        ]
 
     def evidence(self, fact: FactId) -> list[EvidenceText]:
         """Return the places in which a fact was read, with their text, in order of assertion.
@@ -155,8 +169,8 @@ class FactReads(Reader):
             NotFound: no fact with this id exists at this basis, or the fact is out of scope.
         """
         snapshot = self._snapshot()
-        read = snapshot.fact_at(fact_id(fact, snapshot.ids))
-        return [evidence_text(snapshot, place) for place in read.evidence]
+        read = snapshot.fact_at(fact_values.fact_id(fact, snapshot.ids))
+        return [fact_evidence.evidence_text(snapshot, place) for place in read.evidence]
 
     def conflicts(
         self, subject: str | Entity | None = None, predicate: str | None = None
@@ -184,11 +198,11 @@ class FactReads(Reader):
                 pairs.setdefault((row_a, row_b), overlapping)
                 links.setdefault((row_a, row_b), link)
         return [
-            Contradiction(
-                to_fact(facts, first, snapshot.basis, snapshot.present_us),
-                to_fact(facts, second, snapshot.basis, snapshot.present_us),
-                period_of(shared),
-                id_of_seq(links[key], snapshot.basis) if key in links else None,
+            fact_values.Contradiction(
+                fact_conversion.to_fact(facts, first, snapshot.basis, snapshot.present_us),
+                fact_conversion.to_fact(facts, second, snapshot.basis, snapshot.present_us),
+                fact_values.period_of(shared),
+                fact_conversion.id_of_seq(links[key], snapshot.basis) if key in links else None,
             )
             for key, (first, second, shared) in sorted(pairs.items())
         ]
@@ -230,7 +244,9 @@ class FactReads(Reader):
         snapshot = self._snapshot()
         if valid_at is not None:
             snapshot = snapshot.true_at(valid_at)
-        return search_facts(snapshot, query.name if isinstance(query, Entity) else query, k)
+        return fact_search.search_facts(
+            snapshot, query.name if isinstance(query, fact_values.Entity) else query, k
+        )
 
     # --- entities --------------------------------------------------------------------------------
 
@@ -243,7 +259,9 @@ class FactReads(Reader):
         Args:
             name: A name or an alias.
         """
-        return Entities(self._snapshot().facts_at).resolve(entity_name("A name", name))
+        return entities_module.Entities(self._snapshot().facts_at).resolve(
+            fact_values.entity_name("A name", name)
+        )
 
     def entity(self, name: str | Entity) -> EntityInfo:
         """Return an entity by its exact name, or by that of an entity merged into it.
@@ -255,7 +273,7 @@ class FactReads(Reader):
             NotFound: no event names the entity at this basis.
         """
         snapshot = self._snapshot()
-        return _entity_info(entity_named(snapshot.facts_at, name), snapshot)
+        return _entity_info(fact_conversion.entity_named(snapshot.facts_at, name), snapshot)
 
     def entities(self, kind: str | None = None) -> Iterator[EntityInfo]:
         """Yield the entities, in order of their first event.
@@ -266,14 +284,16 @@ class FactReads(Reader):
             kind: The kind of the entities; by default any.
         """
         snapshot = self._snapshot()
-        for row in Entities(snapshot.facts_at).all():
+        for row in entities_module.Entities(snapshot.facts_at).all():
             info = _entity_info(row, snapshot)
             if kind is None or info.kind == kind:
                 yield info
 
 
 def _entity_info(row: EntityRow, snapshot: Snapshot) -> EntityInfo:
-    return EntityInfo(*row._replace(first_seq=id_of_seq(row.first_seq, snapshot.basis)))
+    return fact_values.EntityInfo(
+        *row._replace(first_seq=fact_conversion.id_of_seq(row.first_seq, snapshot.basis))
+    )
 
 
 def check_entities(snapshot: Snapshot, names: Iterable[str]) -> None:
@@ -285,11 +305,11 @@ def check_entities(snapshot: Snapshot, names: Iterable[str]) -> None:
     """
     drafts = snapshot.layers.drafts
     ends = any(isinstance(draft.body, UnmergeEntities | UnsplitEntity) for draft in drafts)
-    entities = Entities(snapshot.facts_at if ends else snapshot.log_only.facts_at)
+    entities = entities_module.Entities(snapshot.facts_at if ends else snapshot.log_only.facts_at)
     for name in names:
-        checked_name("An entity's name", name)
+        fact_values.checked_name("An entity's name", name)
         if not entities.has(name) and (ends or not _is_pending(snapshot, name)):
-            raise no_entity(Entities(snapshot.facts_at), name)
+            raise fact_conversion.no_entity(entities_module.Entities(snapshot.facts_at), name)
 
 
 def _is_pending(snapshot: Snapshot, name: str) -> bool:
@@ -302,7 +322,7 @@ def _is_pending(snapshot: Snapshot, name: str) -> bool:
 
 def _entities_of(body: EventBody) -> tuple[object, ...]:
     if isinstance(body, AssertFact):
-        is_entity = body.object_kind == ObjectKind.ENTITY.name.lower()
+        is_entity = body.object_kind == objects.ObjectKind.ENTITY.name.lower()
         return (body.subject, body.object) if is_entity else (body.subject,)
     if isinstance(body, PutEntity):
         return (body.entity,)
@@ -319,16 +339,16 @@ def _find(
     invalid: bool = False,
     instant: int | None = None,
 ) -> tuple[FactsAt, list[int]]:
-    name = None if subject is None else entity_name("The subject", subject)
+    name = None if subject is None else fact_values.entity_name("The subject", subject)
     if predicate is not None:
-        checked_name("The predicate", predicate)
+        fact_values.checked_name("The predicate", predicate)
     facts = snapshot.facts_at
-    stored = None if object_ is None else stored_object(object_)
+    stored = None if object_ is None else fact_values.stored_object(object_)
     rows = facts.find(
         name, predicate, stored, folded=True, closed=closed, invalid=invalid, instant=instant
     )
-    if stored is not None and stored[0] is ObjectKind.STRING and str(stored[1]).strip():
-        entity = ObjectKind.ENTITY, stored[1]
+    if stored is not None and stored[0] is objects.ObjectKind.STRING and str(stored[1]).strip():
+        entity = objects.ObjectKind.ENTITY, stored[1]
         more = facts.find(
             name, predicate, entity, folded=True, closed=closed, invalid=invalid, instant=instant
         )
@@ -338,13 +358,17 @@ def _find(
 
 def _interval(period: PeriodLike) -> Interval:
     """Return a caller's period in microseconds. Raises `InvalidInput` if the period is empty."""
-    if isinstance(period, Period):
+    if isinstance(period, fact_values.Period):
         interval = period.interval
     elif isinstance(period, tuple) and len(period) == 2:
         start, end = period
-        interval = Interval(
-            BEGINNING if start is None or start == OPEN else to_microseconds(start),
-            ENDLESS if end is None or end == OPEN else to_microseconds(end),
+        interval = intervals.Interval(
+            intervals.BEGINNING
+            if start is None or start == fact_values.OPEN
+            else times.to_microseconds(start),
+            intervals.ENDLESS
+            if end is None or end == fact_values.OPEN
+            else times.to_microseconds(end),
         )
     else:
         raise InvalidInput(
@@ -366,16 +390,18 @@ def _related(spans: Iterable[FactSpan], allen: tuple[Allen | str, PeriodLike]) -
         )
     name, period_like = allen
     try:
-        named_relation = Allen(name)
+        named_relation = intervals.Allen(name)
     except ValueError as error:
         raise InvalidInput(
-            f"{name!r} is not a relation of periods", remedy=f"Use one of {', '.join(Allen)}."
+            f"{name!r} is not a relation of periods",
+            remedy=f"Use one of {', '.join(intervals.Allen)}.",
         ) from error
     period = _interval(period_like)
     return [
         span
         for span in spans
-        if span.valid.start < span.valid.end and relation(span.valid, period) is named_relation
+        if span.valid.start < span.valid.end
+        and intervals.relation(span.valid, period) is named_relation
     ]
 
 
@@ -390,7 +416,9 @@ def _contradictions(
     for group in facts.groups(rows).values():
         spans = facts.spans(group.rows, group.rows)
         if not group.functional:
-            spans = [span for span in spans if facts.value_key(span.row)[0] == ObjectKind.BOOL]
+            spans = [
+                span for span in spans if facts.value_key(span.row)[0] == objects.ObjectKind.BOOL
+            ]
         spans.sort(key=lambda span: span.valid)
         for place, span in enumerate(spans, start=1):
             for following in range(place, len(spans)):
@@ -398,7 +426,7 @@ def _contradictions(
                 if later.valid.start >= span.valid.end:
                     # Spans are sorted by start, so no later span overlaps.
                     break
-                shared = Interval(later.valid.start, min(span.valid.end, later.valid.end))
+                shared = intervals.Interval(later.valid.start, min(span.valid.end, later.valid.end))
                 differ = facts.value_key(span.row) != facts.value_key(later.row)
                 if differ and shared.start < shared.end:
                     first, second = sorted((span, later))
@@ -410,7 +438,7 @@ def _overlapping(
 ) -> tuple[FactSpan, FactSpan, Interval] | None:
     first, second = facts.spans([row_a, row_b])
     start = max(first.valid.start, second.valid.start)
-    shared = Interval(start, min(first.valid.end, second.valid.end))
+    shared = intervals.Interval(start, min(first.valid.end, second.valid.end))
     is_real = all(span.valid.start < span.valid.end for span in (first, second))
     return (first, second, shared) if is_real and shared.start < shared.end else None
 
@@ -421,4 +449,4 @@ def as_named(snapshot: Snapshot, fact: Fact) -> tuple[str, FactObject]:
     row = facts.row_of(snapshot.seq_of(fact.id))
     assert row is not None
     subject, entity = facts.asserted_names(row)
-    return subject, fact.object if entity is None else Entity(entity)
+    return subject, fact.object if entity is None else fact_values.Entity(entity)

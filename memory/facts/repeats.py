@@ -4,18 +4,24 @@ Owns the comparison with the log, the open transaction, and earlier assertions o
 Leaves out the rules for one assertion (`cerata.projections.facts.repeats`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from cerata.engine.events import AssertFact, Draft, Scope
-from cerata.projections.facts.repeats import Repeats
 
 from ..batch.recent_triples import triple_hash, triple_of
-from ..batch.session import WriteSession
 from ..snapshot.fact_conversion import id_of_seq
-from ..snapshot.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from cerata.projections.facts.repeats import Repeats
+
+    from ..batch.session import WriteSession
+    from ..snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,31 +5,36 @@ ranking by words (`cerata.projections.facts.text_projection`) and the fusion of 
 (`cerata.retrieval.ranking.fusion`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from cerata.engine.arguments import expect_type, is_integer
 from cerata.engine.errors import InvalidInput
 from cerata.engine.plain_value import PlainValue
-from cerata.projections.columnar.columns import Mask
 from cerata.projections.columnar.intervals import BEGINNING
 from cerata.projections.facts.entities import Entities
 from cerata.projections.facts.objects import ObjectKind
-from cerata.projections.facts.text_projection import FactTextView
-from cerata.projections.facts.validity import FactSpan
-from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext.analyzer import words
 from cerata.projections.fulltext.query import check_size
 from cerata.retrieval.function_words import content_words
 
 from ..snapshot.fact_conversion import to_fact
-from ..snapshot.snapshot import Snapshot
-from ..values.facts import Fact
 from .filtering import passing_rows
+
+if TYPE_CHECKING:
+    from cerata.projections.columnar.columns import Mask
+    from cerata.projections.facts.text_projection import FactTextView
+    from cerata.projections.facts.validity import FactSpan
+    from cerata.projections.frames.filters import Filter
+
+    from ..snapshot.snapshot import Snapshot
+    from ..values.facts import Fact
 
 _WORDS_MAX: Final = 64
 """Words at the start of a question that are searched for names of entities."""

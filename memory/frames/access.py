@@ -5,16 +5,20 @@ only if a profile has an importance, and then only the counts of uses: a frame t
 often is not more useful for that.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.times import to_datetime
 from cerata.projections.rows.access_counts import NEVER, Counts
 from cerata.retrieval.base_level_activation import Use, days_between
 
-from ..snapshot.snapshot import Snapshot
+if TYPE_CHECKING:
+    from ..snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

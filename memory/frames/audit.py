@@ -4,20 +4,25 @@ Owns the report. Leaves out the filter of events (`events`) and the words for an
 (`event_summary`).
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
-from cerata.engine.events import Event, JsonValue
 from cerata.engine.instants import to_datetime
 from cerata.engine.plain_value import PlainValue
 from cerata.retrieval.context.imitation import on_one_line
 
 from ..values.words import clipped, counted
 from .event_summary import ACTS, describe
+
+if TYPE_CHECKING:
+    from cerata.engine.events import Event, JsonValue
 
 _SUMMARY_MAX = 200
 _NOT_NAMED = "(not named)"

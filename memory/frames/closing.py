@@ -6,19 +6,24 @@ refused; a sweep leaves these frames to a store of their scope. A sweep closes n
 expired, of any scope, so it leaves a frame above one as it is.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cerata.engine.errors import ReadOnly
 from cerata.engine.events import DeleteFrame, Draft
-from cerata.projections.frames.filters import Filter
 
 from ..batch.attempts import attempted
-from ..batch.session import WriteSession
 from ..batch.shared_rules import shared_error
-from ..snapshot.snapshot import Snapshot
-from ..values.frames import Receipt
+
+if TYPE_CHECKING:
+    from cerata.projections.frames.filters import Filter
+
+    from ..batch.session import WriteSession
+    from ..snapshot.snapshot import Snapshot
+    from ..values.frames import Receipt
 
 BATCH_FRAMES: Final = 1_000
 """Frames of a batch; each batch is durable before the next."""

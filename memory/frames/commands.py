@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -23,18 +24,32 @@ from cerata.engine.events import (
     ScopeValue,
     SupersedeFrame,
 )
-from cerata.projections.frames.filters import Filter
+from cerata.engine.late import late
 
 from ..batch.writer import Writer, takes_scope
-from ..embeddings.drafts import put_embedded
 from ..values.arguments import full_scope, listed, scope_under, within_scope
 from ..values.frames import FrameId, Receipt, frame_id
-from ..values.token_vectors import stored_matrices
-from ..values.vectors import Vector, Vectors, vectors
-from .closing import delete_frames, matching_frames
 from .drafts import check_not_empty, frame_draft, frame_fields, inherited_fields, replaced_uri
-from .messages import MESSAGE_KIND, message_parts
-from .replacement import put_replacing
+
+if TYPE_CHECKING:
+    from cerata.projections.frames import filters
+    from cerata.projections.frames.filters import Filter
+
+    from ..embeddings import drafts as embedded_drafts
+    from ..values import token_vectors
+    from ..values import vectors as vector_values
+    from ..values.vectors import Vector, Vectors
+    from . import closing as frame_closing
+    from . import messages as frame_messages
+    from . import replacement as frame_replacement
+else:
+    filters = late("cerata.projections.frames.filters")
+    embedded_drafts = late("cerata.memory.embeddings.drafts")
+    token_vectors = late("cerata.memory.values.token_vectors")
+    vector_values = late("cerata.memory.values.vectors")
+    frame_closing = late("cerata.memory.frames.closing")
+    frame_messages = late("cerata.memory.frames.messages")
+    frame_replacement = late("cerata.memory.frames.replacement")
 
 
 class FrameCommands(Writer):
@@ -125,18 +140,24 @@ class FrameCommands(Writer):
             search_text=search_text,
         )
         stamped = full_scope(scope, self._session.scope)
-        [vector] = vectors(None if embedding is None else [embedding], 1, space)
-        matrices = None if token_embedding is None else [token_embedding]
-        [tokens] = stored_matrices(matrices, 1, tokens_space)
+        vector = tokens = None
+        # Numpy is not imported for a text without vectors.
+        if embedding is not None or space is not None:
+            [vector] = vector_values.vectors(None if embedding is None else [embedding], 1, space)
+        if token_embedding is not None or tokens_space is not None:
+            matrices = None if token_embedding is None else [token_embedding]
+            [tokens] = token_vectors.stored_matrices(matrices, 1, tokens_space)
         session = self._session.by(actor)
         draft = frame_draft(content, fields, stamped, embedding=vector, tokens=tokens)
         finds_dates = content_dates is None
         if replace:
             replaced = replaced_uri(fields)
             session.record_call(stamped, "put_frame", "replace", drafts=[draft])
-            return put_replacing(session, draft, replaced, key, finds_dates=finds_dates)
+            return frame_replacement.put_replacing(
+                session, draft, replaced, key, finds_dates=finds_dates
+            )
         session.record_call(stamped, "put_frame", drafts=[draft])
-        return put_embedded(session, [draft], key, finds_dates=finds_dates)
+        return embedded_drafts.put_embedded(session, [draft], key, finds_dates=finds_dates)
 
     @takes_scope
     def put_frames(
@@ -196,14 +217,14 @@ class FrameCommands(Writer):
                 frame_fields(kind=kind, tags=tags, metadata=entry, expires=expires)
                 for entry in metadata
             ]
-        rows = vectors(embeddings, len(texts), space)
-        matrices = stored_matrices(token_embeddings, len(texts), tokens_space)
+        rows = vector_values.vectors(embeddings, len(texts), space)
+        matrices = token_vectors.stored_matrices(token_embeddings, len(texts), tokens_space)
         drafts = [
             frame_draft(text, body, stamped, embedding=row, tokens=matrix)
             for text, body, row, matrix in zip(texts, each, rows, matrices, strict=True)
         ]
         self._session.record_call(stamped, "put_frames", drafts=drafts)
-        return put_embedded(self._session.by(actor), drafts, key)
+        return embedded_drafts.put_embedded(self._session.by(actor), drafts, key)
 
     @takes_scope
     def remember_messages(
@@ -240,14 +261,18 @@ class FrameCommands(Writer):
             frame_draft(
                 text,
                 frame_fields(
-                    kind=MESSAGE_KIND, role=role, track=track, tags=tags, metadata=metadata
+                    kind=frame_messages.MESSAGE_KIND,
+                    role=role,
+                    track=track,
+                    tags=tags,
+                    metadata=metadata,
                 ),
                 stamped,
             )
-            for role, text, metadata in message_parts(messages)
+            for role, text, metadata in frame_messages.message_parts(messages)
         ]
         self._session.record_call(stamped, "remember_messages", drafts=drafts)
-        return put_embedded(self._session.by(actor), drafts, key)
+        return embedded_drafts.put_embedded(self._session.by(actor), drafts, key)
 
     def supersede(
         self,
@@ -291,7 +316,9 @@ class FrameCommands(Writer):
         session.record_call(scope, "supersede", old_id, new)
         frame = frame_draft(new, fields, scope)
         place = session.next_place()
-        return put_embedded(session, [frame, Draft(SupersedeFrame(old=old_id, new=-place), scope)])
+        return embedded_drafts.put_embedded(
+            session, [frame, Draft(SupersedeFrame(old=old_id, new=-place), scope)]
+        )
 
     def delete(
         self,
@@ -325,11 +352,11 @@ class FrameCommands(Writer):
                 "delete needs either a frame or where=", remedy="Pass one of the two."
             )
         if where is not None:
-            expect_type("where", where, Filter, "a Filter", "Pass a Filter.")
+            expect_type("where", where, filters.Filter, "a Filter", "Pass a Filter.")
             self._session.check_writable()
             self._session.record_call(scope, "delete", "where", where.to_dict())
-            frames = matching_frames(self._snapshot(), where)
-            return delete_frames(self._session.by(actor, reason), frames)
+            frames = frame_closing.matching_frames(self._snapshot(), where)
+            return frame_closing.delete_frames(self._session.by(actor, reason), frames)
         assert frame is not None
         number = frame_id(frame)
         self._session.record_call(scope, "delete", number)

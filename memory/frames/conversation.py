@@ -4,18 +4,26 @@ A chunk has its neighbours in its document, a turn in its conversation, and anot
 track in that track, in the order of recording. Leaves out the timeline and its pages (`timeline`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from cerata.engine.arguments import is_integer
 from cerata.engine.errors import InvalidInput
+from cerata.engine.late import late
 from cerata.projections.columnar.turn_order import NO_ROW
 from cerata.projections.frames.filters import Filter
-from cerata.projections.frames.timeline import Position
 
-from ..snapshot.snapshot import Snapshot
-from .timeline import Paging, page_of
+if TYPE_CHECKING:
+    from cerata.projections.frames import timeline
+
+    from ..snapshot.snapshot import Snapshot
+    from . import timeline as timelines
+else:
+    timelines = late("cerata.memory.frames.timeline")
+    timeline = late("cerata.projections.frames.timeline")
 
 
 def newest_frames(
@@ -80,13 +88,13 @@ def neighbours_of(
     if row is None or row.track is None:
         return [frame]
     masks = layers.whole(layers.admitted(Filter(track=row.track)))
-    position = Position(row.recorded, frame)
+    position = timeline.Position(row.recorded, frame)
 
     def beside(count: int, *, newest_first: bool) -> list[int]:
         if not count:
             return []
-        paging = Paging("recorded", None, None, position, count, newest_first)
-        return [entry.frame for entry in page_of(layers, masks, paging).entries]
+        paging = timelines.Paging("recorded", None, None, position, count, newest_first)
+        return [entry.frame for entry in timelines.page_of(layers, masks, paging).entries]
 
     earlier = beside(before, newest_first=True)
     return [*reversed(earlier), frame, *beside(after, newest_first=False)]

@@ -4,22 +4,27 @@ Owns `Diff` and `Change`, and their printed forms. A document with chunks counts
 Leaves out the choice of the states (`store`).
 """
 
+from __future__ import annotations
+
 import difflib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from cerata.engine.events import JsonValue
 from cerata.engine.plain_value import PlainValue
 
 from ..facts.changes import FactChange, fact_changes
 from ..snapshot.beginning import common_beginning
-from ..snapshot.snapshot import Snapshot
-from ..values.frames import Frame
-from ..values.result_change import ResultChange
 from .frame_changes import frame_changes
+
+if TYPE_CHECKING:
+    from cerata.engine.events import JsonValue
+
+    from ..snapshot.snapshot import Snapshot
+    from ..values.frames import Frame
+    from ..values.result_change import ResultChange
 
 _LINES_MAX = 12
 """Lines that a change prints; the rest is counted."""

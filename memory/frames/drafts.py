@@ -1,7 +1,10 @@
 """Drafts of frames: the events that put frames, from checked arguments."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,8 +14,8 @@ from cerata.engine.events import Attachment, Draft, Embedding, JsonValue, PutFra
 from cerata.engine.integrity import hash_bytes
 from cerata.projections.columnar.times import to_microseconds
 
-from ..snapshot.layer import DOCUMENT_KIND
 from ..values.arguments import (
+    DOCUMENT_KIND,
     SOURCE_HASH,
     SPAN,
     TABLE_HEADER,
@@ -20,7 +23,9 @@ from ..values.arguments import (
     listed,
     utf8_of,
 )
-from ..values.frames import Frame
+
+if TYPE_CHECKING:
+    from ..values.frames import Frame
 
 
 def frame_fields(

@@ -1,13 +1,17 @@
 """Events of the log that match a filter: by type, actor, correlation, causation and time."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import TYPE_CHECKING
 
 from cerata.engine.arguments import expect_integer, expect_text, wrong_type
 from cerata.engine.events import Event, EventBody
 
-from ..snapshot.snapshot import Snapshot
+if TYPE_CHECKING:
+    from ..snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,18 @@ the cost follows these events and not the size of the store. Leaves out the valu
 gets (`diff`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from cerata.engine.events import PutFrame
 
 from ..snapshot.beginning import Common, common_beginning
-from ..snapshot.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from ..snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

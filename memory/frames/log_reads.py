@@ -12,17 +12,25 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from cerata.engine.arguments import expect_integer
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import DEFAULT_SCOPE, Event, EventBody, Scope, ScopeValue
+from cerata.engine.late import late
 from cerata.engine.loading import loading
-from cerata.projections.columnar.scopes import Reach, admits
-from cerata.projections.rows.row_fold import OwnProjection
 from cerata.projections.rows.row_projection import RowProjection
 
 from ..snapshot.reader import Reader
-from .events import EventFilter, events_of, type_name
-from .timeline import range_of
 
 if TYPE_CHECKING:
+    from cerata.projections.columnar import scopes
+    from cerata.projections.rows import row_projection
+    from cerata.projections.rows.row_fold import OwnProjection
+
+    from . import events as event_filters
+    from . import timeline as timelines
     from .audit import Audit
+else:
+    scopes = late("cerata.projections.columnar.scopes")
+    row_projection = late("cerata.projections.rows.row_projection")
+    event_filters = late("cerata.memory.frames.events")
+    timelines = late("cerata.memory.frames.timeline")
 
 OwnType = TypeVar("OwnType", bound=RowProjection[Any, Any])
 
@@ -68,9 +76,11 @@ class LogReads(Reader):
         start = end = None
         if since is not None or until is not None:
             # "now" reads the last event, which may be damaged.
-            start, end = range_of(since, until, snapshot.now)
-        wanted = EventFilter(type_name(type), actor, correlation, causation, start, end)
-        return events_of(snapshot, first, last, wanted)
+            start, end = timelines.range_of(since, until, snapshot.now)
+        wanted = event_filters.EventFilter(
+            event_filters.type_name(type), actor, correlation, causation, start, end
+        )
+        return event_filters.events_of(snapshot, first, last, wanted)
 
     def audit(
         self,
@@ -124,7 +134,11 @@ class LogReads(Reader):
         snapshot = self._snapshot()
         rows: dict[str, tuple[bool, int, int]] = {}
         for scope, name, at, seq in snapshot.tag_rows():
-            row = snapshot.scope is None and not admits(scope, Reach(DEFAULT_SCOPE)), seq, at
+            row = (
+                snapshot.scope is None and not scopes.admits(scope, scopes.Reach(DEFAULT_SCOPE)),
+                seq,
+                at,
+            )
             rows[name] = min(row, rows.get(name, row))
         return {name: at for name, (_, _, at) in sorted(rows.items())}
 
@@ -149,7 +163,7 @@ class LogReads(Reader):
             InvalidInput: ``which`` is neither a name nor a class of a projection.
         """
         if not isinstance(which, str) and not (
-            isinstance(which, type) and issubclass(which, RowProjection)
+            isinstance(which, type) and issubclass(which, row_projection.RowProjection)
         ):
             raise InvalidInput(
                 f"{which!r} is neither a projection's name nor its class",

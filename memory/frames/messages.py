@@ -4,15 +4,20 @@ Owns the checks of a message, and its two parts: the text, which is searched, an
 calls of tools and images, which the frame's metadata keeps under `MESSAGE`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from cerata.engine.arguments import expect_text, expect_type
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import JsonValue
 
 from ..values.arguments import copied, listed
-from ..values.frames import Frame
+
+if TYPE_CHECKING:
+    from cerata.engine.events import JsonValue
+
+    from ..values.frames import Frame
 
 MESSAGE_KIND: Final = "message"
 """The kind of the frames of messages."""

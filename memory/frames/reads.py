@@ -7,20 +7,34 @@ Leaves out versions (`history_reads`), frames in order of time (`timeline_reads`
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cerata.engine.arguments import (
     expect_string,
 )
-from cerata.projections.frames.filters import Filter
+from cerata.engine.late import late
 from cerata.projections.rows.row_projection import RowProjection
 
 from ..snapshot.reader import Reader
-from ..values.arguments import check_content_hash
-from ..values.frames import Frame, FrameId, Stored
-from .access import Access, access_of, all_access
-from .stored import find_stored
-from .value_counts import ValueCount, value_counts
+
+if TYPE_CHECKING:
+    from cerata.projections.frames.filters import Filter
+
+    from ..values import arguments
+    from ..values import frames as frame_values
+    from ..values.frames import Frame, FrameId, Stored
+    from . import access as frames_accesses
+    from . import stored
+    from . import value_counts as frame_counts
+    from .access import Access
+    from .value_counts import ValueCount
+else:
+    arguments = late("cerata.memory.values.arguments")
+    frame_values = late("cerata.memory.values.frames")
+    frames_accesses = late("cerata.memory.frames.access")
+    stored = late("cerata.memory.frames.stored")
+    frame_counts = late("cerata.memory.frames.value_counts")
+
 
 OwnType = TypeVar("OwnType", bound=RowProjection[Any, Any])
 
@@ -91,7 +105,7 @@ class FrameReads(Reader):
         masks = layers.admitted(where)
         if not include_chunks:
             masks = layers.whole(masks)
-        return value_counts(layers, masks, field, prefix)
+        return frame_counts.value_counts(layers, masks, field, prefix)
 
     def __len__(self) -> int:
         """Return how many frames are current, a split document counted once."""
@@ -183,7 +197,7 @@ class FrameReads(Reader):
         Args:
             content_hash: The hash from `cerata.content_hash`.
         """
-        check_content_hash(content_hash)
+        arguments.check_content_hash(content_hash)
         return self._snapshot().layers.find_content(content_hash)
 
     def find_stored(
@@ -198,8 +212,8 @@ class FrameReads(Reader):
             chunk_count: The count of chunks of the document; default None, a single frame.
             space: An embedder's space; with a space, `Stored.unembedded` is filled. Default None.
         """
-        check_content_hash(content_hash)
-        return find_stored(self._snapshot().layers, content_hash, chunk_count, space)
+        arguments.check_content_hash(content_hash)
+        return stored.find_stored(self._snapshot().layers, content_hash, chunk_count, space)
 
     def find_uri(self, uri: str) -> list[int]:
         """Return the ids of the current frames with a URI, chunks included.
@@ -222,11 +236,11 @@ class FrameReads(Reader):
             NotFound: no frame with this id exists at this basis within the scope.
         """
         snapshot = self._snapshot()
-        return access_of(snapshot, snapshot.id_of(frame))
+        return frames_accesses.access_of(snapshot, snapshot.id_of(frame))
 
     def accesses(self) -> list[Access]:
         """Return the counts of `access` for each frame that was shown or used, most used first.
 
         Frames used equally often are in order of how often they were shown, then newest first.
         """
-        return all_access(self._snapshot())
+        return frames_accesses.all_access(self._snapshot())

@@ -6,6 +6,10 @@ changed the frames of the URI (`batch.uri_rules`), and tried again. Leaves out d
 (`cerata.memory.ingest`), which find their frames here too.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from cerata.engine.events import Draft, Scope, SupersedeFrame
 
 from ..batch.attempts import attempted
@@ -13,9 +17,11 @@ from ..batch.conditional_draft import conditional
 from ..batch.session import WriteSession, contents_of
 from ..batch.text_dates import with_text_dates
 from ..embeddings.drafts import noted, notices_of, text_vectors, with_vectors
-from ..snapshot.snapshot import Snapshot
 from ..values.arguments import arguments_hash
-from ..values.frames import Receipt
+
+if TYPE_CHECKING:
+    from ..snapshot.snapshot import Snapshot
+    from ..values.frames import Receipt
 
 
 def frames_of_uri(snapshot: Snapshot, uri: str, scope: Scope) -> list[int]:

@@ -3,12 +3,17 @@
 Owns the chunks that a document still lacks and the frames that lack a vector.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from cerata.projections.columnar.columns import Mask
-
-from ..snapshot.layers import Layers
 from ..values.frames import Stored
+
+if TYPE_CHECKING:
+    from cerata.projections.columnar.columns import Mask
+
+    from ..snapshot.layers import Layers
 
 
 def find_stored(

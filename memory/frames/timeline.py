@@ -4,19 +4,23 @@ Owns the order of entries of both layers. Each layer is in order of (time, row);
 log's rows come before pending rows, which will follow them in the log.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from cerata.engine.arguments import is_integer
 from cerata.engine.errors import InvalidInput
-from cerata.projections.columnar.columns import Mask
 from cerata.projections.columnar.relative_times import interval_of
 from cerata.projections.frames.timeline import Page, Position, TimelineOrder
 
-from ..snapshot.layer import Layer
-from ..snapshot.layers import Layers
+if TYPE_CHECKING:
+    from cerata.projections.columnar.columns import Mask
+
+    from ..snapshot.layer import Layer
+    from ..snapshot.layers import Layers
 
 _ABOVE_ALL = 1 << 62
 """A seq above that of every frame: the position after all rows of a time."""

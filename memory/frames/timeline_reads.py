@@ -7,18 +7,32 @@ from __future__ import annotations
 
 from datetime import datetime
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from cerata.engine.arguments import expect_positive, expect_type
-from cerata.engine.events import JsonValue
-from cerata.projections.columnar.times import to_datetime
-from cerata.projections.frames.filters import Filter
-from cerata.projections.frames.timeline import Position, TimelineOrder
+from cerata.engine.late import late
 
 from ..snapshot.reader import Reader
-from ..values.frames import Frame, FrameId, TimelineEntry, TimelinePage
-from .conversation import neighbours_of, newest_frames
-from .messages import message_of
-from .timeline import Paging, page_of, range_of
+
+if TYPE_CHECKING:
+    from cerata.engine.events import JsonValue
+    from cerata.projections.columnar import times
+    from cerata.projections.frames import filters
+    from cerata.projections.frames.filters import Filter
+    from cerata.projections.frames.timeline import Position, TimelineOrder
+
+    from ..values import frames as frame_values
+    from ..values.frames import Frame, FrameId, TimelinePage
+    from . import conversation as conversations
+    from . import messages as frame_messages
+    from . import timeline as timelines
+else:
+    times = late("cerata.projections.columnar.times")
+    filters = late("cerata.projections.frames.filters")
+    frame_values = late("cerata.memory.values.frames")
+    conversations = late("cerata.memory.frames.conversation")
+    frame_messages = late("cerata.memory.frames.messages")
+    timelines = late("cerata.memory.frames.timeline")
 
 
 class TimelineReads(Reader):
@@ -64,19 +78,19 @@ class TimelineReads(Reader):
         )
         if not include_chunks:
             masks = snapshot.layers.whole(masks)
-        paging = Paging(
+        paging = timelines.Paging(
             by,
-            *range_of(start, end, snapshot.now),
+            *timelines.range_of(start, end, snapshot.now),
             after,
             limit,
             newest_first,
         )
-        page = page_of(snapshot.layers, masks, paging)
+        page = timelines.page_of(snapshot.layers, masks, paging)
         entries = [
-            TimelineEntry(position.frame, to_datetime(position.time), snapshot)
+            frame_values.TimelineEntry(position.frame, times.to_datetime(position.time), snapshot)
             for position in page.entries
         ]
-        return TimelinePage(tuple(entries), page.next)
+        return frame_values.TimelinePage(tuple(entries), page.next)
 
     def last(
         self,
@@ -101,7 +115,9 @@ class TimelineReads(Reader):
         """
         expect_positive("count", count)
         snapshot = self._snapshot()
-        newest = newest_frames(snapshot, _on_track(track, where), include_chunks=include_chunks)
+        newest = conversations.newest_frames(
+            snapshot, _on_track(track, where), include_chunks=include_chunks
+        )
         return [snapshot.frame_at(number) for number in islice(newest, count)][::-1]
 
     def messages(
@@ -127,10 +143,10 @@ class TimelineReads(Reader):
         if last is not None:
             expect_positive("last", last)
         snapshot = self._snapshot()
-        newest = newest_frames(snapshot, _on_track(track, where), by_first=True)
+        newest = conversations.newest_frames(snapshot, _on_track(track, where), by_first=True)
         frames = map(snapshot.frame_at, newest)
         spoken = (frame for frame in frames if frame.role is not None)
-        return [message_of(frame) for frame in islice(spoken, last)][::-1]
+        return [frame_messages.message_of(frame) for frame in islice(spoken, last)][::-1]
 
     def around(self, frame: FrameId, *, before: int = 1, after: int = 1) -> list[Frame]:
         """Return a frame and its neighbours, in order.
@@ -148,7 +164,7 @@ class TimelineReads(Reader):
             InvalidInput: a count is negative.
         """
         snapshot = self._snapshot()
-        numbers = neighbours_of(snapshot, snapshot.id_of(frame), before, after)
+        numbers = conversations.neighbours_of(snapshot, snapshot.id_of(frame), before, after)
         return [snapshot.frame_at(number) for number in numbers]
 
 
@@ -156,6 +172,6 @@ def _on_track(track: str | None, where: Filter | None) -> Filter | None:
     if track is None:
         return where
     if where is None:
-        return Filter(track=track)
-    expect_type("where", where, Filter, "a Filter", "Pass a filter, or leave it out.")
-    return Filter(track=track) & where
+        return filters.Filter(track=track)
+    expect_type("where", where, filters.Filter, "a Filter", "Pass a filter, or leave it out.")
+    return filters.Filter(track=track) & where

@@ -4,18 +4,22 @@ Owns `ValueCount`, the names of fields, and the prefixes of URIs. Leaves out the
 (`cerata.projections.frames.value_counts`).
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.plain_value import PlainValue
-from cerata.projections.columnar.columns import Mask
 from cerata.projections.columnar.typed_values import ValueType
 from cerata.projections.frames.value_counts import STRING_FIELDS, Scalar, TypedValue
 
-from ..snapshot.layers import Layers
+if TYPE_CHECKING:
+    from cerata.projections.columnar.columns import Mask
+
+    from ..snapshot.layers import Layers
 
 _METADATA: Final = "metadata"
 FIELDS: Final = ("kind", "role", *STRING_FIELDS, _METADATA)

@@ -8,25 +8,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 
 from cerata.engine.content_hashes import content_hash_of
 from cerata.engine.errors import Conflict, InvalidInput
-from cerata.engine.events import JsonValue, PutFrame
-from cerata.projections.columnar.times import to_microseconds
+from cerata.engine.late import late
 
-from ..batch.attempts import attempted
-from ..batch.session import WriteSession
-from ..batch.shared_rules import check_own
 from ..batch.writer import Writer
-from ..snapshot.snapshot import Snapshot
 from ..values.arguments import full_scope
 from ..values.frames import FrameId, Receipt, frame_id
-from .closing import EXPIRED, delete_frames, expired_frames
 from .drafts import frame_fields
-from .replacement import frames_of_uri
-from .versions import NewVersion, current_version, root_fields, stored_frame
+
+if TYPE_CHECKING:
+    from cerata.engine.events import JsonValue, PutFrame
+    from cerata.projections.columnar import times
+
+    from ..batch import attempts as batch_attempts
+    from ..batch import shared_rules
+    from ..batch.session import WriteSession
+    from ..snapshot.snapshot import Snapshot
+    from . import closing as frame_closing
+    from . import replacement as frame_replacement
+    from . import versions as frame_versions
+    from .versions import NewVersion
+else:
+    times = late("cerata.projections.columnar.times")
+    batch_attempts = late("cerata.memory.batch.attempts")
+    shared_rules = late("cerata.memory.batch.shared_rules")
+    frame_closing = late("cerata.memory.frames.closing")
+    frame_replacement = late("cerata.memory.frames.replacement")
+    frame_versions = late("cerata.memory.frames.versions")
 
 
 class VersionCommands(Writer):
@@ -89,11 +102,11 @@ class VersionCommands(Writer):
 
         def version_of(snapshot: Snapshot) -> NewVersion | None:
             body = _whole_frame(snapshot, number)
-            changed = root_fields(body, fields)
+            changed = frame_versions.root_fields(body, fields)
             is_open = snapshot.layers.closing_of(number) is None
             if is_open and all(getattr(body, name) == changed[name] for name in names):
                 return None
-            version = NewVersion(snapshot, self._session.next_place())
+            version = frame_versions.NewVersion(snapshot, self._session.next_place())
             place = version.put_root(number, fields, parent=body.parent, closes=number)
             version.move(number, place)
             return version
@@ -131,19 +144,19 @@ class VersionCommands(Writer):
         """
         fields: dict[str, object] = {}
         if not isinstance(expires, UnsetType):
-            fields["expires"] = None if expires is None else to_microseconds(expires)
+            fields["expires"] = None if expires is None else times.to_microseconds(expires)
         number = frame_id(frame)
         scope = full_scope(None, self._session.scope)
         self._session.record_call(scope, "restore", number, sorted(fields.items()))
 
         def version_of(snapshot: Snapshot) -> NewVersion:
             body = _whole_frame(snapshot, number)
-            current = current_version(snapshot, number)
+            current = frame_versions.current_version(snapshot, number)
             _check_restorable(snapshot, number, current)
             parent = body.parent
             if parent is not None:
-                parent = current_version(snapshot, parent) or parent
-            version = NewVersion(snapshot, self._session.next_place())
+                parent = frame_versions.current_version(snapshot, parent) or parent
+            version = frame_versions.NewVersion(snapshot, self._session.next_place())
             place = version.put_root(
                 number, fields, parent=parent, closes=current, causation=number
             )
@@ -176,9 +189,9 @@ class VersionCommands(Writer):
         self._session.check_writable()
         scope = full_scope(None, self._session.scope)
         self._session.record_call(scope, "sweep")
-        session = self._session.by(actor, EXPIRED)
-        frames, left = expired_frames(self._snapshot())
-        receipt = delete_frames(session, frames, is_sweep=True)
+        session = self._session.by(actor, frame_closing.EXPIRED)
+        frames, left = frame_closing.expired_frames(self._snapshot())
+        receipt = frame_closing.delete_frames(session, frames, is_sweep=True)
         if not left:
             return receipt
         noun = "frame" if left == 1 else "frames"
@@ -197,7 +210,7 @@ class VersionCommands(Writer):
                 return session.unchanged(snapshot, frame)
             return session.write(version.drafts)
 
-        return attempted(session, attempt, where=f"frame {frame:,}")
+        return batch_attempts.attempted(session, attempt, where=f"frame {frame:,}")
 
 
 def _whole_frame(snapshot: Snapshot, number: int) -> PutFrame:
@@ -208,8 +221,8 @@ def _whole_frame(snapshot: Snapshot, number: int) -> PutFrame:
         NotFound: the frame does not exist within the scope, or was erased.
         ReadOnly: the frame is shared.
     """
-    body, scope = stored_frame(snapshot, number)
-    check_own(f"The frame {number:,}", scope, snapshot.reach)
+    body, scope = frame_versions.stored_frame(snapshot, number)
+    shared_rules.check_own(f"The frame {number:,}", scope, snapshot.reach)
     if body.chunk_index is not None:
         raise InvalidInput(
             f"Frame {number:,} is a part of a document",
@@ -220,7 +233,7 @@ def _whole_frame(snapshot: Snapshot, number: int) -> PutFrame:
 
 def _check_restorable(snapshot: Snapshot, number: int, current: int | None) -> None:
     layers = snapshot.layers
-    body, scope = stored_frame(snapshot, number)
+    body, scope = frame_versions.stored_frame(snapshot, number)
     if current == number:
         raise Conflict(
             f"Frame {number:,} is current",
@@ -229,13 +242,16 @@ def _check_restorable(snapshot: Snapshot, number: int, current: int | None) -> N
     hashed = None if current is not None else content_hash_of(body)
     copies = [] if hashed is None else layers.copies(hashed)
     for copy in copies:
-        if layers.event(copy).causation == number and current_version(snapshot, copy) is not None:
+        if (
+            layers.event(copy).causation == number
+            and frame_versions.current_version(snapshot, copy) is not None
+        ):
             raise Conflict(
                 f"Frame {number:,} was restored as frame {copy:,}",
                 remedy=f"Pass frame {copy:,} instead.",
             )
     closed = () if current is None else (current,)
-    same = [] if body.uri is None else frames_of_uri(snapshot, body.uri, scope)
+    same = [] if body.uri is None else frame_replacement.frames_of_uri(snapshot, body.uri, scope)
     for frame in same:
         if frame not in closed and not layers.is_below(frame, closed):
             raise Conflict(

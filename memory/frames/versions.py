@@ -10,7 +10,10 @@ the calls (`version_commands`).
   is left out, or closed, moves below the next frame above.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,8 +24,10 @@ from cerata.projections.frames.columns import ClosingKind
 
 from ..batch.conditional_draft import conditional
 from ..batch.shared_rules import check_own
-from ..snapshot.snapshot import Snapshot
 from ..values.arguments import SOURCE_HASH, SPAN
+
+if TYPE_CHECKING:
+    from ..snapshot.snapshot import Snapshot
 
 Fields = Mapping[str, object]
 """New values of fields of a `PutFrame`, by name."""

@@ -12,24 +12,37 @@ from datetime import datetime
 from itertools import islice
 from math import fsum
 from sys import float_info
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from cerata.engine.arguments import expect_integer, expect_one_of
 from cerata.engine.errors import InvalidInput
-from cerata.projections.facts.graph import DIRECTIONS, Budget, Direction, FactGraph, Node
+from cerata.engine.late import late
 
-from ..snapshot.fact_conversion import id_of_seq
 from ..snapshot.reader import Reader
-from ..snapshot.snapshot import Snapshot
-from ..values.facts import Entity, checked_name
-from ..values.graph import Cooccurrence, FactPath, Neighbour, Reached
+
+if TYPE_CHECKING:
+    from cerata.projections.facts import graph as fact_graph
+    from cerata.projections.facts.graph import Direction, FactGraph, Node
+
+    from ..snapshot import fact_conversion
+    from ..snapshot.snapshot import Snapshot
+    from ..values import facts as fact_values
+    from ..values import graph as graph_values
+    from ..values.facts import Entity
+    from ..values.graph import Cooccurrence, FactPath, Neighbour, Reached
+else:
+    fact_graph = late("cerata.projections.facts.graph")
+    fact_conversion = late("cerata.memory.snapshot.fact_conversion")
+    fact_values = late("cerata.memory.values.facts")
+    graph_values = late("cerata.memory.values.graph")
+
 
 HOPS_MAX: Final = 16
 """Most hops of a walk or path."""
 FACTS_MAX: Final = 100_000
 """Default limit of the facts that a call looks at: about a second."""
 
-EntityLike = str | Entity
+EntityLike: TypeAlias = "str | Entity"
 """An entity, or its name."""
 
 
@@ -64,7 +77,7 @@ class GraphReads(Reader):
         graph = _graph(snapshot, predicate, direction, valid_at, facts_max)
         joined = graph.neighbours(_nodes(graph, entity), direction)
         return [
-            Neighbour(graph.name(node), _ids(snapshot, rows), snapshot)
+            graph_values.Neighbour(graph.name(node), _ids(snapshot, rows), snapshot)
             for node, rows in joined.items()
         ]
 
@@ -102,7 +115,7 @@ class GraphReads(Reader):
         _check_hops(hops)
         _check_damping(k)
         graph = _graph(snapshot, predicate, direction, valid_at, facts_max)
-        named = [entities] if isinstance(entities, str | Entity) else _listed(entities)
+        named = [entities] if isinstance(entities, str | fact_values.Entity) else _listed(entities)
         starts = {node for entity in named for node in _nodes(graph, entity)}
         hops_to: dict[Node, list[int]] = {}
         rows: dict[Node, set[int]] = {}
@@ -118,7 +131,9 @@ class GraphReads(Reader):
         ]
         ranked.sort(key=lambda row: (*row[:2], min(rows[row[2]]), graph.name(row[2]), row[2]))
         return [
-            Reached(graph.name(node), _ids(snapshot, sorted(rows[node])), snapshot, hop, -score)
+            graph_values.Reached(
+                graph.name(node), _ids(snapshot, sorted(rows[node])), snapshot, hop, -score
+            )
             for score, hop, node in ranked
         ]
 
@@ -170,10 +185,10 @@ class GraphReads(Reader):
                 ways = graph.paths(node, goal, direction, hops_max)
                 for way in islice(ways, limit):
                     steps = [
-                        Neighbour(graph.name(to), _ids(snapshot, rows), snapshot)
+                        graph_values.Neighbour(graph.name(to), _ids(snapshot, rows), snapshot)
                         for to, rows in way
                     ]
-                    paths.append(FactPath(graph.name(node), tuple(steps)))
+                    paths.append(graph_values.FactPath(graph.name(node), tuple(steps)))
         return sorted(paths, key=len)[:limit]
 
     def cooccurring(
@@ -211,8 +226,9 @@ class GraphReads(Reader):
                         together.setdefault(node, []).append(frame)
         ranked = sorted(together.items(), key=lambda item: (-len(item[1]), item[1][0]))
         return [
-            Cooccurrence(
-                graph.name(node), tuple(id_of_seq(frame, snapshot.basis) for frame in frames)
+            graph_values.Cooccurrence(
+                graph.name(node),
+                tuple(fact_conversion.id_of_seq(frame, snapshot.basis) for frame in frames),
             )
             for node, frames in ranked
         ]
@@ -236,12 +252,12 @@ def _graph(
     facts_max: int,
 ) -> FactGraph:
     if predicate is not None:
-        checked_name("The predicate", predicate)
+        fact_values.checked_name("The predicate", predicate)
     remedy = "Pass direction='both', or leave it out."
-    expect_one_of("direction", direction, DIRECTIONS, remedy)
+    expect_one_of("direction", direction, fact_graph.DIRECTIONS, remedy)
     expect_integer("facts_max", facts_max)
     instant = snapshot.valid_instant(valid_at)
-    return FactGraph(snapshot.facts_at, instant, predicate, Budget(facts_max))
+    return fact_graph.FactGraph(snapshot.facts_at, instant, predicate, fact_graph.Budget(facts_max))
 
 
 def _check_hops(hops: int) -> None:
@@ -274,7 +290,9 @@ def _listed(entities: object) -> list[EntityLike]:
 
 
 def _name(entity: EntityLike) -> str:
-    return checked_name("An entity", entity.name if isinstance(entity, Entity) else entity)
+    return fact_values.checked_name(
+        "An entity", entity.name if isinstance(entity, fact_values.Entity) else entity
+    )
 
 
 def _nodes(graph: FactGraph, entity: EntityLike) -> frozenset[Node]:
@@ -284,7 +302,7 @@ def _nodes(graph: FactGraph, entity: EntityLike) -> frozenset[Node]:
 def _ids(snapshot: Snapshot, rows: Sequence[int]) -> tuple[int, ...]:
     facts = snapshot.facts_at
     basis = snapshot.basis
-    return tuple(id_of_seq(facts.seq_of(row), basis) for row in rows)
+    return tuple(fact_conversion.id_of_seq(facts.seq_of(row), basis) for row in rows)
 
 
 def _frames_of(snapshot: Snapshot, graph: FactGraph, name: str) -> list[int]:

@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue, ScopeValue
+from cerata.engine.late import late
 from cerata.engine.loading import loading
 
 from ..batch.writer import Writer, takes_scope
-from ..frames.drafts import frame_fields
 from ..values.arguments import full_scope, listed
 from ..values.frames import FrameId, Receipt, frame_id
 
 if TYPE_CHECKING:
+    from ..frames import drafts as frame_drafts
     from .folder import Remembered, Report
     from .formats.document import Document
+else:
+    frame_drafts = late("cerata.memory.frames.drafts")
 
 
 class IngestCommands(Writer):
@@ -82,7 +85,7 @@ class IngestCommands(Writer):
         with loading("the part that reads files"):
             from .document import remember
 
-        fields = frame_fields(
+        fields = frame_drafts.frame_fields(
             kind=kind,
             role=role,
             uri=uri,
@@ -152,7 +155,7 @@ class IngestCommands(Writer):
         files = find_files(
             named, include=include, exclude=exclude, default_excludes=default_excludes
         )
-        fields = frame_fields(kind="text", tags=tags, labels=labels, metadata=metadata)
+        fields = frame_drafts.frame_fields(kind="text", tags=tags, labels=labels, metadata=metadata)
         stamped = full_scope(scope, self._session.scope)
         return remember_files(
             self._session.by(actor), files, fields, stamped, dry_run=dry_run, report=report

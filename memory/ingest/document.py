@@ -31,9 +31,8 @@ from ..embeddings.drafts import noted, notices_of, text_vectors, with_vectors
 from ..frames.drafts import frame_draft
 from ..frames.replacement import frames_of_uri
 from ..frames.stored import find_stored
-from ..snapshot.layer import DOCUMENT_KIND
 from ..snapshot.snapshot import Snapshot
-from ..values.arguments import SOURCE_HASH, SPAN, TABLE_HEADER, content_hash
+from ..values.arguments import DOCUMENT_KIND, SOURCE_HASH, SPAN, TABLE_HEADER, content_hash
 from ..values.frames import Frame, Receipt, Stored
 from .formats.document import NAME_SIZE_MAX, Document, some_text
 from .formats.plain import markdown_sections

@@ -7,17 +7,28 @@ links (`cerata.projections.links.labelling`).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from cerata.engine.events import Draft, LinkFacts, PutFrame, Scope, ScopeValue, UnlinkFacts
+from cerata.engine.late import late
 from cerata.projections.columnar.scopes import by_name
 
 from ..batch.writer import Writer, takes_scope
-from ..snapshot.snapshot import Snapshot
 from ..values.arguments import full_scope
-from ..values.facts import FactId, fact_id
 from ..values.frames import Frame, Receipt, frame_id
-from ..values.links import Link, LinkId, LinkKindName, Target, kind_of
-from .reads import Endpoint, endpoint_of, link_id, link_named, links_from
+
+if TYPE_CHECKING:
+    from ..snapshot.snapshot import Snapshot
+    from ..values import facts as fact_values
+    from ..values import links as link_values
+    from ..values.facts import FactId
+    from ..values.links import Link, LinkId, LinkKindName, Target
+    from . import reads as link_reads
+    from .reads import Endpoint
+else:
+    fact_values = late("cerata.memory.values.facts")
+    link_values = late("cerata.memory.values.links")
+    link_reads = late("cerata.memory.links.reads")
 
 
 class LinkCommands(Writer):
@@ -55,8 +66,8 @@ class LinkCommands(Writer):
         """
         session = self._session.by(actor)
         stamped = full_scope(scope, session.scope)
-        name = kind_of(kind).name.lower()
-        session.record_call(stamped, "link", fact_id(fact), name, _id(target))
+        name = link_values.kind_of(kind).name.lower()
+        session.record_call(stamped, "link", fact_values.fact_id(fact), name, _id(target))
         snapshot = self._snapshot().log_only
         source = self._endpoint(snapshot, fact)
         end = self._endpoint(snapshot, target)
@@ -69,15 +80,15 @@ class LinkCommands(Writer):
             target=None if end.is_frame else end.id,
             frame=end.id if end.is_frame else None,
         )
-        cause = None if because is None else fact_id(because)
+        cause = None if because is None else fact_values.fact_id(because)
         return session.write([Draft(body, stamped, causation=cause)])
 
     def _endpoint(self, snapshot: Snapshot, named: Target) -> Endpoint:
         number, block = _id(named), self._session.open_block
         if number < 0 and block is not None and -number <= len(block.drafts):
             # The append resolves a draft, for example a repetition of a known fact.
-            return Endpoint(number, isinstance(block.drafts[-number - 1].body, PutFrame))
-        return endpoint_of(snapshot, named)
+            return link_reads.Endpoint(number, isinstance(block.drafts[-number - 1].body, PutFrame))
+        return link_reads.endpoint_of(snapshot, named)
 
     def _equal_link(
         self, snapshot: Snapshot, source: Endpoint, kind: str, end: Endpoint, scope: Scope
@@ -91,7 +102,7 @@ class LinkCommands(Writer):
         has_link_drafts = any(isinstance(draft.body, LinkFacts | UnlinkFacts) for draft in drafts)
         if source.is_frame or min(source.id, end.id) < 0 or has_link_drafts:
             return None
-        for link in links_from(snapshot, source.id):
+        for link in link_reads.links_from(snapshot, source.id):
             is_same = (link.kind, link.target, link.is_frame) == (kind, *end)
             if is_same and by_name(tuple(link.scope.items())) == by_name(scope):
                 return link
@@ -118,11 +129,11 @@ class LinkCommands(Writer):
         """
         session = self._session.by(actor, reason)
         stamped = full_scope(None, session.scope)
-        number = link_id(link)
+        number = link_reads.link_id(link)
         session.record_call(stamped, "unlink", number)
         if number >= 0 or not session.in_transaction:
             snapshot = self._snapshot().log_only
-            row = link_named(snapshot, number)
+            row = link_reads.link_named(snapshot, number)
             number = row.seq
             if not snapshot.labelling.links.holds(row.row):
                 return session.unchanged(snapshot, number, (number,))
@@ -130,4 +141,4 @@ class LinkCommands(Writer):
 
 
 def _id(named: Target) -> int:
-    return frame_id(named) if isinstance(named, Frame) else fact_id(named)
+    return frame_id(named) if isinstance(named, Frame) else fact_values.fact_id(named)

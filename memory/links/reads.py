@@ -6,20 +6,30 @@ for facts (`cerata.projections.links.labelling`).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cerata.engine.arguments import expect_integer
 from cerata.engine.errors import NotFound
-from cerata.projections.columnar.times import to_datetime
-from cerata.projections.links.reader import LinkRow
+from cerata.engine.late import late
 
-from ..snapshot.fact_conversion import id_of_seq
 from ..snapshot.reader import Reader
-from ..snapshot.snapshot import Snapshot
-from ..values.facts import Fact, Period, fact_id
 from ..values.frames import Frame, Receipt, id_in
-from ..values.links import Link, LinkId, LinkKindName, Target, kind_of
 from ..values.pending_ids import PendingIds
+
+if TYPE_CHECKING:
+    from cerata.projections.columnar import times
+    from cerata.projections.links.reader import LinkRow
+
+    from ..snapshot import fact_conversion
+    from ..snapshot.snapshot import Snapshot
+    from ..values import facts as fact_values
+    from ..values import links as link_values
+    from ..values.links import Link, LinkId, LinkKindName, Target
+else:
+    times = late("cerata.projections.columnar.times")
+    fact_conversion = late("cerata.memory.snapshot.fact_conversion")
+    fact_values = late("cerata.memory.values.facts")
+    link_values = late("cerata.memory.values.links")
 
 
 class LinkReads(Reader):
@@ -46,7 +56,7 @@ class LinkReads(Reader):
             InvalidInput: the kind is unknown.
         """
         snapshot = self._snapshot()
-        link_kind = None if kind is None else kind_of(kind)
+        link_kind = None if kind is None else link_values.kind_of(kind)
         end = None if thing is None else endpoint_of(snapshot, thing)
         links: list[Link] = []
         for row in snapshot.labelling.links.all_links(closed=include_unlinked):
@@ -71,11 +81,13 @@ def endpoint_of(snapshot: Snapshot, target: Target) -> Endpoint:
     """Return the fact or frame that a value names. Raises `NotFound`, `InvalidInput`."""
     if isinstance(target, Frame):
         return Endpoint(snapshot.id_of(target), is_frame=True)
-    number = fact_id(target, snapshot.ids)
+    number = fact_values.fact_id(target, snapshot.ids)
     row = snapshot.facts_at.row_of(snapshot.seq_of(number))
     if row is not None:
-        return Endpoint(id_of_seq(snapshot.facts_at.seq_of(row), snapshot.basis), is_frame=False)
-    if isinstance(target, Fact) or not snapshot.layers.has(number):
+        return Endpoint(
+            fact_conversion.id_of_seq(snapshot.facts_at.seq_of(row), snapshot.basis), is_frame=False
+        )
+    if isinstance(target, fact_values.Fact) or not snapshot.layers.has(number):
         raise NotFound(
             f"There is no fact or frame {number:,}",
             where=f"basis {snapshot.basis:,}",
@@ -92,16 +104,18 @@ def to_link(snapshot: Snapshot, link: LinkRow) -> Link | None:
     links, basis, facts = snapshot.labelling.links, snapshot.basis, snapshot.facts_at
     closing = links.closing_of(link.row)
     target = link.target if joined.target is None else facts.seq_of(joined.target)
-    created = to_datetime(links.birth(link.row).recorded)
-    return Link(
-        id=id_of_seq(link.seq, basis),
-        fact=id_of_seq(facts.seq_of(joined.fact), basis),
+    created = times.to_datetime(links.birth(link.row).recorded)
+    return link_values.Link(
+        id=fact_conversion.id_of_seq(link.seq, basis),
+        fact=fact_conversion.id_of_seq(facts.seq_of(joined.fact), basis),
         kind=link.kind.name.lower(),
-        target=id_of_seq(target, basis),
+        target=fact_conversion.id_of_seq(target, basis),
         is_frame=link.is_frame,
-        known=Period(created, None if closing is None else to_datetime(closing[0])),
+        known=fact_values.Period(
+            created, None if closing is None else times.to_datetime(closing[0])
+        ),
         scope=dict(links.scope_of(link.row)),
-        unlinked_by=None if closing is None else id_of_seq(closing[1], basis),
+        unlinked_by=None if closing is None else fact_conversion.id_of_seq(closing[1], basis),
     )
 
 
@@ -122,7 +136,7 @@ def link_id(value: LinkId, inside: PendingIds | None = None) -> int:
     """
     if isinstance(value, Receipt):
         return id_in(value, inside)
-    number = value.id if isinstance(value, Link) else value
+    number = value.id if isinstance(value, link_values.Link) else value
     remedy = "Pass the link's id, or a value that has the id."
     return expect_integer("A link", number, "an id, Receipt or Link", remedy)
 

@@ -17,7 +17,6 @@ from cerata.projections.facts.objects import Standing
 from cerata.projections.links.columns import ATTACKING, REQUIRING, LinkKind
 from cerata.projections.links.labelling import Joined
 
-from ..snapshot.reader import Reader
 from ..snapshot.snapshot import Snapshot
 from ..values.acts import Act
 from ..values.facts import Fact, FactEvidence, FactId, fact_id
@@ -119,32 +118,17 @@ def _credit(words: str, act: Act | None) -> str:
     return f"{words} {credit}" if credit else words if "#" in words else ""
 
 
-class WhyReads(Reader):
-    """The read that explains facts."""
-
-    def why(self, fact: FactId, *, depth: int = 16) -> Why:
-        """Return why a fact is believed or not, and the same for the facts that it rests on.
-
-        Cost: a look-up for each fact in the tree.
-
-        Args:
-            fact: The fact, its id, or its receipt.
-            depth: Most levels of the tree, from 1 to 64.
-
-        Raises:
-            NotFound: no such fact exists.
-            InvalidInput: depth is not from 1 to 64.
-        """
-        expect_integer("depth", depth)
-        if not 1 <= depth <= DEPTH_MAX:
-            raise InvalidInput(
-                f"depth must be from 1 to {DEPTH_MAX}, not {depth}", remedy="Pass depth=16."
-            )
-        snapshot = self._snapshot()
-        number = snapshot.fact_at(fact_id(fact, snapshot.ids)).id
-        row = snapshot.facts_at.row_of(snapshot.seq_of(number))
-        assert row is not None
-        return _Tree(snapshot, row, depth).why(row)
+def why(snapshot: Snapshot, fact: FactId, depth: int) -> Why:
+    """Return why a fact is believed or not; see `WhyReads.why`."""
+    expect_integer("depth", depth)
+    if not 1 <= depth <= DEPTH_MAX:
+        raise InvalidInput(
+            f"depth must be from 1 to {DEPTH_MAX}, not {depth}", remedy="Pass depth=16."
+        )
+    number = snapshot.fact_at(fact_id(fact, snapshot.ids)).id
+    row = snapshot.facts_at.row_of(snapshot.seq_of(number))
+    assert row is not None
+    return _Tree(snapshot, row, depth).why(row)
 
 
 class _Way(NamedTuple):

@@ -10,15 +10,20 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from cerata.engine.errors import InvalidInput
+from cerata.engine.late import late
 from cerata.engine.loading import loading
-from cerata.projections.facts.graph import Direction
 
 from ..snapshot.reader import Reader
 from ..values.arguments import listed
-from ..values.facts import Entity, Fact, fact_id
 
 if TYPE_CHECKING:
+    from cerata.projections.facts.graph import Direction
+
+    from ..values import facts as fact_values
+    from ..values.facts import Entity, Fact
     from .canvas import Form
+else:
+    fact_values = late("cerata.memory.values.facts")
 
 
 class PlotReads(Reader):
@@ -50,13 +55,16 @@ class PlotReads(Reader):
             from .bitemporal import draw_facts
 
         snapshot, items = self._snapshot(), listed("facts", facts)
-        if not all(isinstance(item, Fact) for item in items):
+        if not all(isinstance(item, fact_values.Fact) for item in items):
             raise InvalidInput(
                 "facts must have only items of the type Fact",
                 remedy="Pass facts that facts() returned.",
             )
         return draw_facts(
-            snapshot, [snapshot.fact_at(fact_id(item)) for item in items], title=title, form=form
+            snapshot,
+            [snapshot.fact_at(fact_values.fact_id(item)) for item in items],
+            title=title,
+            form=form,
         )
 
     def draw_graph(
@@ -94,7 +102,7 @@ class PlotReads(Reader):
 
         return draw_graph(
             self._snapshot(),
-            entity.name if isinstance(entity, Entity) else entity,
+            entity.name if isinstance(entity, fact_values.Entity) else entity,
             hops=hops,
             entities_max=entities_max,
             predicate=predicate,

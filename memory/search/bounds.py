@@ -8,16 +8,20 @@ the next rank. Shares by `minmax` and `zscore` have no such bound, because a dee
 another least score and another deviation: so with these a least score ranks to a limited depth.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
 from cerata.retrieval.ranking.fusion import RANK_CONSTANT, Fused, LaneRanking, shared_weights
 
-from .request import SearchRequest
-from .signals import Signals
-from .vector_lane import VectorLane
+if TYPE_CHECKING:
+    from .request import SearchRequest
+    from .signals import Signals
+    from .vector_lane import VectorLane
+
 
 SCORED_DEPTH: Final = 2_048
 """With a least score of shares by score, the depth after which no ranking is made: as many vectors

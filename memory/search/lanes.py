@@ -6,31 +6,42 @@ question has vectors or the embedder computes them. Leaves out the lanes of vect
 (`facts.search`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from cerata.engine.errors import InvalidInput, Unsupported
-from cerata.projections.columnar.columns import Mask
-from cerata.projections.fulltext.bm25 import FulltextView
-from cerata.projections.fulltext.query import Query
-from cerata.retrieval.embedders.embedder import (
-    TokenEmbedder,
-    embed_texts,
-    embed_token_texts,
-    spans_of_tokens,
-    token_embedder,
-)
+from cerata.engine.late import late
 from cerata.retrieval.ranking.fusion import LaneRanking
-from cerata.retrieval.speaker_names import without_names
-from cerata.retrieval.token_weights import token_weights
 
-from ..facts.search import FactHit, relevant_facts, scored_frames
-from ..snapshot.snapshot import Snapshot
-from .late_lane import LateLane
-from .request import SearchRequest
-from .space_lane import keys_of
-from .vector_lane import VectorLane
+if TYPE_CHECKING:
+    from cerata.projections.columnar.columns import Mask
+    from cerata.projections.fulltext.bm25 import FulltextView
+    from cerata.projections.fulltext.query import Query
+    from cerata.retrieval import speaker_names
+    from cerata.retrieval import token_weights as question_weights
+    from cerata.retrieval.embedders import embedder as embedders
+    from cerata.retrieval.embedders.embedder import TokenEmbedder
+
+    from ..facts import search as fact_search
+    from ..facts.search import FactHit
+    from ..snapshot.snapshot import Snapshot
+    from . import late_lane as late_lanes
+    from . import space_lane as space_lanes
+    from . import vector_lane as search_vector_lanes
+    from .late_lane import LateLane
+    from .request import SearchRequest
+    from .vector_lane import VectorLane
+else:
+    embedders = late("cerata.retrieval.embedders.embedder")
+    speaker_names = late("cerata.retrieval.speaker_names")
+    question_weights = late("cerata.retrieval.token_weights")
+    fact_search = late("cerata.memory.facts.search")
+    late_lanes = late("cerata.memory.search.late_lane")
+    search_vector_lanes = late("cerata.memory.search.vector_lane")
+    space_lanes = late("cerata.memory.search.space_lane")
 
 
 class Lane(Protocol):
@@ -91,7 +102,7 @@ class FactsLane:
     def rank(self, k: int, among: Mask | None) -> LaneRanking:
         """Return all frames; the facts are few."""
         layers = self.snapshot.layers
-        scores = scored_frames(self.facts)
+        scores = fact_search.scored_frames(self.facts) if self.facts else {}
         if scores:
             admitted = layers.among([*scores], layers.sought if among is None else among)
             scores = {frame: scores[frame] for frame in admitted}
@@ -99,7 +110,7 @@ class FactsLane:
 
     def candidates(self) -> Mask:
         """Return the rows of the frames."""
-        return self.snapshot.layers.rank_mask(scored_frames(self.facts))
+        return self.snapshot.layers.rank_mask(fact_search.scored_frames(self.facts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,20 +136,32 @@ class RunningLanes:
     @property
     def feedback(self) -> tuple[int, ...]:
         """The frames toward which the question's vector was moved."""
-        lanes = [lane for lane in self.lanes if isinstance(lane, VectorLane)]
-        return lanes[0].feedback if lanes else ()
+        lane = self._vector_lane
+        return () if lane is None else lane.feedback
 
     @property
     def has_cosines(self) -> bool:
         """True if the lane of vectors runs with cosines of the question as scores."""
-        return any(isinstance(lane, VectorLane) and lane.has_cosines for lane in self.lanes)
+        lane = self._vector_lane
+        return lane is not None and lane.has_cosines
 
-    def moved(self, frames: Sequence[int]) -> "RunningLanes":
+    def moved(self, frames: Sequence[int]) -> RunningLanes:
         """Return the lanes, that of the vectors moved toward frames (`VectorLane.toward`)."""
+        moved = self._vector_lane
         lanes = [
-            lane.toward(frames) if isinstance(lane, VectorLane) else lane for lane in self.lanes
+            moved.toward(frames) if moved is not None and lane is moved else lane
+            for lane in self.lanes
         ]
         return replace(self, lanes=lanes)
+
+    @property
+    def _vector_lane(self) -> VectorLane | None:
+        """The running lane of vectors."""
+        if self.vectors is None:
+            # The module of the lane, which most commands do not need, stays unloaded.
+            return None
+        lanes = (lane for lane in self.lanes if isinstance(lane, search_vector_lanes.VectorLane))
+        return next(lanes, None)
 
 
 def running_lanes(snapshot: Snapshot, request: SearchRequest) -> RunningLanes:
@@ -152,10 +175,12 @@ def running_lanes(snapshot: Snapshot, request: SearchRequest) -> RunningLanes:
     late = late_lane_of(snapshot, request)
     weights = _weights(request, vectors, late)
     facts: list[FactHit] = []
-    if "facts" in weights:
+    if "facts" in weights and snapshot.facts_at.row_count:
         # Earlier versions of a profile leave facts out of a context with a filter.
         where = request.where if profile.fact_words else None
-        facts = relevant_facts(snapshot, request.text, by_words=profile.fact_words, where=where)
+        facts = fact_search.relevant_facts(
+            snapshot, request.text, by_words=profile.fact_words, where=where
+        )
     able = (
         TextLane(snapshot, request.tree, request.profile.in_context),
         FactsLane(snapshot, facts),
@@ -202,7 +227,7 @@ def vector_lane_of(snapshot: Snapshot, request: SearchRequest) -> VectorLane | N
     if request.embedding is not None:
         if is_text_only:
             return None
-        return VectorLane(
+        return search_vector_lanes.VectorLane(
             snapshot,
             request.embedding,
             space,
@@ -213,11 +238,11 @@ def vector_lane_of(snapshot: Snapshot, request: SearchRequest) -> VectorLane | N
     embedder = snapshot.embedder
     if embedder is not None and request.text and space in (None, embedder.identity.space):
         name = embedder.identity.space
-        is_there = name in (key[0] for key in keys_of(snapshot, tokens=False))
+        is_there = name in (key[0] for key in space_lanes.keys_of(snapshot, tokens=False))
         if is_text_only or not (is_needed or is_there):
             return None
-        vector = embed_texts(embedder, [embedded_text(snapshot, request)])[0]
-        return VectorLane(
+        vector = embedders.embed_texts(embedder, [embedded_text(snapshot, request)])[0]
+        return search_vector_lanes.VectorLane(
             snapshot, vector, name, approximate=request.approximate, in_window=in_window
         )
     if is_needed or space is not None:
@@ -245,7 +270,7 @@ def late_lane_of(snapshot: Snapshot, request: SearchRequest) -> LateLane | None:
     if request.token_embedding is not None:
         if is_text_only and request.rerank is not True:
             return None
-        return LateLane(
+        return late_lanes.LateLane(
             snapshot,
             request.token_embedding,
             space,
@@ -253,12 +278,12 @@ def late_lane_of(snapshot: Snapshot, request: SearchRequest) -> LateLane | None:
             in_window=request.profile.token_window,
         )
     is_needed = request.rerank is True or space is not None
-    embedder = None if snapshot.embedder is None else token_embedder(snapshot.embedder)
+    embedder = None if snapshot.embedder is None else embedders.token_embedder(snapshot.embedder)
     if not is_needed and (embedder is None or is_text_only or not request.profile.is_late):
         return None
     if embedder is not None and request.text:
         name = embedder.token_identity.space
-        keys = keys_of(snapshot, tokens=True) if space in (None, name) else []
+        keys = space_lanes.keys_of(snapshot, tokens=True) if space in (None, name) else []
         if name in (key[0] for key in keys):
             return _embedded_late_lane(snapshot, request, embedder)
     if is_needed:
@@ -274,9 +299,11 @@ def _embedded_late_lane(
 ) -> LateLane:
     profile = request.profile
     text = embedded_text(snapshot, request)
-    tokens = embed_token_texts(embedder, [text])[0]
-    spans = spans_of_tokens(embedder, text, len(tokens)) if profile.token_weights else None
-    return LateLane(
+    tokens = embedders.embed_token_texts(embedder, [text])[0]
+    spans = (
+        embedders.spans_of_tokens(embedder, text, len(tokens)) if profile.token_weights else None
+    )
+    return late_lanes.LateLane(
         snapshot,
         tokens,
         embedder.token_identity.space,
@@ -290,7 +317,7 @@ def embedded_text(snapshot: Snapshot, request: SearchRequest) -> str:
     """Return the text of a question that the embedder reads."""
     if not request.profile.names_out:
         return request.text
-    return without_names(request.text, snapshot.layers.speakers)
+    return speaker_names.without_names(request.text, snapshot.layers.speakers)
 
 
 def weights_of_tokens(
@@ -301,4 +328,4 @@ def weights_of_tokens(
 ) -> list[float]:
     """Return the weights of a question's tokens, by the words of the current frames."""
     ranking = snapshot.layers.ranking_of(in_context=request.profile.in_context)
-    return token_weights(text, spans, ranking.idf)
+    return question_weights.token_weights(text, spans, ranking.idf)

@@ -4,14 +4,14 @@ Owns the token vectors of frames in a snapshot. Leaves out their comparison
 (`cerata.projections.vectors.maxsim`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import cached_property, partial
-from typing import ClassVar, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, cast
 
 import numpy as np
 
-from cerata.projections.columnar.columns import F64, I64, Mask
-from cerata.projections.columnar.turn_order import TurnOrder
 from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
 from cerata.projections.vectors.columns import Key, matrix_of
 from cerata.projections.vectors.maxsim import (
@@ -24,8 +24,6 @@ from cerata.projections.vectors.maxsim import (
     pooled_query,
     token_scores,
 )
-from cerata.projections.vectors.nearest import Nearest
-from cerata.projections.vectors.reader import Space
 from cerata.projections.vectors.token_window import (
     SHARES,
     beside,
@@ -34,15 +32,22 @@ from cerata.projections.vectors.token_window import (
     total_weight,
     window_scores,
 )
-from cerata.replay.token_vector_store import StoredTokens
 from cerata.retrieval.ranking.fusion import LaneRanking
 
-from ..snapshot.snapshot import Snapshot
 from ..values.explanation import TokenShare
 from ..values.token_vectors import checked_weights, token_matrix
-from ..values.vectors import Vector, Vectors
 from .space_lane import SpaceLane, key_for, key_of_frame, pending_vectors
 from .token_rows import TokenRows
+
+if TYPE_CHECKING:
+    from cerata.projections.columnar.columns import F64, I64, Mask
+    from cerata.projections.columnar.turn_order import TurnOrder
+    from cerata.projections.vectors.nearest import Nearest
+    from cerata.projections.vectors.reader import Space
+    from cerata.replay.token_vector_store import StoredTokens
+
+    from ..snapshot.snapshot import Snapshot
+    from ..values.vectors import Vector, Vectors
 
 QuestionTokens: TypeAlias = Sequence[str]
 """The text of each token of a question."""

@@ -1,12 +1,18 @@
 """The frames that a search leaves out: their number by reason, for an explanation."""
 
-import numpy as np
+from __future__ import annotations
 
-from cerata.projections.columnar.columns import Mask
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ..snapshot.layers import Layers, both, end_to_end
 from ..values.explanation import LeftOut
-from .request import SearchRequest
+
+if TYPE_CHECKING:
+    from cerata.projections.columnar.columns import Mask
+
+    from .request import SearchRequest
 
 
 def left_out(layers: Layers, candidates: Mask, request: SearchRequest) -> LeftOut:

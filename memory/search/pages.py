@@ -8,12 +8,15 @@ Owns the blocks, the groups of hits of one document, and the place of the next p
 lanes and their fusion (`search`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from cerata.retrieval.ranking.fusion import Fused, LaneRanking
+if TYPE_CHECKING:
+    from cerata.retrieval.ranking.fusion import Fused, LaneRanking
 
-from ..snapshot.snapshot import Snapshot
+    from ..snapshot.snapshot import Snapshot
 
 LANE_HITS: Final = 128
 """Hits of each lane that the first block fuses.

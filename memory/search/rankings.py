@@ -4,18 +4,24 @@ Owns these rows, and the depth to which each lane is ranked. Leaves out the lane
 fusion of their rankings (`search`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from cerata.projections.columnar.columns import Mask
 from cerata.projections.fulltext.query import Query, loosened
-from cerata.retrieval.ranking.fusion import LaneRanking
 
 from ..snapshot.layers import both, end_to_end
-from ..snapshot.snapshot import Snapshot
-from .lanes import Lane
 from .pages import LANE_HITS
-from .request import SearchRequest
+
+if TYPE_CHECKING:
+    from cerata.projections.columnar.columns import Mask
+    from cerata.retrieval.ranking.fusion import LaneRanking
+
+    from ..snapshot.snapshot import Snapshot
+    from .lanes import Lane
+    from .request import SearchRequest
 
 
 class RankedLanes:

@@ -6,37 +6,59 @@ question (`frames.reads`), and ranking and the filling of a context (`cerata.ret
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from cerata.engine.arguments import expect_type
 from cerata.engine.errors import InvalidInput, ReadOnly
-from cerata.engine.events import RecallContext
-from cerata.projections.columnar.scopes import sees_same
-from cerata.projections.frames.filter_tests import TimeRange
-from cerata.projections.frames.filters import Filter
-from cerata.projections.fulltext.query import Query
-from cerata.projections.vectors.columns import Matrix
-from cerata.projections.vectors.maxsim import Tokens
-from cerata.retrieval.context.entries import Form
-from cerata.retrieval.context.packing import ENTRY_TOKENS_MAX, ContextOptions, Order
-from cerata.retrieval.context.policies import ContextPolicy, policy_of
-from cerata.retrieval.ranking.profiles import Profile, profile_of
-from cerata.retrieval.ranking.relevance import Floor
+from cerata.engine.late import late
+from cerata.retrieval.context.budget import ENTRY_TOKENS_MAX
 
 from ..snapshot.reader import Reader
-from ..values.embedder import RememberedEmbedder
-from ..values.explanation import Explanation
 from ..values.frames import CONTEXT_HITS, Context, Frame, FrameId, Hit, Hits
-from ..values.source_line import source_line
-from ..values.vectors import Vector, Vectors
-from .late_lane import tokens_of
-from .recall import RecallOptions, call_of, context_of, recall_of
-from .request import Grouping, Mode, Rerank, SearchRequest, check_query, narrowed_in_time
-from .search import continued, run_search
-from .vector_lane import vector_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from cerata.engine.events import RecallContext
+    from cerata.projections.columnar import scopes
+    from cerata.projections.frames.filter_tests import TimeRange
+    from cerata.projections.frames.filters import Filter
+    from cerata.projections.fulltext.query import Query
+    from cerata.projections.vectors.columns import Matrix
+    from cerata.projections.vectors.maxsim import Tokens
+    from cerata.retrieval.context import packing, policies
+    from cerata.retrieval.context.entries import Form
+    from cerata.retrieval.context.packing import Order
+    from cerata.retrieval.context.policies import ContextPolicy
+    from cerata.retrieval.ranking import profiles
+    from cerata.retrieval.ranking.profiles import Profile
+    from cerata.retrieval.ranking.relevance import Floor
+
+    from ..values import embedder as embedder_values
+    from ..values import source_line as source_lines
+    from ..values.embedder import RememberedEmbedder
+    from ..values.explanation import Explanation
+    from ..values.vectors import Vector, Vectors
+    from . import late_lane as late_lanes
+    from . import recall as recalls
+    from . import request as requests
+    from . import search as searches
+    from . import vector_lane as vector_lanes
+    from .request import Grouping, Mode, Rerank
+else:
+    late_lanes = late("cerata.memory.search.late_lane")
+    embedder_values = late("cerata.memory.values.embedder")
+    vector_lanes = late("cerata.memory.search.vector_lane")
+    source_lines = late("cerata.memory.values.source_line")
+    np = late("numpy")
+    scopes = late("cerata.projections.columnar.scopes")
+    packing = late("cerata.retrieval.context.packing")
+    policies = late("cerata.retrieval.context.policies")
+    profiles = late("cerata.retrieval.ranking.profiles")
+    recalls = late("cerata.memory.search.recall")
+    requests = late("cerata.memory.search.request")
+    searches = late("cerata.memory.search.search")
 
 
 class SearchReads(Reader):
@@ -116,12 +138,12 @@ class SearchReads(Reader):
             embedding = query
             query = ""
             mode = "vector" if mode == "hybrid" else mode
-        request = SearchRequest(
+        request = requests.SearchRequest(
             query=query,
             k=k,
             mode=mode,
-            profile=profile_of(profile),
-            where=narrowed_in_time(where, when, query),
+            profile=profiles.profile_of(profile),
+            where=requests.narrowed_in_time(where, when, query),
             include_superseded=include_superseded,
             include_deleted=include_deleted,
             embedding=embedding,
@@ -138,8 +160,8 @@ class SearchReads(Reader):
         )
         snapshot = self._snapshot()
         if after is not None:
-            snapshot, request = continued(snapshot, request, after)
-        result = run_search(snapshot, request)
+            snapshot, request = searches.continued(snapshot, request, after)
+        result = searches.run_search(snapshot, request)
         return Hits(result.hits(), result.notices)
 
     def embedding(self, frame: FrameId, space: str | None = None) -> Matrix | None:
@@ -155,7 +177,7 @@ class SearchReads(Reader):
             Corrupt: the vector is damaged.
         """
         snapshot = self._snapshot()
-        return vector_of(snapshot, snapshot.id_of(frame), space)
+        return vector_lanes.vector_of(snapshot, snapshot.id_of(frame), space)
 
     def token_embedding(self, frame: FrameId, space: str | None = None) -> Tokens | None:
         """Return a frame's token vectors, (tokens, dimension) int8; None without any.
@@ -170,7 +192,7 @@ class SearchReads(Reader):
             Corrupt: the token vectors are damaged.
         """
         snapshot = self._snapshot()
-        return tokens_of(snapshot, snapshot.id_of(frame), space)
+        return late_lanes.tokens_of(snapshot, snapshot.id_of(frame), space)
 
     def explain(self, hit: Hit) -> Explanation:
         """Return how a hit's score came about, as of the view that found it; made to be printed.
@@ -188,7 +210,7 @@ class SearchReads(Reader):
             raise InvalidInput(
                 "hit comes from another log", remedy="Call explain() of the store that found it."
             )
-        if not sees_same(hit.made_by.reach, snapshot.reach):
+        if not scopes.sees_same(hit.made_by.reach, snapshot.reach):
             raise InvalidInput(
                 "hit comes from another scope",
                 remedy="Call explain() of the store or view that found it.",
@@ -205,7 +227,7 @@ class SearchReads(Reader):
         Raises:
             InvalidInput: text is no string, or query is neither a string nor a query.
         """
-        check_query(query)
+        requests.check_query(query)
         expect_type("text", text, str, "a string", "Pass a str, such as frame.text.")
         return self._snapshot().layers.highlights(text, query)
 
@@ -283,14 +305,18 @@ class SearchReads(Reader):
             EmbedderFailed: as `search`.
             RerankerFailed: as `search`; nothing is recorded.
         """
-        options = ContextOptions(max_tokens, entry_tokens, form, order, policy_of(policy))
-        recall = RecallOptions(options, floor=floor, is_framed=framing, neighbours=neighbours)
-        request = SearchRequest(
+        options = packing.ContextOptions(
+            max_tokens, entry_tokens, form, order, policies.policy_of(policy)
+        )
+        recall = recalls.RecallOptions(
+            options, floor=floor, is_framed=framing, neighbours=neighbours
+        )
+        request = requests.SearchRequest(
             query=query,
             k=CONTEXT_HITS,
             mode=mode,
-            profile=profile_of(profile),
-            where=narrowed_in_time(where, when, query),
+            profile=profiles.profile_of(profile),
+            where=requests.narrowed_in_time(where, when, query),
             include_superseded=include_superseded,
             embedding=embedding,
             space=space,
@@ -300,12 +326,12 @@ class SearchReads(Reader):
             token_weights=token_weights,
             rerank=rerank,
         )
-        result = run_search(self._snapshot(), request)
-        context = context_of(result, recall)
+        result = searches.run_search(self._snapshot(), request)
+        context = recalls.context_of(result, recall)
         if not record:
             return context
-        event = recall_of(result, recall, context)
-        return self._recorded(context, event, call_of(request, recall), actor)
+        event = recalls.recall_of(result, recall, context)
+        return self._recorded(context, event, recalls.call_of(request, recall), actor)
 
     def _recorded(
         self,
@@ -332,7 +358,9 @@ class SearchReads(Reader):
         used = self._snapshot().used_embedder
         if used is None:
             return None
-        return RememberedEmbedder(used.name, used.identity, used.space, used.tokens_space, used.seq)
+        return embedder_values.RememberedEmbedder(
+            used.name, used.identity, used.space, used.tokens_space, used.seq
+        )
 
     def source_of(self, frame: Frame) -> str:
         """Return a short line that names a frame's source: id, title, place and day.
@@ -344,7 +372,7 @@ class SearchReads(Reader):
         Args:
             frame: The frame to cite.
         """
-        return source_line(frame)
+        return source_lines.source_line(frame)
 
 
 def _check_alone(embedding: Vector | None, mode: Mode) -> None:

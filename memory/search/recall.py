@@ -6,12 +6,14 @@ event that records a context, too. Leaves out the search (`search`) and filling 
 (`cerata.retrieval.context.packing`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
@@ -19,8 +21,8 @@ import numpy as np
 from cerata.engine.arguments import is_integer
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import RecallContext, TimeInterval
+from cerata.engine.late import late
 from cerata.engine.salted_hashes import context_hash
-from cerata.projections.columnar.columns import Mask
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.frames.conversations import name_of
 from cerata.projections.frames.filters import times_of
@@ -29,21 +31,30 @@ from cerata.retrieval.context import framing
 from cerata.retrieval.context.entries import Entry
 from cerata.retrieval.context.packing import Candidate, ContextOptions, pack
 from cerata.retrieval.context.policies import ContextPolicy, Tier, specificity
-from cerata.retrieval.ranking.relevance import Floor
 
-from ..facts.search import FactHit, fact_text, source_of_fact
-from ..frames.access import use_of
 from ..frames.conversation import chunks_once, neighbours_of
 from ..snapshot.layers import both, end_to_end
-from ..snapshot.snapshot import Snapshot
 from ..values.arguments import SPAN, header_size
 from ..values.frames import CONTEXT_HITS, Context, Frame
 from ..values.source_line import heading_of, source_line, speaker_of
 from ..values.vectors import Vector, Vectors, numbers_of
 from .relevance import floor_for, is_relevant
-from .request import SearchRequest
 from .reranking import ByModel, ByTokens
-from .result import SearchResult
+
+if TYPE_CHECKING:
+    from cerata.projections.columnar.columns import Mask
+    from cerata.retrieval.ranking.relevance import Floor
+
+    from ..facts import search as fact_search
+    from ..facts.search import FactHit
+    from ..frames import access as accesses
+    from ..snapshot.snapshot import Snapshot
+    from .request import SearchRequest
+    from .result import SearchResult
+else:
+    fact_search = late("cerata.memory.facts.search")
+    accesses = late("cerata.memory.frames.access")
+
 
 _TOKENS_A_FACT: Final = 150
 """Tokens of the budget for each fact that a context may have."""
@@ -165,14 +176,14 @@ def _tiers(result: SearchResult, policy: ContextPolicy) -> Callable[[int], Tier]
     snapshot = result.snapshot
     exactly = specificity(result.request.query)
     now = snapshot.head.recorded
-    return lambda frame: policy.tier(use_of(snapshot, frame, now).effective_age, exactly)
+    return lambda frame: policy.tier(accesses.use_of(snapshot, frame, now).effective_age, exactly)
 
 
 def _entry_of_fact(hit: FactHit) -> Entry:
     fact = hit.fact
     start = fact.known.start
     time = 0 if start is None else to_microseconds(start)
-    return Entry(fact.id, source_of_fact(fact), fact_text(fact), time=time)
+    return Entry(fact.id, fact_search.source_of_fact(fact), fact_search.fact_text(fact), time=time)
 
 
 def _entry_of(

@@ -4,7 +4,9 @@ Owns the evidence of hits for a floor, and the choice of the floor. Leaves out t
 floors (`cerata.retrieval.ranking.relevance`).
 """
 
-from typing import Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
 
 from cerata.engine.errors import InvalidInput
 from cerata.projections.fulltext.query import has_words
@@ -12,7 +14,8 @@ from cerata.retrieval.embedders.identity import parse_space
 from cerata.retrieval.ranking import relevance
 from cerata.retrieval.ranking.relevance import Floor
 
-from .result import SearchResult
+if TYPE_CHECKING:
+    from .result import SearchResult
 
 _EXAMINED: Final = 10
 """Hits by words whose words are examined: one with most of the question's words ranks high."""

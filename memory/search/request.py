@@ -4,16 +4,17 @@ Owns `SearchRequest`, which `search` and `recall` make from their arguments. Lea
 that need a snapshot: of vectors (`vector_lane`, `late_lane`) and of the filter (`search`).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from cerata.engine.arguments import expect_text, is_integer, wrong_type
 from cerata.engine.errors import InvalidInput
-from cerata.projections.frames.filter_tests import TimeRange
 from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext.query import AnyWord, Query, check_size, plain
 from cerata.retrieval.query_classifier import KINDS, Classified, classify
@@ -21,8 +22,12 @@ from cerata.retrieval.question_times import time_filter
 from cerata.retrieval.ranking.profiles import AUTO, Profile, profile_for
 from cerata.retrieval.reranker import Reranker, check_rerank
 
-from ..snapshot.layers import Layers
 from ..values.vectors import Vector, Vectors, numbers_of
+
+if TYPE_CHECKING:
+    from cerata.projections.frames.filter_tests import TimeRange
+
+    from ..snapshot.layers import Layers
 
 Mode: TypeAlias = Literal["hybrid", "text", "vector"]
 """The lanes that a search uses: all, those of words, or those of vectors."""
@@ -147,7 +152,7 @@ class SearchRequest:
         kind = self.kind.kind if self.profile.is_by_kind else KINDS[0]
         return self.profile.weights_for(kind)
 
-    def resolved(self, layers: Layers) -> "SearchRequest":
+    def resolved(self, layers: Layers) -> SearchRequest:
         """Return the request with the profile that "auto" stands for."""
         if self.profile is not AUTO:
             return self
@@ -159,7 +164,7 @@ class SearchRequest:
         object.__setattr__(resolved, "is_auto", True)
         return resolved
 
-    def is_same_question(self, request: "SearchRequest") -> bool:
+    def is_same_question(self, request: SearchRequest) -> bool:
         """Return whether two requests have one order of results, of which they may want parts."""
         if any(getattr(self, name) != getattr(request, name) for name in _OF_ORDER):
             return False

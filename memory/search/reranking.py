@@ -4,19 +4,29 @@ Owns which of the three reorders the hits of a request, and their scores. Leaves
 (`cerata.retrieval.reranker`) and the new order (`cerata.retrieval.ranking.fusion`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from cerata.engine.errors import InvalidInput
+from cerata.engine.late import late
 from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
 from cerata.retrieval.ranking.fusion import RERANK_HITS
-from cerata.retrieval.reranker import HITS_MAX, Reranker, hits_of, scores_of_texts
+from cerata.retrieval.reranker import HITS_MAX
 
-from ..snapshot.snapshot import Snapshot
-from ..values.frames import Frame
-from .late_lane import LateLane
-from .request import SearchRequest
+if TYPE_CHECKING:
+    from cerata.retrieval import reranker as rerankers
+    from cerata.retrieval.reranker import Reranker
+
+    from ..snapshot.snapshot import Snapshot
+    from ..values.frames import Frame
+    from .late_lane import LateLane
+    from .request import SearchRequest
+else:
+    rerankers = late("cerata.retrieval.reranker")
+
 
 BY_TOKENS: Final = "late"
 """The name of the order by token vectors."""
@@ -86,13 +96,13 @@ class ByModel:
     @property
     def hits(self) -> int:
         """The number of hits that the model reads."""
-        return hits_of(self.reranker)
+        return rerankers.hits_of(self.reranker)
 
     def scores_of(self, frames: Sequence[int]) -> Mapping[int, float]:
         """Return the scores of the frames that have a text. Raises `RerankerFailed`."""
         texts = {frame: read_text(self.snapshot.frame_at(frame)) for frame in frames}
         texts = {frame: text for frame, text in texts.items() if text}
-        scores = scores_of_texts(self.reranker, self.question, [*texts.values()])
+        scores = rerankers.scores_of_texts(self.reranker, self.question, [*texts.values()])
         return dict(zip(texts, scores, strict=True))
 
 
@@ -125,5 +135,5 @@ def reranking_of(
             remedy="Pass the question as text, or leave out rerank=.",
         )
     if request.scores_before is not None:
-        return ByScores(request.scores_before, rerank.identity, hits_of(rerank))
+        return ByScores(request.scores_before, rerank.identity, rerankers.hits_of(rerank))
     return ByModel(snapshot, request.text, rerank)

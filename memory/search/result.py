@@ -4,17 +4,17 @@ Owns `SearchResult`, and the numbers of an `Explanation`. Leaves out the steps o
 (`search`) and the printed form of an explanation (`values.explanation`).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cerata.engine.errors import InvalidInput
-from cerata.engine.lineage import Identity
-from cerata.projections.columnar.scopes import Reach
-from cerata.projections.fulltext.bm25 import SCORE_DECIMALS, WordScore
-from cerata.retrieval.base_level_activation import Use
+from cerata.engine.late import late
 from cerata.retrieval.ranking.fusion import (
     Fused,
     LaneRanking,
@@ -23,19 +23,37 @@ from cerata.retrieval.ranking.fusion import (
     worth,
 )
 
-from ..facts.search import FactHit, scored_frames
-from ..frames.access import access_of
-from ..snapshot.snapshot import Snapshot
-from ..values.explanation import Boost, Explanation, LaneShare, Reranked
 from ..values.frames import Frame, Hit
 from .lanes import Lane, embedded_text
-from .late_lane import LateLane
-from .left_out import left_out
-from .pages import Block
-from .request import SearchRequest
 from .reranking import ByTokens, Reranking
-from .signals import Signals
-from .vector_lane import APPROXIMATE, VectorLane
+
+if TYPE_CHECKING:
+    from cerata.engine.lineage import Identity
+    from cerata.projections.columnar.scopes import Reach
+    from cerata.projections.fulltext import bm25
+    from cerata.projections.fulltext.bm25 import WordScore
+    from cerata.retrieval.base_level_activation import Use
+
+    from ..facts import search as fact_search
+    from ..facts.search import FactHit
+    from ..frames import access as accesses
+    from ..snapshot.snapshot import Snapshot
+    from ..values import explanation as explanations
+    from ..values.explanation import Boost, Explanation, LaneShare, Reranked
+    from . import left_out as left_out_frames
+    from . import vector_lane
+    from .late_lane import LateLane
+    from .pages import Block
+    from .request import SearchRequest
+    from .signals import Signals
+    from .vector_lane import VectorLane
+else:
+    fact_search = late("cerata.memory.facts.search")
+    accesses = late("cerata.memory.frames.access")
+    explanations = late("cerata.memory.values.explanation")
+    left_out_frames = late("cerata.memory.search.left_out")
+    vector_lane = late("cerata.memory.search.vector_lane")
+    bm25 = late("cerata.projections.fulltext.bm25")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -140,7 +158,9 @@ class SearchResult:
         """Return the names of lanes in a result, with the name of an approximate vectors lane."""
         if self.vectors is None or not self.vectors.approximate:
             return tuple(lanes)
-        return tuple(APPROXIMATE if lane == self.vectors.name else lane for lane in lanes)
+        return tuple(
+            vector_lane.APPROXIMATE if lane == self.vectors.name else lane for lane in lanes
+        )
 
     # --- the reads of a hit ----------------------------------------------------------------------
 
@@ -171,7 +191,7 @@ class SearchResult:
         is_late = "late" in hit.lanes or by_tokens
         is_fused = self._is_fused(hit.id)
         signals = self.signals if is_fused else None
-        return Explanation(
+        return explanations.Explanation(
             id=hit.id,
             score=hit.score,
             question=self.request.kind,
@@ -179,7 +199,11 @@ class SearchResult:
             method=self.request.profile.method if is_fused else None,
             lanes=tuple(self._share(lane, hit.id, is_fused=is_fused) for lane in self.lanes),
             words=tuple(self._words_of(hit.id)) if "text" in hit.lanes else (),
-            facts=tuple(named.fact.id for named in self.facts if hit.id in scored_frames([named])),
+            facts=tuple(
+                named.fact.id
+                for named in self.facts
+                if hit.id in fact_search.scored_frames([named])
+            ),
             reranked=self._reranked(hit.id),
             boost=self._boost(hit.id),
             tokens=tuple(self.late.shares(hit.id)) if self.late is not None and is_late else (),
@@ -220,17 +244,17 @@ class SearchResult:
             at = int(places[0])
             rank = at + 1
             added = float(ranking.scores[at])
-            score = round(added, SCORE_DECIMALS)
+            score = round(added, bm25.SCORE_DECIMALS)
             if is_fused:
                 added = float(weight * worth(ranking, request.profile.method)[at])
-        return LaneShare(
+        return explanations.LaneShare(
             lane=lane.name,
             weight=weight,
             rank=rank,
             score=score,
             added=added,
             found=len(ranking.ids),
-            left_out=left_out(self.snapshot.layers, lane.candidates(), request),
+            left_out=left_out_frames.left_out(self.snapshot.layers, lane.candidates(), request),
         )
 
     def _reranked(self, frame: int) -> Reranked | None:
@@ -239,12 +263,14 @@ class SearchResult:
             return None
         before = [hit.id for hit in self.fused].index(frame) + 1
         after = [hit.id for hit in self.order].index(frame) + 1
-        return Reranked(before, after, self.rerank_scores[frame], self.reranking.name)
+        return explanations.Reranked(before, after, self.rerank_scores[frame], self.reranking.name)
 
     def _boost(self, frame: int) -> Boost | None:
         """Return the factor of a frame's score; None if the frame was never used."""
         use = self.uses.get(frame)
-        counts = access_of(self.snapshot, frame)
+        counts = accesses.access_of(self.snapshot, frame)
         if use is None or counts.last_used is None:
             return None
-        return Boost(use.boost(self.request.profile.importance), counts.used, counts.last_used)
+        return explanations.Boost(
+            use.boost(self.request.profile.importance), counts.used, counts.last_used
+        )

@@ -5,12 +5,17 @@ Owns the comparison of two lists of hits. Leaves out the value of a change
 (`cerata.memory.frames.diff`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ..snapshot.beginning import Common, common_beginning
-from ..snapshot.snapshot import Snapshot
-from ..values.frames import Hit
 from ..values.result_change import ResultChange
+
+if TYPE_CHECKING:
+    from ..snapshot.snapshot import Snapshot
+    from ..values.frames import Hit
 
 
 def result_changes(

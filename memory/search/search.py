@@ -6,17 +6,20 @@ of their rankings (`cerata.retrieval.ranking.fusion`), and the blocks (`pages`) 
 (`bounds`) of the order.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cerata.engine.arguments import expect_type
 from cerata.engine.errors import InvalidInput
+from cerata.engine.late import late
 from cerata.projections.columnar.scopes import sees_same
-from cerata.retrieval.base_level_activation import Use
 from cerata.retrieval.ranking.fusion import (
     Fused,
     LaneRanking,
@@ -26,17 +29,23 @@ from cerata.retrieval.ranking.fusion import (
     shared_weights,
 )
 
-from ..frames.access import uses_among
-from ..snapshot.snapshot import Snapshot
 from ..values.frames import Hit
 from .bounds import Bounds
 from .lanes import RunningLanes, running_lanes
 from .pages import LANE_HITS, Block, blocks_of, documents_of
 from .rankings import RankedLanes
-from .request import SearchRequest
 from .reranking import reranking_of
 from .result import SearchResult
 from .signals import Signals, signals_of
+
+if TYPE_CHECKING:
+    from cerata.retrieval.base_level_activation import Use
+
+    from ..frames import access as accesses
+    from ..snapshot.snapshot import Snapshot
+    from .request import SearchRequest
+else:
+    accesses = late("cerata.memory.frames.access")
 
 
 def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
@@ -114,7 +123,7 @@ class _Fusion:
         method = self.request.profile.method
         return fuse(rankings, count, method=method, weights=weights, adding=adding)
 
-    def with_feedback(self) -> "_Fusion":
+    def with_feedback(self) -> _Fusion:
         """Return the fusion with the question's vector moved toward its best hits, if they count.
 
         The scores of a search by vectors alone are cosines of the question, so it has no feedback.
@@ -171,7 +180,7 @@ class _BlockBuilder:
             count = min(count, self._first_shown)
         fused = self._fusion.fused(rankings, count)
         if profile.importance:
-            uses = uses_among(self._snapshot, [hit.id for hit in fused])
+            uses = accesses.uses_among(self._snapshot, [hit.id for hit in fused])
             self.uses.update(uses)
             factors = {frame: use.boost(profile.importance) for frame, use in uses.items()}
             fused = boosted(fused, factors)

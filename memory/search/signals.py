@@ -6,27 +6,38 @@ their sum (`cerata.retrieval.ranking.signals`), and the analysis of a question
 (`cerata.retrieval.question_analysis`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from cerata.projections.columnar.columns import F64, I64, U32, Mask
+from cerata.engine.late import late
 from cerata.projections.columnar.names import NO_NAME as NO_ROLE
 from cerata.projections.columnar.turn_order import NO_ROW, TurnOrder
 from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
 from cerata.projections.fulltext.marks import Mark
-from cerata.retrieval.base_level_activation import days_between
 from cerata.retrieval.proper_nouns import proper_nouns
 from cerata.retrieval.question_analysis import QuestionAnalysis, analysis_of
 from cerata.retrieval.ranking.signals import SCALES, SIGNALS, Candidates, sum_of, values_of
-from cerata.retrieval.source_files import is_test_file
-from cerata.retrieval.speaker_names import named_roles
 
-from ..snapshot.snapshot import Snapshot
-from ..values.explanation import SignalShare
-from .request import SearchRequest
+if TYPE_CHECKING:
+    from cerata.projections.columnar.columns import F64, I64, U32, Mask
+    from cerata.retrieval import base_level_activation as activation
+    from cerata.retrieval import source_files, speaker_names
+
+    from ..snapshot.snapshot import Snapshot
+    from ..values import explanation as explanations
+    from ..values.explanation import SignalShare
+    from .request import SearchRequest
+else:
+    explanations = late("cerata.memory.values.explanation")
+    source_files = late("cerata.retrieval.source_files")
+    speaker_names = late("cerata.retrieval.speaker_names")
+    activation = late("cerata.retrieval.base_level_activation")
+
 
 _OF_TURNS = frozenset({"speaker", "when", "count", "name", "why", "question", "follows", "short"})
 """Signals that only frames with a role have."""
@@ -75,7 +86,7 @@ class Signals:
             weight = self.weights.get(name, 0.0)
             value = float(values_of(name, self.question, candidates)[0]) if weight else 0.0
             if value:
-                shares.append(SignalShare(name, weight, value, weight * value))
+                shares.append(explanations.SignalShare(name, weight, value, weight * value))
         return tuple(shares)
 
     def name_speaker_of(self, frames: Sequence[int]) -> bool:
@@ -106,7 +117,7 @@ class Signals:
             frames_of_times=places,
         )
 
-    def _roles(self, rows: I64) -> "_Roles":
+    def _roles(self, rows: I64) -> _Roles:
         layers = self.snapshot.layers
         if not self._has_any(*_OF_TURNS):
             return _Roles(np.full(len(rows), NO_ROLE), dict)
@@ -122,17 +133,17 @@ class Signals:
                 codes[places[of_rows == code]] = numbers.setdefault(role, len(numbers) + 1)
         return _Roles(codes, lambda: {number: role for role, number in numbers.items()})
 
-    def _are_named(self, roles: "_Roles") -> Mask:
+    def _are_named(self, roles: _Roles) -> Mask:
         are_named = np.zeros(len(roles.codes), np.bool_)
         if self._has_any("speaker"):
             texts = roles.texts()
-            named = named_roles(self.text, texts.values())
+            named = speaker_names.named_roles(self.text, texts.values())
             for code, role in texts.items():
                 if role in named:
                     are_named |= roles.codes == code
         return are_named
 
-    def _follow(self, rows: I64, roles: "_Roles", turns: TurnOrder | None) -> Mask:
+    def _follow(self, rows: I64, roles: _Roles, turns: TurnOrder | None) -> Mask:
         """Return which rows follow a question of another speaker in their conversation."""
         if turns is None or not self._has_any("follows"):
             return np.zeros(len(rows), np.bool_)
@@ -168,7 +179,11 @@ class Signals:
         for layer, places, of_layer in self.snapshot.layers.by_layer(rows):
             codes, at = layer.frames.uri_codes(of_layer)
             # The chunks of a file share its URI.
-            tests = [code for code in set(codes.tolist()) if is_test_file(layer.frames.uri(code))]
+            tests = [
+                code
+                for code in set(codes.tolist())
+                if source_files.is_test_file(layer.frames.uri(code))
+            ]
             are_tests[places[at[np.isin(codes, tests)]]] = True
         return are_tests
 
@@ -186,7 +201,9 @@ class Signals:
             return np.zeros(len(ids))
         layers = self.snapshot.layers
         last = self.snapshot.last_us
-        return np.array([days_between(layers.created(frame), last) for frame in ids.tolist()])
+        return np.array(
+            [activation.days_between(layers.created(frame), last) for frame in ids.tolist()]
+        )
 
     def _times(self, rows: I64) -> tuple[I64, I64]:
         if not (self.question.periods and self._has_any("period")):

@@ -4,23 +4,27 @@ Owns the spaces of a snapshot, and the merge of pending vectors over the vectors
 out the comparison of vectors (`vector_lane`, `late_lane`).
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import Embedding, PutEmbedding, PutFrame, chosen, is_token_space
-from cerata.projections.columnar.columns import Mask
-from cerata.projections.vectors.columns import Key
-from cerata.projections.vectors.nearest import Nearest
 from cerata.projections.vectors.projection import key_of
-from cerata.projections.vectors.reader import Space
-from cerata.replay.vector_store import StoredSpace
 from cerata.retrieval.ranking.fusion import LaneRanking
 
-from ..snapshot.snapshot import Snapshot
+if TYPE_CHECKING:
+    from cerata.projections.columnar.columns import Mask
+    from cerata.projections.vectors.columns import Key
+    from cerata.projections.vectors.nearest import Nearest
+    from cerata.projections.vectors.reader import Space
+    from cerata.replay.vector_store import StoredSpace
+
+    from ..snapshot.snapshot import Snapshot
 
 
 class SpaceLane(ABC):

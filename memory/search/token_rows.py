@@ -4,18 +4,23 @@ Owns the join of the log's token vectors with those of the drafts of a transacti
 scores (`late_lane`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
-from cerata.projections.columnar.columns import I32, I64
 from cerata.projections.vectors.columns import Key, matrix_of
 from cerata.projections.vectors.maxsim import Tokens, token_candidates
 from cerata.replay.vector_store import NO_VECTOR
 
-from ..snapshot.snapshot import Snapshot
 from .space_lane import pending_vectors
+
+if TYPE_CHECKING:
+    from cerata.projections.columnar.columns import I32, I64
+
+    from ..snapshot.snapshot import Snapshot
 
 
 class TokenRows:

@@ -4,15 +4,15 @@ Owns the checks of a question's vector. Leaves out the search for the nearest ve
 (`cerata.projections.vectors.nearest`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
 from cerata.engine.errors import InvalidInput
-from cerata.projections.columnar.columns import F64, Mask
-from cerata.projections.columnar.turn_order import TurnOrder
 from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
 from cerata.projections.vectors.columns import Matrix, matrix_of
 from cerata.projections.vectors.nearest import (
@@ -25,17 +25,22 @@ from cerata.projections.vectors.nearest import (
     lengths_of,
     nearest,
 )
-from cerata.projections.vectors.reader import Space
 from cerata.projections.vectors.vector_window import around, means
-from cerata.replay.vector_store import StoredVectors
 from cerata.retrieval.embedders.identity import metric_of
 from cerata.retrieval.ranking.feedback import moved
 from cerata.retrieval.ranking.fusion import LaneRanking
 
-from ..snapshot.snapshot import Snapshot
 from ..values.vectors import Vector, numbers_of
 from .space_lane import SpaceLane, key_for, key_of_frame, pending_vectors
 from .vector_rows import VectorRows
+
+if TYPE_CHECKING:
+    from cerata.projections.columnar.columns import F64, Mask
+    from cerata.projections.columnar.turn_order import TurnOrder
+    from cerata.projections.vectors.reader import Space
+    from cerata.replay.vector_store import StoredVectors
+
+    from ..snapshot.snapshot import Snapshot
 
 APPROXIMATE: Final = "vectors (hnsw)"
 """The name of the lane in a result if a graph proposed the compared vectors."""
@@ -98,7 +103,7 @@ class VectorLane(SpaceLane):
     def _order(self) -> TurnOrder | None:
         return self._snapshot.layers.turns if self._in_window else None
 
-    def alone(self) -> "VectorLane":
+    def alone(self) -> VectorLane:
         """Return the lane of the question in which each frame has its cosine."""
         return VectorLane(self._snapshot, self.query, self.key[0], approximate=self.approximate)
 
@@ -201,7 +206,7 @@ class VectorLane(SpaceLane):
             stored = self._stored_space(space).rows(space, np.array(ascending, np.int64))
             yield [rows[row] for row in ascending], *stored
 
-    def toward(self, frames: Sequence[int]) -> "VectorLane":
+    def toward(self, frames: Sequence[int]) -> VectorLane:
         """Return the lane of the question moved toward the vectors of frames.
 
         The lane itself if none of the frames has a vector in the space.

@@ -4,17 +4,22 @@ Owns the join of the log's vectors with those of the drafts of a transaction. Le
 (`vector_lane`).
 """
 
-from typing import Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from cerata.projections.columnar.columns import F64, I64
 from cerata.projections.vectors.columns import Key, Matrix, matrix_of
 from cerata.projections.vectors.nearest import lengths_of
 from cerata.replay.vector_store import NO_VECTOR
 
-from ..snapshot.snapshot import Snapshot
 from .space_lane import pending_vectors
+
+if TYPE_CHECKING:
+    from cerata.projections.columnar.columns import F64, I64
+
+    from ..snapshot.snapshot import Snapshot
 
 
 class VectorRows:

@@ -1,9 +1,12 @@
 """Beginnings: the part of the log, and of drafts, that two states share."""
 
-from itertools import takewhile
-from typing import NamedTuple
+from __future__ import annotations
 
-from .snapshot import Snapshot
+from itertools import takewhile
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from .snapshot import Snapshot
 
 
 class Common(NamedTuple):

@@ -4,15 +4,15 @@ Owns `to_fact`, ids in a view, and the look-up of an entity by name. Leaves out 
 (`facts.reads`, `facts.search`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cerata.engine.errors import NotFound
 from cerata.projections.columnar.times import to_datetime
 from cerata.projections.facts.entities import Entities, EntityRow
 from cerata.projections.facts.objects import ObjectKind
-from cerata.projections.facts.reader import EvidencePlace, FactsAt
-from cerata.projections.facts.validity import FactSpan
 
 from ..values.facts import (
     Entity,
@@ -23,6 +23,10 @@ from ..values.facts import (
     period_of,
     shown_object,
 )
+
+if TYPE_CHECKING:
+    from cerata.projections.facts.reader import EvidencePlace, FactsAt
+    from cerata.projections.facts.validity import FactSpan
 
 _ENTITY: Final = int(ObjectKind.ENTITY)
 

@@ -4,7 +4,10 @@ Owns `Frame` values, the bytes of blobs and attachments, and the embeddings of l
 out which frames exist (`layers`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from cerata.engine.content_hashes import content_hash_of
 from cerata.engine.events import (
@@ -15,13 +18,18 @@ from cerata.engine.events import (
     UnknownBody,
     chosen,
 )
+from cerata.engine.late import late
 from cerata.projections.columnar.times import to_datetime
 
-from ..values.acts import Act
 from ..values.arguments import copied, joined_text
 from ..values.frames import Frame
-from .fact_conversion import id_of_seq
-from .layers import Layers
+
+if TYPE_CHECKING:
+    from ..values.acts import Act
+    from . import fact_conversion
+    from .layers import Layers
+else:
+    fact_conversion = late("cerata.memory.snapshot.fact_conversion")
 
 
 def frame_of(layers: Layers, number: int, act: Callable[[int], Act | None]) -> Frame:
@@ -42,7 +50,7 @@ def frame_of(layers: Layers, number: int, act: Callable[[int], Act | None]) -> F
     if body.chunk_count is not None and body.chunk_index is None:
         text = _joined(layers, number)
     has_expired = body.expires is not None and body.expires <= layers.now
-    closed = None if closing is None else act(id_of_seq(closing.seq, layers.base.n))
+    closed = None if closing is None else act(fact_conversion.id_of_seq(closing.seq, layers.base.n))
     return Frame(
         id=number,
         text=text,

@@ -5,28 +5,42 @@ of the block. Owns masks over the rows of a layer within a reach, and their cach
 frames that a transaction closes (`layers`).
 """
 
-from typing import Final, Protocol
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
-import numpy as np
 
 from cerata.engine.events import once
-from cerata.engine.segment_reader import forget_oldest
-from cerata.projections.columnar.columns import I64, Mask
-from cerata.projections.columnar.scopes import Reach
-from cerata.projections.columnar.turn_order import NO_ROW, TurnOrder, first_versions, turn_order
-from cerata.projections.facts.reader import FactsAt
-from cerata.projections.frames.filters import Filter
-from cerata.projections.frames.reader import Frames
-from cerata.projections.fulltext.bm25 import FulltextView
-from cerata.projections.rows.embedders import Used
-from cerata.replay.fold import Fold
+from cerata.engine.late import late
+
+from ..values.arguments import DOCUMENT_KIND
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from cerata.engine import segment_reader
+    from cerata.projections.columnar import turn_order as turn_order_module
+    from cerata.projections.columnar.columns import I64, Mask
+    from cerata.projections.columnar.scopes import Reach
+    from cerata.projections.columnar.turn_order import TurnOrder
+    from cerata.projections.facts import reader as facts_reader
+    from cerata.projections.facts.reader import FactsAt
+    from cerata.projections.frames import filters
+    from cerata.projections.frames.reader import Frames
+    from cerata.projections.fulltext.bm25 import FulltextView
+    from cerata.projections.rows.embedders import Used
+    from cerata.replay.fold import Fold
+else:
+    np = late("numpy")
+    turn_order_module = late("cerata.projections.columnar.turn_order")
+    facts_reader = late("cerata.projections.facts.reader")
+    filters = late("cerata.projections.frames.filters")
+    segment_reader = late("cerata.engine.segment_reader")
+
 
 _PAST_LAYERS_MAX: Final = 4
 """Layers of the past in memory: about 10 bytes for each frame in each."""
-
-DOCUMENT_KIND = "document"
-"""The kind of a frame that was split: its chunks are searched in its place."""
 
 
 class Folds(Protocol):
@@ -93,7 +107,7 @@ class Layer(msgspec.Struct, frozen=True, dict=True):
     @once
     def searched(self) -> Mask:
         """Rows that a search ranks: all but split documents, whose chunks are ranked."""
-        return _shared(self.frames.mask(~Filter(kind=DOCUMENT_KIND), self.n))
+        return _shared(self.frames.mask(~filters.Filter(kind=DOCUMENT_KIND), self.n))
 
     @once
     def sought(self) -> Mask:
@@ -108,12 +122,16 @@ class Layer(msgspec.Struct, frozen=True, dict=True):
     @once
     def turns(self) -> TurnOrder | None:
         """The order of the current turns; None without any."""
-        return turn_order(self.frames.conversations(self.n), self.sought, self.first_versions)
+        return turn_order_module.turn_order(
+            self.frames.conversations(self.n), self.sought, self.first_versions
+        )
 
     @once
     def first_versions(self) -> I64 | None:
         """The row of the first version of each row; None if all rows are first."""
-        return first_versions(self.frames.conversations(self.n), *self.frames.replacements(self.n))
+        return turn_order_module.first_versions(
+            self.frames.conversations(self.n), *self.frames.replacements(self.n)
+        )
 
     def speakers(self, mask: Mask) -> set[str]:
         """Return the distinct roles of the rows in a mask."""
@@ -133,7 +151,7 @@ class LogLayer(Layer, frozen=True, dict=True):
     @once
     def facts(self) -> FactsAt:
         """The facts, without regard to the links between them."""
-        return FactsAt(self.folds.facts(self.n), self.n, self.reach)
+        return facts_reader.FactsAt(self.folds.facts(self.n), self.n, self.reach)
 
     @once
     def used_embedder(self) -> Used | None:
@@ -179,7 +197,7 @@ class PastLayers:
             self._end = end
         layer = layers.pop(n, None) or LogLayer(fold, n, reach)
         layers[n] = layer
-        forget_oldest(layers, _PAST_LAYERS_MAX)
+        segment_reader.forget_oldest(layers, _PAST_LAYERS_MAX)
         return layer
 
 
@@ -193,7 +211,7 @@ def shape_of(ranked: Mask, is_chunk: Mask, turns: TurnOrder | None) -> tuple[int
     """
     chunks = ranked & is_chunk
     if turns is not None:
-        chunks &= turns.places == NO_ROW
+        chunks &= turns.places == turn_order_module.NO_ROW
     turn_count = 0 if turns is None else turns.turn_count
     return turn_count, int(np.count_nonzero(chunks)), int(np.count_nonzero(ranked))
 

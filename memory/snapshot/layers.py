@@ -5,13 +5,15 @@ replacements, and the rows that a read admits. The rows of the joint full text a
 layers, end to end, the log's first. Leaves out the values that a caller gets (`snapshot`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from heapq import merge
 from itertools import chain
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -26,20 +28,27 @@ from cerata.engine.events import (
     names_unread,
     once,
 )
-from cerata.engine.log import Log
-from cerata.projections.columnar.columns import I64, Mask
+from cerata.engine.late import late
 from cerata.projections.columnar.scopes import admits, is_same
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.columnar.turn_order import TurnOrder, first_versions, turn_order
 from cerata.projections.frames.columns import ClosingKind
 from cerata.projections.frames.filters import Filter
-from cerata.projections.frames.reader import Closing, FrameRow
-from cerata.projections.fulltext.bm25 import FulltextView
 from cerata.projections.fulltext.query import Query, loosened
 
 from .layer import Layer, LogLayer, shape_of
-from .pending import PendingEvent, PendingEvents
-from .pending_turns import conversations_with
+
+if TYPE_CHECKING:
+    from cerata.engine.log import Log
+    from cerata.projections.columnar.columns import I64, Mask
+    from cerata.projections.frames.reader import Closing, FrameRow
+    from cerata.projections.fulltext.bm25 import FulltextView
+
+    from . import pending_turns
+    from .pending import PendingEvent, PendingEvents
+else:
+    pending_turns = late("cerata.memory.snapshot.pending_turns")
+
 
 _ROWS_TOGETHER: Final = 256
 """Rows whose mask is read at first by a read of the newest frames; later reads double."""
@@ -475,7 +484,7 @@ class Layers:
         pending = self.all[1]
         seqs: list[int] = pending.frames.ids[: pending.rows].tolist()
         drafts = (self.pending.drafts[seq - 1] for seq in seqs)
-        return conversations_with(self.base, drafts)
+        return pending_turns.conversations_with(self.base, drafts)
 
     @cached_property
     def _first_versions(self) -> I64 | None:

@@ -6,8 +6,11 @@ layer over the log's, since a block that puts a frame and reads it should not co
 drafts close frames by the rule of the fold. A later read folds the drafts since the read before.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -28,23 +31,25 @@ from cerata.engine.events import (
     once,
 )
 from cerata.projections.activities.projection import ActivitiesProjection
-from cerata.projections.activities.reader import Activities
-from cerata.projections.core.projection import Forkable
-from cerata.projections.facts.history import Facts
 from cerata.projections.facts.projection import FactsProjection
 from cerata.projections.facts.text_projection import FactText, FactTextProjection
 from cerata.projections.frames.closing_rule import StatedKind, frames_closed
 from cerata.projections.frames.columns import ClosingKind, FrameAnomaly
 from cerata.projections.frames.projection import FramesProjection
 from cerata.projections.frames.reader import Closing, Frames
-from cerata.projections.fulltext.bm25 import Fulltext
 from cerata.projections.fulltext.projection import FulltextProjection
 from cerata.projections.links.projection import LinksProjection
-from cerata.projections.links.reader import Links
-from cerata.replay.fold import Fold, ForkableType, Result
 
-from ..values.pending_ids import PendingIds
-from .layer import Layer
+if TYPE_CHECKING:
+    from cerata.projections.activities.reader import Activities
+    from cerata.projections.core.projection import Forkable
+    from cerata.projections.facts.history import Facts
+    from cerata.projections.fulltext.bm25 import Fulltext
+    from cerata.projections.links.reader import Links
+    from cerata.replay.fold import Fold, ForkableType, Result
+
+    from ..values.pending_ids import PendingIds
+    from .layer import Layer
 
 
 @dataclass(frozen=True, slots=True)

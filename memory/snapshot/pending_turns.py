@@ -4,16 +4,21 @@ Owns the codes of the drafts' conversations beside those of the log. Leaves out 
 conversations (`cerata.projections.frames.conversations`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cerata.engine.events import Draft, PutFrame
-from cerata.projections.columnar.columns import I64
 from cerata.projections.columnar.turn_order import NO_CONVERSATION
 from cerata.projections.frames.conversations import Name, name_of
 
-from .layer import Layer
+if TYPE_CHECKING:
+    from cerata.projections.columnar.columns import I64
+
+    from .layer import Layer
 
 
 def conversations_with(base: Layer, drafts: Iterable[Draft]) -> I64:

@@ -4,19 +4,24 @@ Owns the forms that values of the store have (receipts, heads, contexts), and th
 Leaves out numbers, times and words (`cerata.replay.basis`), and views (`cerata.memory.view`).
 """
 
+from __future__ import annotations
+
 import difflib
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.head import Head
-from cerata.engine.log import Log
 from cerata.projections.columnar.relative_times import names_time
 from cerata.projections.columnar.times import to_microseconds
 from cerata.replay.basis import resolve_basis
 
 from ..values.frames import Context, Receipt, end_of
+
+if TYPE_CHECKING:
+    from cerata.engine.log import Log
 
 Point = int | str | datetime | Receipt | Head | Context
 """The forms of a point of the log, without views."""

@@ -4,9 +4,13 @@ A group (`frames.reads`, `search.reads`, …) reads the snapshot that its reader
 snapshot, a store the newest. So the same methods serve both.
 """
 
-from abc import ABC, abstractmethod
+from __future__ import annotations
 
-from .snapshot import Snapshot
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .snapshot import Snapshot
 
 
 class Reader(ABC):

@@ -5,10 +5,13 @@ Owns `Snapshot`: the folds at a basis within a scope. Leaves out the values of f
 public face (`cerata.memory.view`).
 """
 
+from __future__ import annotations
+
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -23,41 +26,74 @@ from cerata.engine.events import (
     once,
 )
 from cerata.engine.head import Head
-from cerata.engine.lineage import Identity
-from cerata.engine.log import Log
-from cerata.projections.activities.projection import ACTIVITY_EVENTS
-from cerata.projections.activities.reader import ActivitiesAt
-from cerata.projections.columnar.relative_times import interval_of
+from cerata.engine.late import late
 from cerata.projections.columnar.scopes import MISSING, Reach, admits, pairs_of, read_scope
 from cerata.projections.columnar.times import to_datetime, to_microseconds
-from cerata.projections.facts.projection import FACT_EVENTS
-from cerata.projections.facts.reader import FactsAt
-from cerata.projections.facts.repeats import Repeats
-from cerata.projections.facts.text_projection import FactText
-from cerata.projections.links.labelling import Labelling
-from cerata.projections.links.projection import LINK_EVENTS
-from cerata.projections.links.reader import LinksAt
-from cerata.projections.rows.access_counts import Accesses, Counts
-from cerata.projections.rows.embedders import Used, UsedEmbedders
-from cerata.projections.rows.row_fold import OwnProjection
-from cerata.projections.rows.tags import Tags
-from cerata.projections.vectors.reader import Space, Vectors
-from cerata.replay.fold import Fold
-from cerata.replay.token_vector_store import StoredTokens
-from cerata.replay.vector_store import StoredVectors
-from cerata.retrieval.embedders.embedder import Embedder
 
-from ..values.acts import Act, act_of
 from ..values.arguments import narrowed
-from ..values.facts import Fact
 from ..values.frames import Frame, FrameId, frame_id
-from ..values.pending_ids import PendingIds
-from .fact_conversion import fact_of, id_of_seq
-from .frame_conversion import attachment_of, blob_of, frame_of, later_embeddings
-from .layer import LogLayer
-from .layers import Layers
-from .pending import PendingBuilder, PendingEvents
 from .store_embedder import StoreEmbedder
+
+if TYPE_CHECKING:
+    from cerata.engine.lineage import Identity
+    from cerata.engine.log import Log
+    from cerata.projections.activities import projection as activity_folds
+    from cerata.projections.activities import reader as activity_reader
+    from cerata.projections.activities.reader import ActivitiesAt
+    from cerata.projections.columnar import relative_times
+    from cerata.projections.facts import projection as facts_projection
+    from cerata.projections.facts import reader as facts_reader
+    from cerata.projections.facts import repeats as fact_repeats
+    from cerata.projections.facts.reader import FactsAt
+    from cerata.projections.facts.repeats import Repeats
+    from cerata.projections.facts.text_projection import FactText
+    from cerata.projections.links import labelling as links_labelling
+    from cerata.projections.links import projection as links_projection
+    from cerata.projections.links import reader as links_reader
+    from cerata.projections.links.labelling import Labelling
+    from cerata.projections.links.reader import LinksAt
+    from cerata.projections.rows import access_counts
+    from cerata.projections.rows import embedders as embedder_rows
+    from cerata.projections.rows import tags as rows_tags
+    from cerata.projections.rows.access_counts import Accesses, Counts
+    from cerata.projections.rows.embedders import Used
+    from cerata.projections.rows.row_fold import OwnProjection
+    from cerata.projections.vectors.reader import Space, Vectors
+    from cerata.replay.fold import Fold
+    from cerata.replay.token_vector_store import StoredTokens
+    from cerata.replay.vector_store import StoredVectors
+    from cerata.retrieval.embedders.embedder import Embedder
+
+    from ..values import acts
+    from ..values.acts import Act
+    from ..values.facts import Fact
+    from ..values.pending_ids import PendingIds
+    from . import fact_conversion, frame_conversion
+    from . import layer as snapshot_layer
+    from . import layers as snapshot_layers
+    from . import pending as pending_events
+    from .layer import LogLayer
+    from .layers import Layers
+    from .pending import PendingBuilder, PendingEvents
+else:
+    activity_folds = late("cerata.projections.activities.projection")
+    activity_reader = late("cerata.projections.activities.reader")
+    relative_times = late("cerata.projections.columnar.relative_times")
+    facts_projection = late("cerata.projections.facts.projection")
+    facts_reader = late("cerata.projections.facts.reader")
+    fact_repeats = late("cerata.projections.facts.repeats")
+    links_labelling = late("cerata.projections.links.labelling")
+    links_projection = late("cerata.projections.links.projection")
+    links_reader = late("cerata.projections.links.reader")
+    access_counts = late("cerata.projections.rows.access_counts")
+    embedder_rows = late("cerata.projections.rows.embedders")
+    rows_tags = late("cerata.projections.rows.tags")
+    acts = late("cerata.memory.values.acts")
+    fact_conversion = late("cerata.memory.snapshot.fact_conversion")
+    frame_conversion = late("cerata.memory.snapshot.frame_conversion")
+    snapshot_layer = late("cerata.memory.snapshot.layer")
+    snapshot_layers = late("cerata.memory.snapshot.layers")
+    pending_events = late("cerata.memory.snapshot.pending")
 
 
 class Snapshot(msgspec.Struct, frozen=True, dict=True):
@@ -117,9 +153,9 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
             recorded: The time of the events.
             ids: The ids of the block that the events belong to.
         """
-        return PendingBuilder(self.base, self._fold, recorded, ids)
+        return pending_events.PendingBuilder(self.base, self._fold, recorded, ids)
 
-    def with_pending(self, pending: PendingEvents) -> "Snapshot":
+    def with_pending(self, pending: PendingEvents) -> Snapshot:
         """Return this snapshot with the drafts of a transaction over the log."""
         # All snapshots of one transaction share the masks that the log's layer has computed.
         return msgspec.structs.replace(self, _pending=pending, _base=self.base)
@@ -135,7 +171,7 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
 
     def within(
         self, scope: Scope | Mapping[str, ScopeValue] | None = None, *, shared: bool | None = None
-    ) -> "Snapshot":
+    ) -> Snapshot:
         """Return this snapshot narrowed to a scope; its scope stays in force.
 
         Args:
@@ -154,7 +190,7 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
             self if reach == self.reach else msgspec.structs.replace(self, reach=reach, _base=None)
         )
 
-    def narrowed_to(self, reach: Reach | None) -> "Snapshot":
+    def narrowed_to(self, reach: Reach | None) -> Snapshot:
         """Return this snapshot narrowed to what a reach admits too.
 
         If a scope is required and missing, only a snapshot with a scope can be read.
@@ -174,23 +210,23 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         return self.within(reach.pairs, shared=is_shared)
 
     @property
-    def of_file(self) -> "Snapshot":
+    def of_file(self) -> Snapshot:
         """This snapshot for counts of the file: if a scope is required and missing, of all."""
         return (
             msgspec.structs.replace(self, reach=None, _base=None) if self.reach is MISSING else self
         )
 
-    def as_of(self, now_us: int) -> "Snapshot":
+    def as_of(self, now_us: int) -> Snapshot:
         """Return this snapshot with another "now", at least the recorded time of its basis."""
         return msgspec.structs.replace(self, now_us=now_us)
 
-    def earlier(self, seq: int) -> "Snapshot":
+    def earlier(self, seq: int) -> Snapshot:
         """Return the snapshot at ``seq``, or at this basis if that is lower, in this scope."""
         return Snapshot(
             self._log, self._fold, min(seq, self.basis), self.reach, embedders=self.embedders
         )
 
-    def on_log(self, log: Log, fold: Fold) -> "Snapshot":
+    def on_log(self, log: Log, fold: Fold) -> Snapshot:
         """Return this snapshot on another handle or fold of its log; drafts are folded again."""
         if log is self._log and fold is self._fold:
             return self
@@ -201,7 +237,7 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         builder = snapshot.pending_builder(pending.recorded, pending.ids)
         return snapshot.with_pending(builder.through(pending.drafts[: pending.count]))
 
-    def prefix(self, seq: int) -> "Snapshot":
+    def prefix(self, seq: int) -> Snapshot:
         """Return the state at an earlier point, in this scope and at this instant of facts.
 
         A ``seq`` above the basis counts drafts: the state has the first ``seq - basis`` of them.
@@ -245,7 +281,7 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         return self._log, self._fold, self.reach
 
     @property
-    def log_only(self) -> "Snapshot":
+    def log_only(self) -> Snapshot:
         """This snapshot of the log alone, without the drafts of a transaction."""
         return self if self._pending is None else msgspec.structs.replace(self, _pending=None)
 
@@ -260,16 +296,16 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
     @once
     def base(self) -> LogLayer:
         """The layer of the log."""
-        return self._base or LogLayer(self._fold, self.basis, self.reach)
+        return self._base or snapshot_layer.LogLayer(self._fold, self.basis, self.reach)
 
     @once
     def layers(self) -> Layers:
         """The frames and words of the log, and over them the pending frames of a transaction."""
-        return Layers(self._log, self.base, lambda: self.now, self._pending)
+        return snapshot_layers.Layers(self._log, self.base, lambda: self.now, self._pending)
 
     # --- facts -----------------------------------------------------------------------------------
 
-    def true_at(self, valid_at: datetime | str | None) -> "Snapshot":
+    def true_at(self, valid_at: datetime | str | None) -> Snapshot:
         """Return this snapshot limited to the facts that are true at an instant.
 
         Args:
@@ -307,14 +343,16 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
     def _instant(self, when: datetime | str | None) -> int | None:
         if when is None:
             return None
-        return interval_of(when, self.now).start
+        return relative_times.interval_of(when, self.now).start
 
     @once
     def facts_at(self) -> FactsAt:
         """The facts of the log and of the transaction's drafts, without the invalid facts."""
         pending = self._pending
         facts = self.base.facts if pending is None else self._all_facts
-        has_drafts = pending is not None and pending.has_any(LINK_EVENTS)
+        if not facts.row_count:
+            return facts
+        has_drafts = pending is not None and pending.has_any(links_projection.LINK_EVENTS)
         if not has_drafts and self._fold.links(self.basis).is_empty:
             return facts
         return facts.labelled(self.labelling) if len(self._links) else facts
@@ -322,48 +360,56 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
     @once
     def labelling(self) -> Labelling:
         """The standing of the facts by their links; also if no link exists."""
-        return Labelling(self._all_facts, self._links, self.is_current)
+        return links_labelling.Labelling(self._all_facts, self._links, self.is_current)
 
     @once
     def _links(self) -> LinksAt:
         pending = self._pending
-        if pending is None or not pending.has_any(LINK_EVENTS):
-            return LinksAt(self._fold.links(self.basis), self.basis, self.reach)
-        return LinksAt(pending.folds.links(), self.basis + pending.count, self.reach)
+        if pending is None or not pending.has_any(links_projection.LINK_EVENTS):
+            return links_reader.LinksAt(self._fold.links(self.basis), self.basis, self.reach)
+        return links_reader.LinksAt(pending.folds.links(), self.basis + pending.count, self.reach)
 
     @once
     def activities(self) -> ActivitiesAt:
         """The activities of agents, of the log and of the transaction's drafts."""
         pending = self._pending
-        if pending is None or not pending.has_any(ACTIVITY_EVENTS):
-            return ActivitiesAt(self._fold.activities(self.basis), self.basis, self.reach)
-        return ActivitiesAt(pending.folds.activities(), self.basis + pending.count, self.reach)
+        if pending is None or not pending.has_any(activity_folds.ACTIVITY_EVENTS):
+            return activity_reader.ActivitiesAt(
+                self._fold.activities(self.basis), self.basis, self.reach
+            )
+        return activity_reader.ActivitiesAt(
+            pending.folds.activities(), self.basis + pending.count, self.reach
+        )
 
     def is_current(self, frame: int) -> bool | None:
         """Return whether a frame, by its seq in `facts_at`, is current; None if out of scope."""
-        number = id_of_seq(frame, self.basis)
+        number = fact_conversion.id_of_seq(frame, self.basis)
         return self.layers.closing_of(number) is None if self.layers.has(number) else None
 
     @once
     def _all_facts(self) -> FactsAt:
         pending = self._pending
-        if pending is None or not pending.has_any(FACT_EVENTS):
+        if pending is None or not pending.has_any(facts_projection.FACT_EVENTS):
             return self.base.facts
-        return FactsAt(pending.folds.facts(), self.basis + pending.count, self.reach)
+        return facts_reader.FactsAt(pending.folds.facts(), self.basis + pending.count, self.reach)
 
     @once
     def repeats(self) -> Repeats:
         """The facts and declarations of the log and the drafts, in every scope."""
         pending = self._pending
-        if pending is None or not pending.has_any(FACT_EVENTS):
-            return Repeats(FactsAt(self._fold.facts(self.basis), self.basis))
-        return Repeats(FactsAt(pending.folds.facts(), self.basis + pending.count))
+        if pending is None or not pending.has_any(facts_projection.FACT_EVENTS):
+            return fact_repeats.Repeats(
+                facts_reader.FactsAt(self._fold.facts(self.basis), self.basis)
+            )
+        return fact_repeats.Repeats(
+            facts_reader.FactsAt(pending.folds.facts(), self.basis + pending.count)
+        )
 
     @once
     def fact_text(self) -> FactText:
         """The words of `facts_at`."""
         pending = self._pending
-        if pending is None or not pending.has_any(FACT_EVENTS):
+        if pending is None or not pending.has_any(facts_projection.FACT_EVENTS):
             return self._fold.fact_text(self.basis)
         return pending.folds.fact_text()
 
@@ -392,7 +438,7 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
                 where=f"basis {self.basis:,}",
                 remedy="Name a fact by its id: call fact(id).",
             )
-        return fact_of(self.facts_at, row, self.basis, self.present_us)
+        return fact_conversion.fact_of(self.facts_at, row, self.basis, self.present_us)
 
     def cause_of(self, number: int) -> int | None:
         """Return the cause of an event of the log, or of a draft by −place."""
@@ -443,7 +489,7 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
 
     def content_of(self, number: int) -> bytes:
         """Return a frame's content: the bytes of a blob, or its text as UTF-8."""
-        blob = blob_of(self.layers, number)
+        blob = frame_conversion.blob_of(self.layers, number)
         return self.frame_at(number).text.encode() if blob is None else blob
 
     def chunks_of(self, document: int) -> dict[int, int]:
@@ -458,15 +504,15 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         Raises:
             NotFound: no frame with this id exists at this basis within the scope.
         """
-        return frame_of(self.layers, number, self.act)
+        return frame_conversion.frame_of(self.layers, number, self.act)
 
     def attachment(self, number: int, attachment: Attachment) -> bytes:
         """Return bytes that the event or draft of a frame names, verified against their hash."""
-        return attachment_of(self.layers, number, attachment)
+        return frame_conversion.attachment_of(self.layers, number, attachment)
 
     def later_embeddings(self, number: int) -> Iterator[tuple[Embedding, bytes]]:
         """Yield the embeddings that later events gave to a frame, in order, and their bytes."""
-        return later_embeddings(self.layers, number)
+        return frame_conversion.later_embeddings(self.layers, number)
 
     def events(self, first: int, last: int | None) -> Iterator[Event]:
         """Yield the events ``first`` to ``last`` within the scope, then the pending drafts."""
@@ -479,7 +525,7 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
     def act(self, number: int) -> Act | None:
         """Return an event by its id as an act; None if the scope hides the event."""
         event = self.event_of(number)
-        return None if event is None else act_of(event)
+        return None if event is None else acts.act_of(event)
 
     def event_of(self, number: int) -> Event | None:
         """Return an event of the log, or a draft by −place; None if the scope hides the event."""
@@ -528,14 +574,14 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
 
     @once
     def _accesses(self) -> Accesses:
-        accesses = self._rows(Accesses.name)
-        assert isinstance(accesses, Accesses)
+        accesses = self._rows(access_counts.Accesses.name)
+        assert isinstance(accesses, access_counts.Accesses)
         return accesses
 
     def tag_rows(self) -> Iterator[tuple[Scope, str, int, int]]:
         """Yield the tags within the scope: scope, name, the seq named, and the tag event's seq."""
-        tags = self._rows(Tags.name)
-        assert isinstance(tags, Tags)
+        tags = self._rows(rows_tags.Tags.name)
+        assert isinstance(tags, rows_tags.Tags)
         for (text, name), (at, seq) in tags.rows.items():
             scope = read_scope(text)
             if self.sees(scope):
@@ -553,8 +599,8 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         """The embedder that the memory uses at the basis, by the newest event of the tenant."""
         if self._pending is None or not self._pending.count:
             return self.base.used_embedder
-        rows = self._rows(UsedEmbedders.name)
-        assert isinstance(rows, UsedEmbedders)
+        rows = self._rows(embedder_rows.UsedEmbedders.name)
+        assert isinstance(rows, embedder_rows.UsedEmbedders)
         return rows.newest(self.scope, self.basis + self._pending.count)
 
     @property

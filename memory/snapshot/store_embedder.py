@@ -4,10 +4,19 @@ A remembered embedder is used only if it is a built-in, its extra is installed, 
 the remembered spaces. Every built-in runs on this machine, so a file causes no request.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from cerata.engine.errors import Unsupported
-from cerata.projections.rows.embedders import Used
-from cerata.retrieval.embedders.built_in import BUILT_IN, spaces_of
-from cerata.retrieval.embedders.embedder import Embedder
+from cerata.engine.late import late
+
+if TYPE_CHECKING:
+    from cerata.projections.rows.embedders import Used
+    from cerata.retrieval.embedders import built_in
+    from cerata.retrieval.embedders.embedder import Embedder
+else:
+    built_in = late("cerata.retrieval.embedders.built_in")
 
 
 class StoreEmbedder:
@@ -25,7 +34,7 @@ class StoreEmbedder:
         made = None if used is None else self._built_in(used.name)
         if used is None or made is None or isinstance(made, Unsupported):
             return None
-        return made if spaces_of(made) == used.spaces else None
+        return made if built_in.spaces_of(made) == used.spaces else None
 
     def obstacle(self, used: Used | None) -> str | None:
         """Return why the vectors of a state cannot be used for a text; None if they can."""
@@ -33,7 +42,7 @@ class StoreEmbedder:
             return None
         lead = f"the vectors are of {used.space!r}, "
         if self.passed is not None:
-            if spaces_of(self.passed) == used.spaces:
+            if built_in.spaces_of(self.passed) == used.spaces:
                 return None
             space = self.passed.identity.space
             return f"{lead}not of the store's {space!r}; embed_missing() adds vectors of this"
@@ -42,17 +51,17 @@ class StoreEmbedder:
             return f"{lead}and {made.what[0].lower()}{made.what[1:]}; {made.remedy}"
         if made is None:
             return f"{lead}which is no built-in embedder; pass it to open(embedder=…)"
-        if spaces_of(made) != used.spaces:
+        if built_in.spaces_of(made) != used.spaces:
             return f"{lead}another version of {used.name!r}; embed_missing() adds new vectors"
         return None
 
     def _built_in(self, name: str | None) -> Embedder | Unsupported | None:
-        if name is None or name not in BUILT_IN:
+        if name is None or name not in built_in.BUILT_IN:
             return None
         made = self._made.get(name)
         if made is None:
             try:
-                made = BUILT_IN[name]()
+                made = built_in.BUILT_IN[name]()
             except Unsupported as error:
                 # Not kept: the extra may be installed while the store is open.
                 return error

@@ -1,12 +1,17 @@
 """Acts: the events that put, close, assert or retract a thing, with their actor and reason."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from cerata.engine.events import Event
 from cerata.engine.instants import to_datetime
 from cerata.engine.plain_value import PlainValue
 from cerata.retrieval.context.imitation import on_one_line
+
+if TYPE_CHECKING:
+    from cerata.engine.events import Event
 
 
 @dataclass(frozen=True, slots=True)

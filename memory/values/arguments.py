@@ -20,6 +20,9 @@ from cerata.projections.columnar.scopes import MISSING, TENANT, Reach, admits, t
 
 ItemType = TypeVar("ItemType")
 
+DOCUMENT_KIND: Final = "document"
+"""The kind of a frame that was split: its chunks are searched in its place."""
+
 SPAN: Final = "span"
 """A chunk's metadata: the characters [start, end) of the document that it holds."""
 

@@ -3,18 +3,22 @@
 Owns the values and their printed forms. Leaves out their computation (`search.result`).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from cerata.engine.events import JsonValue
 from cerata.engine.plain_value import PlainValue, plain_fields
-from cerata.projections.fulltext.bm25 import WordScore
-from cerata.retrieval.query_classifier import Classified
-from cerata.retrieval.ranking.fusion import Method
-from cerata.retrieval.ranking.profiles import Profile
+
+if TYPE_CHECKING:
+    from cerata.engine.events import JsonValue
+    from cerata.projections.fulltext.bm25 import WordScore
+    from cerata.retrieval.query_classifier import Classified
+    from cerata.retrieval.ranking.fusion import Method
+    from cerata.retrieval.ranking.profiles import Profile
 
 _FORMULAS: Final[Mapping[Method, str]] = {
     "rrf": "ranks fused: weight / (60 + rank)",

@@ -4,23 +4,28 @@ Owns the types, ids and objects of facts. Leaves out the reads (`facts.reads`) a
 (`facts.commands`).
 """
 
+from __future__ import annotations
+
 import base64
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from cerata.engine.arguments import expect_integer, expect_text, is_unicode, wrong_type
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import JsonValue, ScopeValue
 from cerata.engine.plain_value import PlainValue, plain_fields
 from cerata.projections.columnar.intervals import BEGINNING, ENDLESS, Interval
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 from cerata.projections.facts.objects import ObjectKind, Standing
 
 from .frames import Receipt, id_in
-from .pending_ids import PendingIds
+
+if TYPE_CHECKING:
+    from cerata.engine.events import JsonValue, ScopeValue
+
+    from .pending_ids import PendingIds
 
 
 @dataclass(frozen=True, slots=True)

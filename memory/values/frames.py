@@ -4,6 +4,8 @@ Owns `Receipt`, `Frame`, `Stored`, `Hit`, the timeline's values, `Context` and `
 typed, and plain through ``to_dict()``. Leaves out facts (`facts`) and links (`links`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,22 +14,26 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from cerata.engine.arguments import expect_integer
 from cerata.engine.errors import CerataError, InvalidInput
-from cerata.engine.events import JsonValue, ScopeValue
-from cerata.engine.head import Head
+from cerata.engine.late import late
 from cerata.engine.lineage import Identity
 from cerata.engine.plain_value import PlainValue, plain, plain_fields
-from cerata.projections.columnar.scopes import Reach
-from cerata.projections.frames.timeline import Position
-from cerata.retrieval.context.best_span import best_span
-from cerata.retrieval.context.blocks import ContextItem
-from cerata.retrieval.context.packing import Omission
-from cerata.retrieval.tables import find_tables
-
-from .acts import Act
-from .pending_ids import PendingIds
 
 if TYPE_CHECKING:
+    from cerata.engine.events import JsonValue, ScopeValue
+    from cerata.engine.head import Head
+    from cerata.projections.columnar.scopes import Reach
+    from cerata.projections.frames.timeline import Position
+    from cerata.retrieval import tables
+    from cerata.retrieval.context import best_span as best_spans
+    from cerata.retrieval.context.blocks import ContextItem
+    from cerata.retrieval.context.packing import Omission
+
+    from .acts import Act
     from .explanation import Explanation
+    from .pending_ids import PendingIds
+else:
+    best_spans = late("cerata.retrieval.context.best_span")
+    tables = late("cerata.retrieval.tables")
 
 _REPR_SIZE: Final = 80
 """Characters of a hit's text in its repr."""
@@ -169,7 +175,7 @@ class HitSource(FrameSource, Protocol):
 
     def highlights(self, text: str) -> list[tuple[int, int]]: ...
 
-    def explain(self, hit: "Hit") -> "Explanation": ...
+    def explain(self, hit: Hit) -> Explanation: ...
 
 
 @dataclass(frozen=True)
@@ -188,7 +194,7 @@ class Hit(PlainValue):
     """The cosine of the frame's and the question's vectors; None without such a comparison."""
     search: HitSource | None = field(repr=False, compare=False)
     """The question, its view and the results of each lane; None in a copy."""
-    grouped: "tuple[Hit, ...]" = ()
+    grouped: tuple[Hit, ...] = ()
     """With ``group_by``: the further hits of the same document, best first."""
 
     def to_dict(self) -> dict[str, JsonValue]:
@@ -242,7 +248,7 @@ class Hit(PlainValue):
     @cached_property
     def span(self) -> tuple[int, int]:
         """The best span of the text for the query, in a table a row: characters [start, end)."""
-        return best_span(self.text, self.highlights, find_tables(self.text))
+        return best_spans.best_span(self.text, self.highlights, tables.find_tables(self.text))
 
 
 class Hits(list[Hit]):

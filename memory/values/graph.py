@@ -1,12 +1,15 @@
 """The values of the graph over facts: frozen, typed, plain through ``to_dict()``."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from cerata.engine.plain_value import PlainValue
 
-from .facts import Fact
+if TYPE_CHECKING:
+    from .facts import Fact
 
 
 class FactSource(Protocol):

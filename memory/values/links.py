@@ -3,17 +3,21 @@
 Owns `Link`, its kinds, and the forms in which a caller names a link or its target.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import ScopeValue
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.links.columns import LINK_KINDS, LinkKind
 
 from .facts import FactId, Period
 from .frames import Frame, Receipt
+
+if TYPE_CHECKING:
+    from cerata.engine.events import ScopeValue
 
 KINDS: Final = tuple(LINK_KINDS)
 """The kinds of links."""

@@ -1,8 +1,13 @@
 """Source lines: the short line that names the source of a frame."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from cerata.retrieval.context.imitation import on_one_line
 
-from .frames import Frame
+if TYPE_CHECKING:
+    from .frames import Frame
 
 _NAME_SIZE = 120
 """Most characters of a title or a place in a source."""

@@ -4,8 +4,10 @@ Owns the accepted arrays, and their conversion to int8. Leaves out searching by 
 (`search.late_lane`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -14,12 +16,14 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.events import TOKENS_SUFFIX, Attachment, Embedding, is_token_space
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.limits import TOKEN_DIMENSION_MAX, TOKEN_VECTORS_MAX
-from cerata.projections.columnar.columns import F64
-from cerata.projections.vectors.maxsim import Tokens
 from cerata.retrieval.embedders.identity import parse_space
 from cerata.retrieval.embedders.quantization import quantised_tokens
 
 from .vectors import Vector, Vectors, numbers_of
+
+if TYPE_CHECKING:
+    from cerata.projections.columnar.columns import F64
+    from cerata.projections.vectors.maxsim import Tokens
 
 _REMEDY: Final = "Give each text an array of shape (tokens, dimension), of finite numbers or int8."
 

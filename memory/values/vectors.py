@@ -4,6 +4,7 @@ Leaves out the check that a space has vectors of one shape (`batch.space_rules`)
 vectors (`search.vector_lane`).
 """
 
+import sys
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
@@ -82,7 +83,11 @@ def numbers_of(values: Vectors | Vector) -> npt.NDArray[Any]:
         InvalidInput: the array is masked, ragged, or not of numbers.
     """
     parts = values if isinstance(values, list | tuple) else ()
-    if any(isinstance(part, np.ma.MaskedArray) for part in (values, *parts)):
+    # Without its module there is no masked array; asking numpy for the module would import it.
+    masked = sys.modules.get("numpy.ma")
+    if masked is not None and any(
+        isinstance(part, masked.MaskedArray) for part in (values, *parts)
+    ):
         # A masked array holds arbitrary numbers under its mask; refuse it.
         raise InvalidInput("Embeddings must not be a masked array", remedy=_REMEDY)
     try:

@@ -8,25 +8,45 @@ dtype 8, items u64, reserved 8), then each column's little-endian bytes, padded 
 multiple of 8 so that reading copies nothing. The same columns always give the same bytes.
 """
 
+from __future__ import annotations
+
 import struct
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, cast
-
-import numpy as np
-import numpy.typing as npt
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Generic,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    cast,
+)
 
 from cerata.engine.errors import Corrupt
+from cerata.engine.late import late
 
-U8: TypeAlias = npt.NDArray[np.uint8]
-U16: TypeAlias = npt.NDArray[np.uint16]
-U32: TypeAlias = npt.NDArray[np.uint32]
-U64: TypeAlias = npt.NDArray[np.uint64]
-I32: TypeAlias = npt.NDArray[np.int32]
-I64: TypeAlias = npt.NDArray[np.int64]
-F32: TypeAlias = npt.NDArray[np.float32]
-F64: TypeAlias = npt.NDArray[np.float64]
-Mask: TypeAlias = npt.NDArray[np.bool_]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    U8: TypeAlias = npt.NDArray[np.uint8]
+    U16: TypeAlias = npt.NDArray[np.uint16]
+    U32: TypeAlias = npt.NDArray[np.uint32]
+    U64: TypeAlias = npt.NDArray[np.uint64]
+    I32: TypeAlias = npt.NDArray[np.int32]
+    I64: TypeAlias = npt.NDArray[np.int64]
+    F32: TypeAlias = npt.NDArray[np.float32]
+    F64: TypeAlias = npt.NDArray[np.float64]
+    Mask: TypeAlias = npt.NDArray[np.bool_]
+else:
+    np = late("numpy")
+    # Annotations that Python evaluates need names, and no types of numpy.
+    U8 = U16 = U32 = U64 = I32 = I64 = F32 = F64 = Mask = Any
+
 Unsigned: TypeAlias = U8 | U16 | U32
 """A column whose width follows from its largest value; see `narrow`."""
 
@@ -44,20 +64,11 @@ CHUNK_SIZE_MAX: Final = 1 << 32
 _HEADER = struct.Struct("<8sII")
 _DESCRIPTOR = struct.Struct("<32sQQ")
 _NAME_SIZE: Final = 24
-_DTYPES: Final = {
-    dtype.str: dtype
-    for dtype in (
-        np.dtype("<u1"),
-        np.dtype("<u2"),
-        np.dtype("<u4"),
-        np.dtype("<u8"),
-        np.dtype("<i4"),
-        np.dtype("<i8"),
-    )
-}
+_FORMATS: Final = {"|u1": "B", "<u2": "H", "<u4": "I", "<u8": "Q", "<i4": "i", "<i8": "q"}
+"""The dtypes of columns, and the formats of `struct` for their items."""
 _PLACE = "projection chunk"
 
-Item = TypeVar("Item", bound=np.generic)
+Item = TypeVar("Item", bound="np.generic")
 
 
 Rows: TypeAlias = int | I64 | U32
@@ -129,7 +140,7 @@ class Column(Generic[Item]):
             self._buffer = np.asarray(items, self._buffer.dtype)
             self._size = len(self._buffer)
 
-    def share(self, column: "Column[Any]", count: int) -> None:
+    def share(self, column: Column[Any], count: int) -> None:
         """Become the first ``count`` items of another column, whose buffer is shared.
 
         The buffer has no room here, so an append moves to a buffer of this column's. `set_once`
@@ -159,7 +170,7 @@ class Column(Generic[Item]):
 
 
 AnyGrowing: TypeAlias = (
-    Column[np.uint8] | Column[np.uint32] | Column[np.uint64] | Column[np.int32] | Column[np.int64]
+    "Column[np.uint8] | Column[np.uint32] | Column[np.uint64] | Column[np.int32] | Column[np.int64]"
 )
 
 
@@ -203,17 +214,33 @@ def encode_columns(columns: Mapping[str, AnyColumn]) -> bytes:
     return b"".join(parts)
 
 
+class _Stored(NamedTuple):
+    """A column as its chunk has it: the dtype, and the little-endian bytes."""
+
+    dtype: str
+    data: memoryview
+
+
 class Columns:
     """The columns of a decoded chunk; each access checks name and dtype.
 
-    The arrays are read-only views of the chunk's bytes.
+    The arrays are read-only views of the chunk's bytes, made when a column is read.
     """
 
-    def __init__(self, columns: dict[str, AnyColumn]) -> None:
-        self._columns = columns
+    def __init__(
+        self, stored: Mapping[str, _Stored], columns: dict[str, AnyColumn] | None = None
+    ) -> None:
+        """Create the columns of a chunk.
+
+        Args:
+            stored: The dtype and bytes of each column.
+            columns: The columns that are arrays already; default none.
+        """
+        self._stored = stored
+        self._columns = {} if columns is None else columns
 
     @classmethod
-    def end_to_end(cls, parts: Sequence["Columns"]) -> "Columns":
+    def end_to_end(cls, parts: Sequence[Columns]) -> Columns:
         """Return the concatenated columns of several chunks.
 
         Raises:
@@ -225,24 +252,43 @@ class Columns:
         for part in following:
             require(part.names() == first.names(), "its columns differ from the previous chunk's")
         joined: dict[str, AnyColumn] = {}
-        for name, model in first._columns.items():
-            pieces = [part._columns[name] for part in parts]
-            same = all(piece.dtype == model.dtype for piece in pieces)
+        for name, (dtype, _) in first._stored.items():
+            same = all(part._stored[name].dtype == dtype for part in parts)
             require(same, f"column {name!r} differs in type from the previous chunk's")
-            joined[name] = cast("AnyColumn", np.concatenate(pieces))
-        return cls(joined)
+            joined[name] = cast("AnyColumn", np.concatenate([part._array(name) for part in parts]))
+        return cls(first._stored, joined)
 
     def names(self) -> list[str]:
-        return list(self._columns)
+        return list(self._stored)
 
-    def _get(self, name: str, *dtypes: str) -> AnyColumn:
+    def _array(self, name: str) -> AnyColumn:
         column = self._columns.get(name)
         if column is None:
-            raise damaged(f"column {name!r} is missing")
-        # Compare with the byte order: these are the strings of `_DTYPES`.
-        if column.dtype.str not in dtypes:
-            raise damaged(f"column {name!r} is {column.dtype.str}, expected {' or '.join(dtypes)}")
+            dtype, data = self._stored[name]
+            column = self._columns[name] = cast("AnyColumn", np.frombuffer(data, dtype))
         return column
+
+    def _check(self, name: str, *dtypes: str) -> None:
+        stored = self._stored.get(name)
+        if stored is None:
+            raise damaged(f"column {name!r} is missing")
+        if stored.dtype not in dtypes:
+            raise damaged(f"column {name!r} is {stored.dtype}, expected {' or '.join(dtypes)}")
+
+    def _get(self, name: str, *dtypes: str) -> AnyColumn:
+        self._check(name, *dtypes)
+        return self._array(name)
+
+    def raw(self, name: str) -> bytes:
+        """Return the bytes of a column of u8, without numpy; not of joined chunks."""
+        self._check(name, "|u1")
+        return bytes(self._stored[name].data)
+
+    def integers(self, name: str, dtype: Literal["<u4", "<i8"]) -> Sequence[int]:
+        """Return the items of a short column, without numpy; not of joined chunks."""
+        self._check(name, dtype)
+        data = self._stored[name].data
+        return struct.unpack(f"<{len(data) // int(dtype[-1])}{_FORMATS[dtype]}", data)
 
     def u8(self, name: str) -> U8:
         return self._get(name, "|u1").astype(np.uint8, copy=False)
@@ -267,7 +313,7 @@ class Columns:
 
     def planes(self, name: str) -> Unsigned:
         """Return a column that `planes` split into bytes; a new array if it has several planes."""
-        count = sum(f"{name}.{place}" in self._columns for place in range(4))
+        count = sum(f"{name}.{place}" in self._stored for place in range(4))
         parts = [self.u8(f"{name}.{place}") for place in range(count)]
         require(count in (1, 2, 4), f"column {name!r} has {count} planes")
         require(len({len(part) for part in parts}) == 1, f"the planes of {name!r} differ in length")
@@ -294,19 +340,20 @@ def decode_columns(data: bytes) -> Columns:
     offset = _HEADER.size + count * _DESCRIPTOR.size
     if offset > len(data):
         raise damaged("its descriptors extend past its end")
-    columns: dict[str, AnyColumn] = {}
-    descriptors = _DESCRIPTOR.iter_unpack(memoryview(data)[_HEADER.size : offset])
+    columns: dict[str, _Stored] = {}
+    view = memoryview(data)
+    descriptors = _DESCRIPTOR.iter_unpack(view[_HEADER.size : offset])
     for index, (descriptor, items, reserved) in enumerate(descriptors):
         if reserved:
             raise damaged("its reserved bytes are not zero")
         name, dtype = _described(descriptor)
         if dtype is None or not name or name in columns:
             raise damaged(f"column {index} has an invalid descriptor: {descriptor!r}")
-        end = offset + items * dtype.itemsize
+        end = offset + items * int(dtype[-1])
         padded = end + -end % 8
         if padded > len(data) or data[end:padded] != bytes(padded - end):
             raise damaged(f"column {name!r} of {items:,} items does not fit")
-        columns[name] = cast("AnyColumn", np.frombuffer(data, dtype, items, offset))
+        columns[name] = _Stored(dtype, view[offset:end])
         offset = padded
     if offset != len(data):
         raise damaged(f"{len(data) - offset} bytes follow the last column")
@@ -314,9 +361,10 @@ def decode_columns(data: bytes) -> Columns:
 
 
 @lru_cache(maxsize=1024)
-def _described(descriptor: bytes) -> tuple[str, np.dtype[Any] | None]:
+def _described(descriptor: bytes) -> tuple[str, str | None]:
     """Return the name and dtype of a descriptor; an empty name or None if invalid."""
-    return _ascii(descriptor[:_NAME_SIZE]), _DTYPES.get(_ascii(descriptor[_NAME_SIZE:]))
+    dtype = _ascii(descriptor[_NAME_SIZE:])
+    return _ascii(descriptor[:_NAME_SIZE]), dtype if dtype in _FORMATS else None
 
 
 def _ascii(field: bytes) -> str:
@@ -385,6 +433,15 @@ def offsets(sizes: npt.NDArray[Any] | Sequence[int]) -> I64:
     starts = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=starts[1:])
     return starts
+
+
+def distinct(values: npt.NDArray[Item]) -> npt.NDArray[Item]:
+    """Return the distinct items of a column, ascending.
+
+    Numpy's `unique` would import the masked arrays of numpy, which nothing here has.
+    """
+    ordered = np.sort(values, axis=None)
+    return ordered[run_starts(ordered)]
 
 
 def run_starts(*columns: npt.NDArray[Any]) -> Mask:

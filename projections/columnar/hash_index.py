@@ -9,12 +9,18 @@ for a single query sorts nothing.
 import threading
 from collections.abc import Sequence
 from itertools import chain
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
-import numpy as np
 from blake3 import blake3
 
-from .columns import I64, U32, U64, ascending_order, gather_ranges
+from cerata.engine.late import late
+
+from .columns import I64, U32, U64, ascending_order, distinct, gather_ranges
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = late("numpy")
 
 SORT_SIZE_MIN: Final = 4096
 """A tail of up to this many rows is scanned by `HashIndex.find_all`."""
@@ -172,7 +178,7 @@ class HashIndex:
         if size - _end(self._pieces) > SORT_SIZE_MIN:
             self._cover(keys)
         pieces = self._pieces
-        ordered = np.unique(values)
+        ordered = distinct(values)
         hashed = _hashed(ordered)
         matches: list[int] = []
         for piece in pieces:

@@ -4,12 +4,17 @@ Owns small numbers for strings that many rows share (kinds, roles, scopes). Code
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-import numpy as np
+from cerata.engine.late import late
 
 from .columns import I64, AnyColumn, AppendOnly, Column, Columns, damaged, require, rows_up_to
 from .string_table import joined, split
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = late("numpy")
 
 NO_NAME: Final = 0
 

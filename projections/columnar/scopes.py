@@ -8,16 +8,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
-import numpy as np
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Scope, ScopeValue
+from cerata.engine.late import late
 
 from .columns import Columns, Mask, damaged
 from .names import LoadedNames, Names
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = late("numpy")
 
 TENANT: Final = "tenant"
 

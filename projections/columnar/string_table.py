@@ -6,12 +6,17 @@ out the codes of strings and the names of their columns on disk (`strings`, `ful
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
+from cerata.engine.late import late
 
 from .columns import I64, U8, U32, U64, AppendOnly, Column, damaged, offsets, require
 from .hash_index import HashIndex, hash_bytes64, hashes64
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = late("numpy")
 
 
 class StringRows(NamedTuple):

@@ -20,6 +20,7 @@ from .columns import (
     Columns,
     Item,
     concatenate,
+    distinct,
     require,
     rows_up_to,
 )
@@ -155,5 +156,5 @@ class ClosedRows(Column[np.uint32]):
         require(bool((births[rows] < when).all()), "a closing comes before its birth")
         before = rows[rows < len(self)]
         open_before = self.view()[before] == NO_ROW
-        once = len(np.unique(rows)) == len(rows)
+        once = len(distinct(rows)) == len(rows)
         require(once and bool(open_before.all()), "a row is closed twice")

@@ -15,17 +15,22 @@ enters a digest.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import ClassVar, Final, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol, Self, TypeAlias
 
 import msgspec
-import numpy as np
 from blake3 import blake3
 
 from cerata.engine.events import Erased, Event, EventBody, Scope
 from cerata.engine.integrity import HASH_SIZE, Tree
+from cerata.engine.late import late
 
 from ..columnar.columns import U8, AnyColumn, Column, Columns, encode_columns, require
 from .seal import StateDamaged
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = late("numpy")
 
 BLOCK_SEQS: Final = 4096
 """Events under one leaf of the digest. On disk: never change."""
@@ -265,13 +270,13 @@ def check_head(columns: Columns, salt: bytes, seq: int) -> int:
     Raises:
         Corrupt: the chunk is of another projection, or does not follow ``seq``.
     """
-    require(columns.u8("salt").tobytes() == salt, "it belongs to another projection or version")
-    span = columns.i64("range").tolist()
+    require(columns.raw("salt") == salt, "it belongs to another projection or version")
+    span = [*columns.integers("range", "<i8")]
     require(
         len(span) == 2 and span[0] == seq and span[1] > seq,
         f"its range {span} does not follow seq {seq:,}",
     )
-    return int(span[1])
+    return span[1]
 
 
 def check_range(after: int, through: int, seq: int) -> None:

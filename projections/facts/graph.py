@@ -13,7 +13,7 @@ import numpy as np
 
 from cerata.engine.errors import InvalidInput
 
-from ..columnar.columns import I64
+from ..columnar.columns import I64, distinct
 from .objects import ObjectKind
 from .reader import FactsAt
 
@@ -103,7 +103,7 @@ class FactGraph:
         if direction != "out":
             # Objects of any kind; `_true` drops the rows whose object is no entity.
             candidates += columns.by_object.find_all(facts.object_numbers, codes)
-        rows = self.facts.known_among(np.unique(np.array(candidates, np.int64)))
+        rows = self.facts.known_among(distinct(np.array(candidates, np.int64)))
         self._budget.spend(len(rows))
         edges = [
             edge

@@ -13,7 +13,7 @@ import numpy as np
 
 from cerata.engine.events import Scope, once
 
-from ..columnar.columns import I64, U32, U64, Mask, rows_up_to
+from ..columnar.columns import I64, U32, U64, Mask, distinct, rows_up_to
 from ..columnar.hash_index import PairIndex, Rows, merged
 from ..columnar.scopes import Reach
 from .entity_resolution import ActRow
@@ -373,7 +373,7 @@ class FactRows:
             candidates = ids[inside]
             places = places[seqs[places] == candidates]
             parts.append(places if rows is None else rows[places].astype(np.int64))
-        matches = np.unique(np.concatenate(parts))
+        matches = distinct(np.concatenate(parts))
         return matches[matches < self.row_count]
 
     def tenant_named(self, row: int) -> str:
@@ -404,7 +404,7 @@ class FactRows:
         keys = columns.evidence_frame.view()[:end].view(np.uint64)
         for frame in frames:
             places = columns.by_frame.find(keys, frame) if end else []
-            rows = np.unique(columns.evidence_row.view()[places]).astype(np.int64)
+            rows = distinct(columns.evidence_row.view()[places]).astype(np.int64)
             rows_of[frame] = self.known_among(rows).tolist()
         return rows_of
 

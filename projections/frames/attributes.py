@@ -24,6 +24,7 @@ from ..columnar.columns import (
     AppendOnly,
     Column,
     Columns,
+    distinct,
     require,
     run_starts,
 )
@@ -202,7 +203,7 @@ class Attributes:
     def _check_fields(self, fields: LoadedNames, codes: U32, kinds: U32) -> None:
         """Raise `Corrupt` unless each field has the type that readers expect."""
         names = [*self.fields.texts(), *fields.texts]
-        used: list[int] = np.unique(codes).tolist()
+        used: list[int] = distinct(codes).tolist()
         for code in used:
             name = names[code - 1]
             if not name.startswith((METADATA, ITEM)):

@@ -17,7 +17,7 @@ import numpy as np
 
 from cerata.engine.events import Scope
 
-from ..columnar.columns import I64, U32, Mask, concatenate, place_of, rows_up_to
+from ..columnar.columns import I64, U32, Mask, concatenate, distinct, place_of, rows_up_to
 from ..columnar.hash_index import hash_halves
 from ..columnar.scopes import Reach, read_scope
 from ..columnar.turn_order import NO_CONVERSATION
@@ -456,9 +456,7 @@ class Frames:
         indices = np.flatnonzero(self._embedding_space == code)
         if sees is not None:
             scopes = self._columns.scope.view()[self._embedding_row[indices]]
-            texts = {
-                scope: self._columns.scopes.text(scope) for scope in np.unique(scopes).tolist()
-            }
+            texts = {scope: self._columns.scopes.text(scope) for scope in distinct(scopes).tolist()}
             visible = [scope for scope, text in texts.items() if sees(read_scope(text or "[]"))]
             indices = indices[np.isin(scopes, visible)]
         return int(self._embedding_seq[indices[0]]) if len(indices) else None

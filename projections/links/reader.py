@@ -11,7 +11,7 @@ import numpy as np
 
 from cerata.engine.events import Scope
 
-from ..columnar.columns import I64, U64, rows_up_to
+from ..columnar.columns import I64, U64, distinct, rows_up_to
 from ..columnar.scopes import Reach, tenant_in
 from .columns import LinkBirth, LinkColumns, LinkKind, keys_of
 
@@ -64,7 +64,7 @@ class LinksAt:
         """The ids of all facts and targets linked by n, ascending, each once."""
         columns = self._columns
         ends = (columns.fact.view()[: self._rows], columns.target.view()[: self._rows])
-        return np.unique(np.concatenate(ends))
+        return distinct(np.concatenate(ends))
 
     def of(self, facts: Sequence[int]) -> list[LinkRow]:
         """Return the links that hold from facts with these ids, in order of seq."""

@@ -10,17 +10,18 @@ rows, little-endian. The digest does not depend on the history of the rows. Cost
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import msgspec
-import numpy as np
 from blake3 import blake3
 
 from cerata.engine.errors import ProjectionFailed, Unsupported
 from cerata.engine.events import Erased, UnknownBody
+from cerata.engine.late import late
 
 from ..columnar.columns import AnyColumn, Columns, damaged, decode_columns, encode_columns, require
-from ..columnar.string_table import joined, split
+from ..columnar.string_table import joined
 from ..core.projection import (
     FoldedEvent,
     Parameters,
@@ -34,6 +35,11 @@ from ..core.projection import (
 from ..core.ranges import RANGE_SEQS, RANGE_SEQS_MAX, Range, is_range
 from ..core.seal import StateDamaged
 from .row_projection import RowProjection
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = late("numpy")
 
 OwnProjection: TypeAlias = RowProjection[Any, Any]
 MakeOwn: TypeAlias = Callable[[], OwnProjection]
@@ -279,7 +285,7 @@ class RowFold:
     def _load(self, chunk: bytes) -> None:
         columns = decode_columns(chunk)
         through = check_head(columns, self._salt, self._seq)
-        total = columns.u8("sum").tobytes()
+        total = columns.raw("sum")
         keys = _read(columns, "keys")
         values = _read(columns, "values")
         require(
@@ -359,4 +365,7 @@ def _row_hash(key: bytes, value: bytes) -> int:
 
 
 def _read(columns: Columns, name: str) -> list[bytes]:
-    return split(columns.u32(f"{name}.sizes"), columns.u8(f"{name}.bytes"), name)
+    bounds = [0, *accumulate(columns.integers(f"{name}.sizes", "<u4"))]
+    data = columns.raw(f"{name}.bytes")
+    require(bounds[-1] == len(data), f"the sizes of its {name} do not fill their bytes")
+    return [data[start:end] for start, end in pairwise(bounds)]

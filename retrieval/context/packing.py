@@ -26,12 +26,10 @@ from .blocks import (
     tokens_of,
     without,
 )
+from .budget import ENTRY_TOKENS_MAX
 from .duplicates import Duplicates
 from .entries import FORMS, Entry, Form, MarksOf, Writing
 from .policies import WHOLE, ContextPolicy, Tier
-
-ENTRY_TOKENS_MAX: Final = 600
-"""Default for the most tokens of one entry, its source included."""
 
 MISSES_MAX: Final = 20
 """Misses in a row after which the remaining entries are over budget, unread.

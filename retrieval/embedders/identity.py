@@ -10,15 +10,19 @@ So another revision, dimension, metric or type of number is another space, and s
 mixed. A caller may also give a space any other name.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from cerata.engine.arguments import is_integer
 from cerata.engine.errors import InvalidInput
 from cerata.engine.limits import EMBEDDING_DIMENSION_MAX, NAME_SIZE_MAX, TOKEN_DIMENSION_MAX
-from cerata.projections.vectors import nearest
+
+if TYPE_CHECKING:
+    from cerata.projections.vectors import nearest
 
 Metric: TypeAlias = Literal["cosine", "dot", "maxsim"]
 """How two texts in a space are compared: by their vectors, or by those of their tokens."""

@@ -38,11 +38,40 @@ ANSWER = "from cerata.__main__ import main; sys.argv[1:] = {words!r}; sys.exit(m
 HEAVY = ("numpy", "msgspec", "rich", "cerata.memory")
 """Modules that only a verb may load."""
 
+_SUBJECTS_OF_OTHERS = (
+    "rich.console",
+    "numpy.ma",
+    "cerata.memory.ingest.document",
+    "cerata.memory.links.why",
+    "cerata.memory.search.vector_lane",
+    "cerata.memory.values.explanation",
+    "cerata.memory.values.graph",
+    "cerata.projections.facts.graph",
+)
+
+_FOR_SEARCHES = (
+    "numpy",
+    "rich",
+    "whoosh",
+    "cerata.projections.frames.projection",
+    "cerata.projections.fulltext.projection",
+    "cerata.memory.search.search",
+    "cerata.memory.snapshot.layers",
+    "cerata.retrieval.embedders.embedder",
+)
+
 NOT_NEEDED = {
-    "put": ("rich.console",),
-    "log": ("rich.console",),
+    "put": (*_SUBJECTS_OF_OTHERS, *_FOR_SEARCHES, "subprocess"),
+    "log": (*_SUBJECTS_OF_OTHERS, *_FOR_SEARCHES, "subprocess", "cerata.memory.batch.validation"),
     "info": ("rich.console",),
-    "recall": ("rich.console",),
+    "recall": (
+        *_SUBJECTS_OF_OTHERS,
+        "rich.text",
+        "cerata.memory.batch.validation",
+        "cerata.memory.facts.search",
+        "cerata.memory.values.facts",
+        "cerata.projections.links.projection",
+    ),
 }
 """For each verb, modules that its work in a pipe does not need."""
 
@@ -83,9 +112,21 @@ def test_help_and_version_load_no_engine(words: list[str], tmp_path: Path) -> No
 def test_a_verb_loads_only_its_parts(verb: str, tmp_path: Path) -> None:
     """A cold command is mostly imports, so a part that others need makes this one slow."""
     with cerata.open(tmp_path / "memory.cera") as store:
-        store.put_frame("The index in use is Annoy.")
-    words = {"put": ["A second note."], "recall": ["which index?"]}.get(verb, [])
+        note = store.put_frame("The index in use is Annoy.")
+        store.tag("chosen", at=note)
+        # The state of tags is then read from a checkpoint, and the event from a segment.
+        store.checkpoint()
+    words = {"put": ["A", "second", "note."], "recall": ["which index?"]}.get(verb, [])
     assert cost([verb, *words], tmp_path, NOT_NEEDED[verb])[2] == []
+
+
+def test_a_put_into_many_frames_loads_no_numpy(tmp_path: Path) -> None:
+    """Whether a checkpoint is due is decided without the projections."""
+    with cerata.open(tmp_path / "memory.cera") as store:
+        for start in range(0, 5_000, 500):
+            store.put_frames([f"Note {number}." for number in range(start, start + 500)])
+        store.checkpoint()
+    assert cost(["put", "A", "last", "note."], tmp_path, NOT_NEEDED["put"])[2] == []
 
 
 @pytest.mark.parametrize("line", ["cerata re", "cerata recall --m", "cerata log -f mem"])

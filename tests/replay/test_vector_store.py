@@ -235,7 +235,7 @@ def test_places_are_saved_of_large_batches_and_of_sealed_events(tmp_path: Path) 
         store.put_frame("no vector")
         store.put_frames(["text"] * 500, embeddings=rows[502:1002], space="t")
         vectors = store._fold.vectors()
-        table = np.frombuffer(store._fold._directory.encoded(vectors, (0, 1_003)), RUN)
+        table = np.frombuffer(store._fold._directory().encoded(vectors, (0, 1_003)), RUN)
         found = table[["first", "count", "space"]].tolist()
         assert found == [(0, 500, 1), (500, 1, 1), (0, 500, 2)]
         for run in table:

@@ -288,7 +288,6 @@ def test_a_memory_that_skips_repeats_answers_like_one_that_writes_them(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of random batches, transactions, declarations, merges and retractions."""
-    from cerata.memory.facts import commands
     from cerata.projections.facts.repeats import Repeats
 
     def none_repeated(_session: object, _read: object, drafts: list[Any], _now: int) -> list[None]:
@@ -297,7 +296,7 @@ def test_a_memory_that_skips_repeats_answers_like_one_that_writes_them(
     def run(*, checks: bool) -> tuple[list[Any], int]:
         with monkeypatch.context() as patched:
             if not checks:
-                patched.setattr(commands, "repeated", none_repeated)
+                patched.setattr("cerata.memory.facts.commands.fact_repeats.repeated", none_repeated)
                 for name in ("declaration", "entity", "merge"):
                     patched.setattr(Repeats, name, _nothing)
             with cerata.open(":memory:") as store:

@@ -12,7 +12,6 @@ from cerata import Conflict, Filter, InvalidInput, NotFound, Store
 from cerata.engine.environment import Environment
 from cerata.engine.events import PutEmbedding
 from cerata.engine.memory_storage import MemoryStorage
-from cerata.memory.frames import version_commands
 from cerata.memory.frames.closing import expired_frames
 from cerata.memory.snapshot.snapshot import Snapshot
 
@@ -430,7 +429,7 @@ def test_a_sweep_looks_again_if_a_frame_comes_between(
         store.put_frame("raced", parent=parent)
         return frames
 
-    monkeypatch.setattr(version_commands, "expired_frames", late)
+    monkeypatch.setattr("cerata.memory.frames.version_commands.frame_closing.expired_frames", late)
     assert store.sweep().added is False
 
 

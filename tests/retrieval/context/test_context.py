@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cerata
+from cerata.retrieval.context.budget import ENTRY_TOKENS_MAX
 from cerata.retrieval.context.entries import Entry, Form, MarksOf
 from cerata.retrieval.context.packing import (
-    ENTRY_TOKENS_MAX,
     MISSES_MAX,
     Candidate,
     ContextOptions,

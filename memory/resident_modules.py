@@ -1,0 +1,87 @@
+"""The modules of the reads and writes that open no file.
+
+Owns `load_resident_modules`, which `cerata.open` calls. A process may run out of descriptors later
+and could then load no module; these calls must still answer. A command opens a store for a single
+answer and loads only the modules of this answer (`loading_late`).
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from importlib import import_module
+from typing import Final
+
+from cerata.engine.loading import loading
+
+_MODULES: Final = (
+    "cerata.memory.batch.block",
+    "cerata.memory.batch.validation",
+    "cerata.memory.embeddings.drafts",
+    "cerata.memory.facts.drafts",
+    "cerata.memory.facts.evidence",
+    "cerata.memory.facts.repeats",
+    "cerata.memory.facts.search",
+    "cerata.memory.frames.access",
+    "cerata.memory.frames.closing",
+    "cerata.memory.frames.conversation",
+    "cerata.memory.frames.events",
+    "cerata.memory.frames.messages",
+    "cerata.memory.frames.replacement",
+    "cerata.memory.frames.stored",
+    "cerata.memory.frames.timeline",
+    "cerata.memory.frames.value_counts",
+    "cerata.memory.frames.versions",
+    "cerata.memory.links.why",
+    "cerata.memory.search.late_lane",
+    "cerata.memory.search.search",
+    "cerata.memory.search.vector_lane",
+    "cerata.memory.snapshot.fact_conversion",
+    "cerata.memory.snapshot.frame_conversion",
+    "cerata.memory.snapshot.layers",
+    "cerata.memory.snapshot.snapshot",
+    "cerata.memory.values.explanation",
+    "cerata.memory.values.graph",
+    "cerata.memory.values.links",
+    "cerata.memory.values.token_vectors",
+    "cerata.memory.values.vectors",
+    "cerata.projections.activities.projection",
+    "cerata.projections.facts.entities",
+    "cerata.projections.facts.graph",
+    "cerata.projections.facts.projection",
+    "cerata.projections.facts.repeats",
+    "cerata.projections.facts.text_projection",
+    "cerata.projections.frames.projection",
+    "cerata.projections.fulltext.projection",
+    "cerata.projections.links.labelling",
+    "cerata.projections.links.projection",
+    "cerata.projections.rows.access_counts",
+    "cerata.projections.rows.row_fold",
+    "cerata.projections.rows.tags",
+    "cerata.projections.vectors.projection",
+    "cerata.replay.place_directory",
+    "cerata.replay.vector_store",
+)
+
+_IS_COMMAND: Final[ContextVar[bool]] = ContextVar("is_command", default=False)
+
+
+@contextmanager
+def loading_late() -> Generator[None]:
+    """Open stores in the block without these modules; each is loaded when a read uses it."""
+    token = _IS_COMMAND.set(True)
+    try:
+        yield
+    finally:
+        _IS_COMMAND.reset(token)
+
+
+def load_resident_modules() -> None:
+    """Load the modules, unless a command opens the store.
+
+    Raises:
+        StorageFailed: the system refused to read a module's file.
+    """
+    if not _IS_COMMAND.get():
+        with loading("the reads and writes"):
+            for name in _MODULES:
+                import_module(name)
