@@ -7,7 +7,6 @@ Exit codes: 0 done; 1 the answer is no (verify found damage, a file was skipped)
 import importlib
 import os
 import sys
-import traceback
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -108,6 +107,9 @@ def _with_holders(error: Locked) -> Locked:
 
 def _internal(error: Exception) -> InternalError:
     """Return the error of an unexpected exception, with the line that raised it."""
+    # Imported here: it takes longer than most of a command.
+    import traceback
+
     last = traceback.extract_tb(error.__traceback__)[-1]
     fault = " ".join(f"{type(error).__name__}: {error}".split())
     return InternalError(

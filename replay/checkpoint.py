@@ -14,9 +14,9 @@ import re
 import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
+import msgspec
 import zstandard
 
 from cerata.engine.errors import Corrupt
@@ -138,8 +138,7 @@ def ledger_of(log_file: LogFile, saved: SavedProjection) -> list[LedgerEntry] | 
 # --- saving --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """A computed checkpoint of a projection: references to stored chunks, and new chunks.
 
     The plan is valid only while the TOC has the entry ``found`` (else another process has saved its

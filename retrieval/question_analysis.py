@@ -8,9 +8,10 @@ is returned so that an explanation can list it. Pure: no clock, and equal on eve
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
 
 from cerata.engine.errors import InvalidInput
 from cerata.projections.columnar.relative_times import RelativeTime
@@ -54,8 +55,7 @@ class Period(NamedTuple):
     end: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionAnalysis:
+class QuestionAnalysis(msgspec.Struct, frozen=True):
     """The answers that a question asks for, and the periods that it names.
 
     - ``ignored`` are its dates that have two readings.

@@ -11,8 +11,9 @@ another least score and another deviation: so with these a least score ranks to 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
 from cerata.retrieval.ranking.fusion import RANK_CONSTANT, Fused, LaneRanking, shared_weights
@@ -28,8 +29,7 @@ SCORED_DEPTH: Final = 2_048
 are compared in any case. A page that ends deeper is filled as far as it ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(msgspec.Struct, frozen=True):
     """The bounds of a request, for the lanes that ran with their weights.
 
     - ``vectors`` is the lane that has the cosines; None if it did not run, so that no hit has one.

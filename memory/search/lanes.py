@@ -9,8 +9,9 @@ question has vectors or the embedder computes them. Leaves out the lanes of vect
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Protocol
+
+import msgspec
 
 from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.engine.late import late
@@ -62,8 +63,7 @@ class Lane(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class TextLane:
+class TextLane(msgspec.Struct, frozen=True):
     """The frames that match a query, by their words."""
 
     name: ClassVar[str] = "text"
@@ -90,8 +90,7 @@ class TextLane:
         return self.ranking.found(self.query, layers.mask_of)
 
 
-@dataclass(frozen=True, slots=True)
-class FactsLane:
+class FactsLane(msgspec.Struct, frozen=True):
     """The frames in which the facts for a question were read."""
 
     name: ClassVar[str] = "facts"
@@ -113,8 +112,7 @@ class FactsLane:
         return self.snapshot.layers.rank_mask(fact_search.scored_frames(self.facts))
 
 
-@dataclass(frozen=True, slots=True)
-class RunningLanes:
+class RunningLanes(msgspec.Struct, frozen=True):
     """The lanes that run for a question.
 
     - ``weights`` are by lane, in the order of their sum; ``lanes`` are these lanes.
@@ -152,7 +150,7 @@ class RunningLanes:
             moved.toward(frames) if moved is not None and lane is moved else lane
             for lane in self.lanes
         ]
-        return replace(self, lanes=lanes)
+        return msgspec.structs.replace(self, lanes=lanes)
 
     @property
     def _vector_lane(self) -> VectorLane | None:

@@ -32,12 +32,10 @@ from cerata.retrieval.context.entries import Entry
 from cerata.retrieval.context.packing import Candidate, ContextOptions, pack
 from cerata.retrieval.context.policies import ContextPolicy, Tier, specificity
 
-from ..frames.conversation import chunks_once, neighbours_of
 from ..snapshot.layers import both, end_to_end
 from ..values.arguments import SPAN, header_size
 from ..values.frames import CONTEXT_HITS, Context, Frame
 from ..values.source_line import heading_of, source_line, speaker_of
-from ..values.vectors import Vector, Vectors, numbers_of
 from .relevance import floor_for, is_relevant
 from .reranking import ByModel, ByTokens
 
@@ -48,10 +46,15 @@ if TYPE_CHECKING:
     from ..facts import search as fact_search
     from ..facts.search import FactHit
     from ..frames import access as accesses
+    from ..frames import conversation
     from ..snapshot.snapshot import Snapshot
+    from ..values import vectors as vector_values
+    from ..values.vectors import Vector, Vectors
     from .request import SearchRequest
     from .result import SearchResult
 else:
+    conversation = late("cerata.memory.frames.conversation")
+    vector_values = late("cerata.memory.values.vectors")
     fact_search = late("cerata.memory.facts.search")
     accesses = late("cerata.memory.frames.access")
 
@@ -140,12 +143,12 @@ def _with_neighbours(result: SearchResult, frames: list[int], count: int) -> lis
     """Return the frames, each followed by its neighbours that may be shown and are not results."""
     snapshot = result.snapshot
     may_show = end_to_end(_admitted(result))
-    chunks_of = chunks_once(snapshot)
+    chunks_of = conversation.chunks_once(snapshot)
     order: dict[int, None] = {}
     results = set(frames)
     for frame in frames:
         order[frame] = None
-        around = neighbours_of(snapshot, frame, count, count, chunks_of)
+        around = conversation.neighbours_of(snapshot, frame, count, count, chunks_of)
         beside = snapshot.layers.among(around, may_show)
         order.update((number, None) for number in beside if number not in results)
     return [*order]
@@ -330,7 +333,7 @@ def call_of(request: SearchRequest, recall: RecallOptions) -> tuple[object, ...]
 
 
 def _numbers(vectors: Vector | Vectors | None) -> tuple[object, ...]:
-    matrix = None if vectors is None else numbers_of(vectors)
+    matrix = None if vectors is None else vector_values.numbers_of(vectors)
     return () if matrix is None else (matrix.dtype.str, matrix.shape, matrix.tobytes())
 
 

@@ -7,8 +7,9 @@ Owns which of the three reorders the hits of a request, and their scores. Leaves
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
+
+import msgspec
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.late import late
@@ -53,8 +54,7 @@ class Reranking(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ByTokens:
+class ByTokens(msgspec.Struct, frozen=True):
     """The order by token vectors."""
 
     late: LateLane
@@ -66,8 +66,7 @@ class ByTokens:
         return self.late.scores_of(frames)
 
 
-@dataclass(frozen=True, slots=True)
-class ByScores:
+class ByScores(msgspec.Struct, frozen=True):
     """The order by known scores: those of the caller, or those of an earlier page."""
 
     scores: Mapping[int, float]
@@ -80,8 +79,7 @@ class ByScores:
         return {frame: round(float(self.scores[frame]), SCORE_DECIMALS) for frame in known}
 
 
-@dataclass(frozen=True, slots=True)
-class ByModel:
+class ByModel(msgspec.Struct, frozen=True):
     """The order by a model that reads the question with each text."""
 
     snapshot: Snapshot

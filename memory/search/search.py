@@ -9,11 +9,12 @@ of their rankings (`cerata.retrieval.ranking.fusion`), and the blocks (`pages`) 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from cerata.engine.arguments import expect_type
@@ -102,8 +103,7 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Fusion:
+class _Fusion(msgspec.Struct, frozen=True):
     """The lanes of a question, and the sum of their rankings and the signals."""
 
     request: SearchRequest
@@ -132,7 +132,7 @@ class _Fusion:
         if not count or self.running.compared is None or self.request.mode == "vector":
             return self
         first = self.fused(self.rankings(LANE_HITS), count)
-        return replace(self, running=self.running.moved([hit.id for hit in first]))
+        return msgspec.structs.replace(self, running=self.running.moved([hit.id for hit in first]))
 
 
 class _BlockBuilder:

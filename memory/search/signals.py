@@ -9,9 +9,9 @@ their sum (`cerata.retrieval.ranking.signals`), and the analysis of a question
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
 import numpy as np
 
 from cerata.engine.late import late
@@ -53,8 +53,7 @@ class _Roles(NamedTuple):
     texts: Callable[[], Mapping[int, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Signals:
+class Signals(msgspec.Struct, frozen=True):
     """The signals that count for a question, with their weights in the method of fusion."""
 
     snapshot: Snapshot

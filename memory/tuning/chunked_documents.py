@@ -19,8 +19,14 @@ from cerata.engine.events import (
 )
 from cerata.retrieval.chunking import Chunking, Passage, Stretch, split_passages, split_sections
 
-from ..snapshot.layer import DOCUMENT_KIND
-from ..values.arguments import SPAN, TABLE_HEADER, chunk_span, content_hash, joined_text
+from ..values.arguments import (
+    DOCUMENT_KIND,
+    SPAN,
+    TABLE_HEADER,
+    chunk_span,
+    content_hash,
+    joined_text,
+)
 
 _UNKNOWN = 0
 """The parent of a new chunk: its document is not written yet."""

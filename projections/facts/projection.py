@@ -8,7 +8,7 @@ functional predicate (`reader`).
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from cerata.engine.events import (
     AssertFact,
@@ -21,12 +21,17 @@ from cerata.engine.events import (
     UnmergeEntities,
     UnsplitEntity,
 )
+from cerata.engine.late import late
 
 from ..core.column_fold import ForkableFold
 from ..core.projection import FoldedEvent
 from .columns import FactColumns
-from .fold import FactFold
 from .history import Facts
+
+if TYPE_CHECKING:
+    from . import fold as fact_fold
+else:
+    fact_fold = late("cerata.projections.facts.fold")
 
 _KINDS: Final[tuple[type[EventBody], ...]] = (
     AssertFact,
@@ -65,4 +70,4 @@ class FactsProjection(ForkableFold[FactColumns]):
             if event.type in FACT_EVENTS
         ]
         if handled:
-            FactFold(self._columns).fold(handled)
+            fact_fold.FactFold(self._columns).fold(handled)

@@ -4,9 +4,10 @@ Owns the nodes and what a walk over them gives: their number, their times, their
 out the parameters that nodes are made from, and evaluation.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
+
+import msgspec
 
 from cerata.engine.events import JsonValue
 
@@ -19,16 +20,14 @@ TimeName: TypeAlias = Literal["created", "recorded", "content"]
 Scalar: TypeAlias = str | int | float | bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(msgspec.Struct, frozen=True):
     """The frame's kind or role is one of ``names``."""
 
     column: Literal["kind", "role"]
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(msgspec.Struct, frozen=True):
     """A field of the frame, or of its scope, compared with a value.
 
     - ``type`` is NULL, BOOL, NUMBER (of any size) or STRING, and distinguishes True from 1.
@@ -41,8 +40,7 @@ class Compared:
     value: Scalar
 
 
-@dataclass(frozen=True, slots=True)
-class During:
+class During(msgspec.Struct, frozen=True):
     """A time lies in [start, end), in microseconds since 1970 UTC; None is open.
 
     A bound in words is resolved before evaluation.
@@ -53,22 +51,19 @@ class During:
     end: Bound
 
 
-@dataclass(frozen=True, slots=True)
-class Every:
+class Every(msgspec.Struct, frozen=True):
     """All parts hold; true without parts."""
 
     parts: tuple["Expression", ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Either:
+class Either(msgspec.Struct, frozen=True):
     """At least one part holds; false without parts."""
 
     parts: tuple["Expression", ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Negated:
+class Negated(msgspec.Struct, frozen=True):
     """The part does not hold."""
 
     part: "Expression"

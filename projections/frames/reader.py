@@ -11,8 +11,8 @@ A mask over the rows at n selects the frames that a read admits. Masks combine w
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from cerata.engine.events import Scope
@@ -40,8 +40,7 @@ from .timeline import NO_TIME, Timeline, TimelineOrder
 from .value_counts import TypedValue, field_counts
 
 
-@dataclass(frozen=True, slots=True)
-class Closing:
+class Closing(msgspec.Struct, frozen=True):
     """How and when a frame was closed; ``by`` is the replacement frame, if any."""
 
     seq: int
@@ -54,8 +53,7 @@ class Closing:
         return self.by
 
 
-@dataclass(frozen=True, slots=True)
-class FrameRow:
+class FrameRow(msgspec.Struct, frozen=True):
     """The part of a frame that the columns store; the rest is in the event."""
 
     frame: int

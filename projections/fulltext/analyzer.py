@@ -16,9 +16,10 @@ Leaves out stop words and the stemmer (`english`).
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final
+
+import msgspec
 
 from . import unicode_tables as tables
 from .english import WORD_SIZE_MAX, english
@@ -41,8 +42,7 @@ _FOLDED_RUN: Final = re.compile("[0-9a-z\x80-\U0010ffff]+")
 _BEYOND_ASCII: Final = re.compile("[^\x00-\x7f]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(msgspec.Struct, frozen=True):
     """A term, its folded word, and the word's place in the text: characters [start, end)."""
 
     term: str

@@ -18,28 +18,38 @@ current frames with tokens. Sums are in order of term id, in float64, and rounde
 ties are in order of frame. So a view at n ranks exactly like a store that stopped at n.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from cerata.engine.late import late
 from cerata.engine.plain_value import PlainValue
 
 from ..columnar.columns import F64, I64, U8, U32, Mask
 from ..columnar.turn_order import NO_ROW, TurnOrder
 from . import analyzer as text
-from .context_kernel import Counts, Shares, summed
 from .fields import Field, FieldLengths
-from .highlights import Highlight, highlights
 from .occurrences import Occurrences
 from .postings import Piece
 from .query import AnyWord, Query, plain
 from .query_evaluation import Filters, Group, Matching
-from .turn_ranking import TurnNorms, best_turns, turn_norms
 from .vocabulary import VocabularyView
+
+if TYPE_CHECKING:
+    from . import context_kernel, turn_ranking
+    from . import highlights as highlighting
+    from .highlights import Highlight
+    from .turn_ranking import TurnNorms
+else:
+    context_kernel = late("cerata.projections.fulltext.context_kernel")
+    highlighting = late("cerata.projections.fulltext.highlights")
+    turn_ranking = late("cerata.projections.fulltext.turn_ranking")
 
 K1: Final = 1.2
 B: Final = 0.75
@@ -102,7 +112,7 @@ class Fulltext:
     marks: U8
     """The marks of each row (`marks.Mark`), (rows,)."""
 
-    def view(self, alive: Mask, turns: TurnOrder | None = None) -> "FulltextView":
+    def view(self, alive: Mask, turns: TurnOrder | None = None) -> FulltextView:
         """Return the ranking over the first ``len(alive)`` rows.
 
         Cost: about 0.2 ms per 100,000 rows; keep the view for later questions at the same basis.
@@ -150,7 +160,7 @@ class FulltextView:
         order = self._turns
         if order is None:
             return np.empty(0)
-        return summed(self._lengths_by_place(order)) * order.is_turn
+        return context_kernel.summed(self._lengths_by_place(order)) * order.is_turn
 
     def _lengths_by_place(self, order: TurnOrder) -> F64:
         return np.asarray(self._lengths[order.rows] * order.is_turn, np.float64)
@@ -187,7 +197,7 @@ class FulltextView:
         lengths = self._lengths_in_context / self._average_length
         norms = TURN_K1 * ((1.0 - TURN_B) + TURN_B * lengths)
         is_turn = np.zeros(0, np.bool_) if self._turns is None else self._turns.is_turn
-        return turn_norms(norms, is_turn)
+        return turn_ranking.turn_norms(norms, is_turn)
 
     def search(
         self,
@@ -247,7 +257,7 @@ class FulltextView:
             places = order.places[group.rows]
             is_turn = places != NO_ROW
             counts = group.weights[is_turn].astype(np.float64)
-            reached, sums = Shares(len(order.rows)).spread(places[is_turn], counts)
+            reached, sums = context_kernel.Shares(len(order.rows)).spread(places[is_turn], counts)
             total = float(sums[reached == place].max(initial=0.0))
             k1, norm = TURN_K1, float(self._turn_norms.norms[place])
         added = idf * (total * (k1 + 1.0) / (total + norm))
@@ -271,7 +281,7 @@ class FulltextView:
     ) -> list[Highlight]:
         """Return the matches to mark in the text of a field: [start, end), ascending."""
         tree = plain(query) if isinstance(query, str) else query
-        return highlights(content, tree, self._vocabulary, self._rows, field)
+        return highlighting.highlights(content, tree, self._vocabulary, self._rows, field)
 
     def _scores(self, groups: Iterable[Group]) -> F64:
         """Return every row's score, (rows,), 0 without any of the words."""
@@ -282,7 +292,7 @@ class FulltextView:
         )
         return self._summed(words).of_rows(self._rows)
 
-    def _summed(self, words: Iterable[tuple[I64, F64, int]]) -> "_Scores":
+    def _summed(self, words: Iterable[tuple[I64, F64, int]]) -> _Scores:
         """Return the scores for words: rows, counts, number of current rows.
 
         The rows of a word are distinct.
@@ -290,7 +300,7 @@ class FulltextView:
         order = self._turns
         by_row: F64 | None = None
         by_place = np.zeros(0 if order is None else len(order.rows))
-        shares = None if order is None else Shares(len(order.rows))
+        shares = None if order is None else context_kernel.Shares(len(order.rows))
         for rows, counts, frequency in words:
             idf = self._idf(frequency)
             if order is not None and shares is not None:
@@ -345,7 +355,7 @@ class FulltextView:
         counts[heavy] = weights
         idfs = np.array([self._idf(count) for _, count in self._frequencies(rows, ends)])
         places = order.places[rows]
-        counted = Counts(np.array(ends), places, counts)
+        counted = context_kernel.Counts(np.array(ends), places, counts)
         by_row: F64 | None = None
         is_turn = places != NO_ROW
         if not is_turn.all():
@@ -354,9 +364,9 @@ class FulltextView:
             added = _saturated(counts[others], self._norm(self._lengths[of_rows]))
             by_row = _totals(of_rows, added * idfs[counted.words(others)], self._rows)
             turn_ends = np.searchsorted(np.flatnonzero(is_turn), counted.ends)
-            counted = Counts(turn_ends, places[is_turn], counts[is_turn])
+            counted = context_kernel.Counts(turn_ends, places[is_turn], counts[is_turn])
         is_admitted = None if among is None else among[order.rows]
-        places, scores = best_turns(
+        places, scores = turn_ranking.best_turns(
             counted, idfs, self._turn_norms, k, scale=TURN_K1 + 1.0, among=is_admitted
         )
         turns = Ranking(order.rows[places], scores)

@@ -11,10 +11,10 @@ rarely have her name. Exact attributes such as ``kind`` are filters, not fields:
 frames and changes no score; so does the filter ``role:mina``.
 """
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from ..columnar.columns import I64, U32, Mask, Unsigned
@@ -35,8 +35,7 @@ WEIGHTS: Final = {Field.TEXT: 1, Field.TITLE: 2, Field.TAGS: 2, Field.ROLE: 2}
 """Weight of an occurrence; integers, so that no sum depends on the order of its terms."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldLengths:
+class FieldLengths(msgspec.Struct, frozen=True):
     """Token counts by row: of all fields, of the title, the tags and the role; (rows,) uint32."""
 
     total: U32

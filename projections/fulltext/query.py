@@ -15,6 +15,8 @@ from dataclasses import field as column
 from datetime import datetime
 from typing import Final, TypeAlias, cast
 
+import msgspec
+
 from cerata.engine.errors import InvalidInput
 
 from ..frames.filters import PLAIN_DEPTH, Filter
@@ -22,40 +24,35 @@ from .analyzer import terms
 from .fields import Field
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(msgspec.Struct, frozen=True):
     """Frames with a word of the same term, in a field or in any."""
 
     word: str
     field: Field | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AnyWord:
+class AnyWord(msgspec.Struct, frozen=True):
     """Frames with any of the words of a text, in a field or in any."""
 
     text: str
     field: Field | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
+class Phrase(msgspec.Struct, frozen=True):
     """Frames with these words in this order within a field, with only stop words between."""
 
     text: str
     field: Field | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Prefix:
+class Prefix(msgspec.Struct, frozen=True):
     """Frames with a word that has this prefix. All such words count as a single word."""
 
     start: str
     field: Field | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Wildcard:
+class Wildcard(msgspec.Struct, frozen=True):
     """Frames with a matching word: ``*`` any characters, ``?`` one. All count as a single word."""
 
     pattern: str
@@ -80,28 +77,31 @@ class _Wrapped:
         object.__setattr__(self, "depth", _depth_above((self.part,)))
 
 
-@dataclass(frozen=True, slots=True)
 class And(_Joined):
     """Frames that every part matches."""
 
+    __slots__ = ()
 
-@dataclass(frozen=True, slots=True)
+
 class Or(_Joined):
     """Frames that any part matches."""
 
+    __slots__ = ()
 
-@dataclass(frozen=True, slots=True)
+
 class Not(_Wrapped):
     """Frames that the part does not match."""
 
+    __slots__ = ()
 
-@dataclass(frozen=True, slots=True)
+
 class Maybe(_Wrapped):
     """Restricts nothing; its words add to the scores of frames that the other parts match."""
 
+    __slots__ = ()
 
-@dataclass(frozen=True, slots=True)
-class FilterLeaf:
+
+class FilterLeaf(msgspec.Struct, frozen=True):
     """Frames that pass a filter; the search provides its mask."""
 
     where: Filter

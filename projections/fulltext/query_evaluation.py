@@ -6,10 +6,10 @@ meaning of filters: the caller passes their masks.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import reduce
 from typing import TypeAlias
 
+import msgspec
 import numpy as np
 
 from cerata.engine.errors import InvalidInput, Unsupported
@@ -45,8 +45,7 @@ GroupKey: TypeAlias = tuple[int, int | str, int]
 Term ids follow the first occurrence in the log, so later events leave the order unchanged."""
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(msgspec.Struct, frozen=True):
     """Words that count as one: ``rows`` (p,) with any of them, ascending, and ``weights`` (p,)."""
 
     rows: I64

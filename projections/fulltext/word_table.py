@@ -10,9 +10,9 @@ at most 16 slots; `WordTable.add` returns words without a free slot to the calle
 attacker chooses cost time only.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from ..columnar.columns import I32, I64, U64
@@ -33,8 +33,7 @@ _FACTOR_HIGH: Final = np.uint64(0xC2B2_AE3D_27D4_EB4F)
 _MASKS: Final = np.array([(1 << 8 * size) - 1 for size in range(9)], np.uint64)
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(msgspec.Struct, frozen=True):
     """The words of a buffer in order: bytes [starts, ends), and keys of their first 16 bytes."""
 
     starts: I64

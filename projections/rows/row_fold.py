@@ -9,7 +9,6 @@ rows, little-endian. The digest does not depend on the history of the rows. Cost
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -48,8 +47,7 @@ _SUM_SIZE = 64
 _MODULUS = 1 << (8 * _SUM_SIZE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Saved:
+class _Saved(msgspec.Struct, frozen=True):
     """A complete range: its changed rows, and the sum over all rows at its end."""
 
     range: Range

@@ -6,18 +6,29 @@ written text is counted. Leaves out the choice of entries (`packing`), the turns
 heading (`blocks`), and the choice of sentences (`sentences`).
 """
 
+from __future__ import annotations
+
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from cerata.engine.late import late
 
 from ..tables import Table, find_tables, rows_of, table_at
 from ..tokenizer import Tokenizer
-from .best_span import best_span, ranked_rows
 from .imitation import marked
 from .policies import Tier
-from .sentences import Marks, Span, by_worth, sentences
+
+if TYPE_CHECKING:
+    from . import best_span as spans
+    from . import sentences as extracts
+    from .sentences import Marks, Span
+else:
+    spans = late("cerata.retrieval.context.best_span")
+    extracts = late("cerata.retrieval.context.sentences")
 
 _TOKEN_SIZE_MAX: Final = 128
 """Characters of the longest token of the encoding, a run of spaces."""
@@ -31,8 +42,7 @@ _ROWS_LEFT_OUT: Final = f"\n| {ELLIPSIS} |"
 """In place of omitted rows: a row, so that the excerpt is still a table."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """A frame's text and its source.
 
     A chunk of a document also has ``document``, and in ``start`` the place of its text there:
@@ -72,7 +82,7 @@ class Entry:
 Form: TypeAlias = Literal["text", "markdown"]
 """How a context is written: each entry below its source in brackets, or quoted below a heading."""
 
-MarksOf: TypeAlias = Callable[[str], Marks]
+MarksOf: TypeAlias = "Callable[[str], Marks]"
 """Returns the matches in a text; it is called only for a text that is cut."""
 
 _MARKS: Final = re.compile(r"[\\`*_\[\]<]")
@@ -225,7 +235,7 @@ class Writing:
         tables = self._tables(text)
         chosen: list[Span] = []
         gist = ""
-        for sentence in by_worth(text, _near(text, marks, tables), marks, tables):
+        for sentence in extracts.by_worth(text, _near(text, marks, tables), marks, tables):
             tried = sorted([*chosen, sentence])
             piece = _pieced(text, tried, tables)
             if not self.fits(piece):
@@ -238,7 +248,7 @@ class Writing:
         """Return the best sentence, cut around the match if necessary."""
         text = self.entry.text.strip()
         tables = self._tables(text)
-        sentence = next(by_worth(text, _near(text, marks, tables), marks, tables), (0, 0))
+        sentence = next(extracts.by_worth(text, _near(text, marks, tables), marks, tables), (0, 0))
         piece = _pieced(text, [sentence], tables)
         if tables and not self.fits(piece):
             # There is no room for the header of the table.
@@ -248,13 +258,13 @@ class Writing:
         start, end = sentence
         lead = piece.index(text[start:end]) - start
         inside = [(a + lead, b + lead) for a, b in marks if start <= a and b <= end]
-        return self._cut(piece, best_span(piece, inside), ())
+        return self._cut(piece, spans.best_span(piece, inside), ())
 
     def clipped(self, marks: Marks) -> str:
         """Return the text around its best span, as much as fits; in a table, the best rows."""
         text = self.entry.text.strip()
         tables = self._tables(text)
-        span = best_span(text, marks, tables)
+        span = spans.best_span(text, marks, tables)
         table = table_at(tables, span[0])
         if table is not None:
             rows = self._best_rows(text, table, marks, span)
@@ -271,7 +281,7 @@ class Writing:
         reach = self.most * _SEEN_SIZE
         rows = [
             (rank, span)
-            for span, rank in ranked_rows(text, marks, table)
+            for span, rank in spans.ranked_rows(text, marks, table)
             if abs(span[0] - best[0]) <= reach
         ]
         rows.sort(key=lambda row: (-row[0][0], -row[0][1], abs(row[1][0] - best[0]), row[1]))
@@ -357,7 +367,7 @@ def _row_end(piece: str, size: int) -> int:
 
 
 def _near(text: str, marks: Marks, tables: Sequence[Table]) -> list[Span]:
-    return sentences(text, best_span(text, marks, tables)[0], tables)
+    return extracts.sentences(text, spans.best_span(text, marks, tables)[0], tables)
 
 
 def _pieced(text: str, spans: Sequence[Span], tables: Sequence[Table] = ()) -> str:

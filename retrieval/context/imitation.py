@@ -6,6 +6,7 @@ the form of an entry (`entries`).
 """
 
 import re
+from functools import cache
 from typing import Final
 
 _IGNORED: Final = (
@@ -34,22 +35,28 @@ _START: Final = (
     f"[{_IGNORED}]*(?:(?:[>*+|\u2022\u2023\u25e6\u2013-]|[0-9]{{1,9}}[.)])[{_IGNORED}]*)*"
 )
 """Blanks, and signs that begin a quotation, a list item or a table row."""
-_SOURCE: Final = re.compile(f"{_START}[{_BRACKETS}][{_IGNORED}]*[{_HASHES}]")
-_HEADING: Final = re.compile(
+_SOURCE: Final = f"{_START}[{_BRACKETS}][{_IGNORED}]*[{_HASHES}]"
+_HEADING: Final = (
     # A line of signs below "#1 · title" makes that line a heading too.
     f"{_START}(?:[{_HASHES}]+[{_IGNORED}]+)?[{_HASHES}][{_IGNORED}]*[0-9\uff10-\uff19]"
 )
-_DATED: Final = re.compile(
+_DATED: Final = (
     # The heading of turns begins with a date, or with the signs of a heading and a date.
     f"{_START}(?:[{_HASHES}]+[{_IGNORED}]+|[{_BRACKETS}][{_IGNORED}]*)?"
     f"(?:[0-9\uff10-\uff19][{_IGNORED}]*){{4}}[{_DASHES}]"
 )
-_TURN: Final = re.compile(
+_TURN: Final = (
     f"{_START}[{_HASHES}][{_IGNORED}]*[0-9\uff10-\uff19].*[:\u2236\ua789\ufe13\ufe55\uff1a]"
 )
 _STEERING: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]+"
 )
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Return a pattern, compiled at its first use: each takes 1 ms, and few texts need one."""
+    return re.compile(pattern)
 
 
 def marked(text: str, *, headings: bool, turns: bool = False, dates: bool = False) -> str:
@@ -71,7 +78,7 @@ def marked(text: str, *, headings: bool, turns: bool = False, dates: bool = Fals
     if not dates and _HASH.search(text) is None:
         return text
     marks = ((_SOURCE, True), (_HEADING, headings), (_TURN, turns), (_DATED, dates))
-    patterns = [pattern for pattern, is_used in marks if is_used]
+    patterns = [_compiled(pattern) for pattern, is_used in marks if is_used]
     lines = text.splitlines(keepends=True)
     return "".join(
         f"\\{line}" if any(pattern.match(line) for pattern in patterns) else line for line in lines

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias, get_args
 
+import msgspec
+
 from cerata.engine.arguments import is_integer
 from cerata.engine.errors import InvalidInput
 from cerata.engine.plain_value import PlainValue
@@ -59,8 +61,7 @@ class Omission(PlainValue):
         return "over budget" if self.duplicate_of is None else f"duplicate of #{self.duplicate_of}"
 
 
-@dataclass(frozen=True, slots=True)
-class PackedContext:
+class PackedContext(msgspec.Struct, frozen=True):
     """A filled context: the items, their text, its tokens; and the omissions.
 
     ``has_lead`` is whether the text begins with the requested lead.
@@ -83,8 +84,7 @@ def check_budget(tokens: object) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ContextOptions:
+class ContextOptions(msgspec.Struct, frozen=True):
     """How a context is written: its budget, the budget of an entry, form, order and policy.
 
     Raises:
@@ -318,7 +318,7 @@ class _ContextPacker:
             # Their places are adjacent, but their texts differ.
             return None
         text = first.text + second.body[overlap:]
-        merged = replace(best, text=text, start=first.start, header=first.header)
+        merged = msgspec.structs.replace(best, text=text, start=first.start, header=first.header)
         writing = self._writing(merged, "full")
         text = text.strip()
         if not writing.fits(text):

@@ -11,14 +11,22 @@ length 1:
 Leaves out the choice of the hits (`cerata.memory.search.search`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from cerata.projections.columnar.columns import F64
-from cerata.projections.vectors.columns import Matrix
-from cerata.projections.vectors.nearest import QueryVector, lengths_of
+from cerata.engine.late import late
+
+if TYPE_CHECKING:
+    from cerata.projections.columnar.columns import F64
+    from cerata.projections.vectors import nearest
+    from cerata.projections.vectors.columns import Matrix
+    from cerata.projections.vectors.nearest import QueryVector
+else:
+    nearest = late("cerata.projections.vectors.nearest")
 
 FEEDBACK_MAX: Final = 100
 """Most hits of a profile's feedback; more than ten hits are rarely all relevant."""
@@ -52,5 +60,5 @@ def moved(question: QueryVector, vectors: Sequence[Matrix]) -> QueryVector | Non
 
 
 def _unit(vector: Matrix) -> F64 | None:
-    length = float(lengths_of(vector[None])[0])
+    length = float(nearest.lengths_of(vector[None])[0])
     return vector.astype(np.float64) / length if length > 0 else None
