@@ -57,8 +57,10 @@ memory.frames.history HistoryEntry
 memory.frames.value_counts ValueCount
 memory.ingest.folder Remembered RememberedFile
 memory.links.why Reason Why
+memory.recall_explanation ExplainedLine RecallExplanation
 memory.store Store open
 memory.tuning.judgements Judgement
+memory.tuning.recall_rerun EntryDifference RecallRerun
 memory.tuning.tuning ProfileGain Tuning tune
 memory.values.acts Act
 memory.values.arguments content_hash

@@ -65,9 +65,13 @@ from cerata.memory.ingest.folder import Remembered as Remembered
 from cerata.memory.ingest.folder import RememberedFile as RememberedFile
 from cerata.memory.links.why import Reason as Reason
 from cerata.memory.links.why import Why as Why
+from cerata.memory.recall_explanation import ExplainedLine as ExplainedLine
+from cerata.memory.recall_explanation import RecallExplanation as RecallExplanation
 from cerata.memory.store import Store as Store
 from cerata.memory.store import open_store
 from cerata.memory.tuning.judgements import Judgement as Judgement
+from cerata.memory.tuning.recall_rerun import EntryDifference as EntryDifference
+from cerata.memory.tuning.recall_rerun import RecallRerun as RecallRerun
 from cerata.memory.tuning.tuning import ProfileGain as ProfileGain
 from cerata.memory.tuning.tuning import Tuning as Tuning
 from cerata.memory.tuning.tuning import tune as tune

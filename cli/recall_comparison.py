@@ -108,8 +108,11 @@ def run_recall_again(options: Namespace, output: Output) -> int:
     with reading(options) as store:
         rerun = rerun_recall(view_of(store, options), int(number))
     output.row((f"#{rerun.seq}", "yellow"), f"  {clipped(rerun.query, 60)}  {rerun.outcome}")
-    if rerun.difference is not None:
-        output.line(f"  {rerun.difference}")
+    if rerun.differences:
+        for difference in rerun.differences[:_SHOWN_MAX]:
+            output.line(f"  {difference}")
+        if len(rerun.differences) > _SHOWN_MAX:
+            output.line(f"  {counted(len(rerun.differences) - _SHOWN_MAX, 'place')} more: --json")
     elif rerun.reason is not None:
         output.line(f"  {clipped(rerun.reason, 200)}")
     elif rerun.outcome == "different":

@@ -21,6 +21,7 @@ Documentation: {Path(cerata.__file__).parent / "docs" / "index.md"}
 SUBJECTS: Final = {
     "put_verbs": ("remember", "put"),
     "search_verbs": ("recall", "search"),
+    "explain_verbs": ("explain",),
     "show_verbs": ("show", "frames", "timeline"),
     "access_verbs": ("access",),
     "tune_verbs": ("tune",),

@@ -48,8 +48,8 @@ from .links.commands import LinkCommands
 from .links.reads import LinkReads
 from .links.why_reads import WhyReads
 from .plots.reads import PlotReads
+from .recall_reads import RecallReads
 from .resident_modules import load_resident_modules
-from .search.reads import SearchReads
 from .values.arguments import full_scope, reach_of
 from .values.frames import Context
 from .view import Basis
@@ -94,7 +94,7 @@ class Store(
     HistoryReads,
     TimelineReads,
     LogReads,
-    SearchReads,
+    RecallReads,
     FactReads,
     LinkReads,
     WhyReads,

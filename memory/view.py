@@ -28,7 +28,7 @@ from .graph.reads import GraphReads
 from .links.reads import LinkReads
 from .links.why_reads import WhyReads
 from .plots.reads import PlotReads
-from .search.reads import SearchReads
+from .recall_reads import RecallReads
 from .snapshot.points import seq_of_point
 from .values.frames import Context, Receipt
 
@@ -45,7 +45,7 @@ class View(
     HistoryReads,
     TimelineReads,
     LogReads,
-    SearchReads,
+    RecallReads,
     FactReads,
     LinkReads,
     WhyReads,

@@ -43,6 +43,12 @@ def _explained(face: Face) -> object:
     return [str(face.explain(hit)) for hit in face.search(_QUERY, k=2)]
 
 
+def _of_recalls(face: Face, read: str) -> list[str]:
+    """Call a read on the recorded recalls, which a view of an early point lacks."""
+    recalls = [event.seq for event in islice(face.log(type="recall"), 2)]
+    return [str(getattr(face, read)(seq)) for seq in recalls]
+
+
 EVERY_READ: dict[str, Read] = {
     "search": lambda face: face.search(_QUERY),
     "search, full language": lambda face: face.search(query('"wax" OR ho* OR title:2'), k=4),
@@ -55,6 +61,8 @@ EVERY_READ: dict[str, Read] = {
         "東京", form="markdown", framing=True, order="time", policy="tiered"
     ),
     "explain": _explained,
+    "explain, of a recall": lambda face: _of_recalls(face, "explain"),
+    "rerun_recall": lambda face: _of_recalls(face, "rerun_recall"),
     "highlights": lambda face: face.highlights("honey on the tablet", _QUERY),
     "source_of": lambda face: [face.source_of(frame) for frame in islice(face.frames(), 3)],
     "count": lambda face: face.count(),

@@ -194,11 +194,8 @@ class SearchReads(Reader):
         snapshot = self._snapshot()
         return late_lanes.tokens_of(snapshot, snapshot.id_of(frame), space)
 
-    def explain(self, hit: Hit) -> Explanation:
-        """Return how a hit's score came about, as of the view that found it; made to be printed.
-
-        Args:
-            hit: A hit that `search` of this store or view returned.
+    def _explain_hit(self, hit: Hit) -> Explanation:
+        """Return how a hit's score came about, as of the view that found it.
 
         Raises:
             InvalidInput: hit is no `Hit`, comes from another log or scope, or is a copy without its

@@ -6,6 +6,7 @@ question and its settings (`recall_settings`). Writes nothing.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Literal, TypeAlias
 
 from cerata.engine.arguments import expect_integer
@@ -44,7 +45,8 @@ class RecallRerun(PlainValue):
     """A recorded recall, asked again.
 
     - ``outcome`` is "same" if the text is the recorded text, by its hash.
-    - ``difference`` is None if the entries are the same, even if the text differs.
+    - ``difference`` is None if the entries are the same, even if the text differs; ``differences``
+      has every place at which the shown frames or facts differ.
     - ``reason`` is the cause of an unknown outcome; else None.
     """
 
@@ -54,6 +56,7 @@ class RecallRerun(PlainValue):
     outcome: Outcome
     difference: EntryDifference | None = None
     reason: str | None = None
+    differences: tuple[EntryDifference, ...] = ()
 
 
 def rerun_recall(reader: Reader, seq: int) -> RecallRerun:
@@ -68,15 +71,7 @@ def rerun_recall(reader: Reader, seq: int) -> RecallRerun:
     Raises:
         NotFound: the event is no recall, or is hidden by the scope or after the basis.
     """
-    expect_integer("seq", seq)
-    snapshot = snapshot_of(reader)
-    event = next(snapshot.events(seq, seq), None) if 0 < seq <= snapshot.basis else None
-    if event is None or not isinstance(event.body, RecallContext):
-        raise NotFound(
-            f"No recorded recall is #{seq}",
-            remedy="cerata log --type recall lists the recorded recalls.",
-        )
-    recall = event.body
+    event, recall = recorded_recall(reader, seq)
     rerun = RecallRerun(seq, recall.basis, recall.query, "unknown")
     if recall.where is not None:
         return replace(rerun, reason="it has a filter, which the log has only in printed form")
@@ -86,6 +81,19 @@ def rerun_recall(reader: Reader, seq: int) -> RecallRerun:
         return _compared(reader, event, recall, rerun)
     except CerataError as error:
         return replace(rerun, reason=error.what)
+
+
+def recorded_recall(reader: Reader, seq: int) -> tuple[Event, RecallContext]:
+    """Return the event of a recorded recall, and its body. Raises `NotFound`."""
+    expect_integer("seq", seq)
+    snapshot = snapshot_of(reader)
+    event = next(snapshot.events(seq, seq), None) if 0 < seq <= snapshot.basis else None
+    if event is None or not isinstance(event.body, RecallContext):
+        raise NotFound(
+            f"No recorded recall is #{seq}",
+            remedy="cerata log --type recall lists the recorded recalls.",
+        )
+    return event, event.body
 
 
 def _compared(
@@ -99,27 +107,25 @@ def _compared(
     result = run_search(snapshot, request)
     context = context_of(result, options)
     new = recall_of(result, options, context)
-    difference = next(_differences(recall, new), None)
-    if difference is not None:
-        return replace(rerun, outcome="different", difference=difference)
+    differences = tuple(_differences(recall, new))
+    if differences:
+        return replace(
+            rerun, outcome="different", difference=differences[0], differences=differences
+        )
     is_same = context_hash(salts, context.text) == recall.context
     return replace(rerun, outcome="same" if is_same else "different")
 
 
 def _differences(recorded: RecallContext, new: RecallContext) -> Iterator[EntryDifference]:
-    """Yield the first difference of the shown frames, then of the shown facts."""
-    if recorded.frames != new.frames:
-        yield _first("frame", recorded.frames, new.frames)
-    if recorded.facts != new.facts:
-        yield _first("fact", recorded.facts, new.facts)
+    """Yield the differences of the shown frames, then of the shown facts, by their places."""
+    yield from _between("frame", recorded.frames, new.frames)
+    yield from _between("fact", recorded.facts, new.facts)
 
 
-def _first(
+def _between(
     kind: Literal["frame", "fact"], recorded: tuple[int, ...], new: tuple[int, ...]
-) -> EntryDifference:
-    """Return the first place at which two unequal lists differ."""
-    same = 0
-    while recorded[same : same + 1] == new[same : same + 1]:
-        same += 1
-    old, now = recorded[same : same + 1], new[same : same + 1]
-    return EntryDifference(kind, same + 1, old[0] if old else None, now[0] if now else None)
+) -> Iterator[EntryDifference]:
+    """Yield each place at which two lists differ."""
+    for place, (before, after) in enumerate(zip_longest(recorded, new), start=1):
+        if before != after:
+            yield EntryDifference(kind, place, before, after)

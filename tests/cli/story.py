@@ -399,6 +399,8 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(f"history bridge {_THIS}", "history-entity"),
     _step(f"blame bridge {_THIS}", "blame-entity"),
     _step(f"blame 30 {_THIS}", "blame-link"),
+    _step(f"explain 35 {_THIS}", "explain-recall"),
+    _step(f"explain 1 {_THIS}", "explain-missing", 6),
 )
 
 

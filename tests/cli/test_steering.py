@@ -90,6 +90,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("rerun", "recall", EVIL),
         ("rerun", "--with", EVIL, "--compare"),
     ),
+    "explain": (("explain", "8"), ("explain", "9")),
     "blame": (("blame", "2"), ("blame", "4"), ("blame", EVIL), ("blame", "7", "--entity")),
     "diff": (("diff", "0"), ("diff", "0", EVIL), ("diff", "0", "--query", EVIL)),
     "supersede": (("supersede", "2", EVIL),),
@@ -148,6 +149,7 @@ def terminal(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         store.assert_fact(EVIL, f"is{EVIL}", EVIL, evidence=[2], assumptions=[EVIL])
         store.put_entity(EVIL, kind=EVIL, aliases=[f"alias {EVIL}"])
         store.link(4, "supports", 5)
+        store.recall(f"evil {EVIL}", record=True)
 
     def call(*arguments: str, is_terminal: bool = True) -> tuple[int, str, str]:
         monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)

@@ -73,6 +73,10 @@ READS: dict[str, Call] = {
     "paths": lambda memory: memory.paths("Ann", "Bern"),
     "projection": lambda memory: memory.projection("tags"),
     "recall": lambda memory: str(memory.recall("which tea?")),
+    "rerun_recall": lambda memory: [
+        (str(memory.explain(event)), memory.rerun_recall(event))
+        for event in memory.log(type="recall")
+    ],
     "remembered_embedder": lambda memory: memory.remembered_embedder(),
     "resolve": lambda memory: memory.resolve("Ann"),
     "search": lambda memory: [hit.to_dict() for hit in memory.search("tea")],

@@ -189,7 +189,7 @@ def test_only_hits_of_the_same_log_are_explained(store: Store) -> None:
     with pytest.raises(InvalidInput, match="another log"):
         store.explain(other.search("alice")[0])
     with pytest.raises(InvalidInput, match="hit must be a Hit, not Frame"):
-        store.explain(store.frame(1))  # type: ignore[arg-type]
+        store.explain(store.frame(1))  # type: ignore[call-overload]
 
 
 def test_printing_an_explanation_says_it_in_a_few_lines(store: Store) -> None:

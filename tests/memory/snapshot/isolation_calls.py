@@ -141,7 +141,8 @@ READS: Final[Mapping[str, Calls | str]] = {
     "entities": once(lambda asked: asked.entities()),
     "entity": by_name(lambda asked, name: asked.entity(name)),
     "evidence": by_id(lambda asked, one: asked.evidence(one)),
-    "explain": "called on each hit, by search",
+    # It is also called on each hit, by search.
+    "explain": by_id(lambda asked, one: asked.explain(one)),
     # The first line has the log's random id.
     "export_facts": every(
         once(lambda asked: list(asked.export_facts())[1:]),
@@ -192,6 +193,7 @@ READS: Final[Mapping[str, Calls | str]] = {
     "projection": by_case(
         lambda case: [case.asked.projection(one) for one in ("tags", "accesses", Mine)]
     ),
+    "rerun_recall": by_id(lambda asked, one: asked.rerun_recall(one)),
     "recall": by(("harbour", "Ada", "nothing matches"), lambda asked, one: asked.recall(one)),
     "remembered_embedder": once(lambda asked: asked.remembered_embedder()),
     "resolve": by_name(lambda asked, name: asked.resolve(name)),

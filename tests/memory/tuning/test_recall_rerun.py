@@ -8,7 +8,7 @@ import pytest
 import cerata
 from cerata.engine.events import Draft, RecallContext
 from cerata.engine.salted_hashes import NOT_COMPARABLE
-from cerata.memory.tuning.recall_rerun import _first, rerun_recall
+from cerata.memory.tuning.recall_rerun import _between, rerun_recall
 
 QUESTION = "when does the bridge open?"
 
@@ -52,6 +52,8 @@ def test_a_recording_that_differs_says_where(tmp_path: Path) -> None:
         moved, rewritten, erased, unlike = (rerun_recall(store, seq) for seq in range(4, 8))
         assert moved.outcome == "different"
         assert str(moved.difference) == f"frame 1: recorded #{second}, now #{first}"
+        assert [each.place for each in moved.differences] == [1, 2]
+        assert store.rerun_recall(4) == moved
         assert (rewritten.outcome, rewritten.difference) == ("different", None)
         assert (erased.outcome, unlike.outcome) == ("unknown", "unknown")
         assert "erased" in str(erased.reason)
@@ -77,5 +79,8 @@ def test_other_events_and_hidden_recalls_are_not_found(tmp_path: Path) -> None:
 
 
 def test_the_first_difference_has_its_place() -> None:
-    assert str(_first("frame", (1, 2, 3), (1, 3))) == "frame 2: recorded #2, now #3"
-    assert str(_first("fact", (1,), (1, 4))) == "fact 2: recorded nothing, now #4"
+    first, second = _between("frame", (1, 2, 3), (1, 3))
+    assert str(first) == "frame 2: recorded #2, now #3"
+    assert str(second) == "frame 3: recorded #3, now nothing"
+    (added,) = _between("fact", (1,), (1, 4))
+    assert str(added) == "fact 2: recorded nothing, now #4"

@@ -33,6 +33,10 @@ def fill(store: Store, folder: Path) -> None:
     (folder / "notes.md").write_text("# Tea\n\nGreen tea.", encoding="utf-8")
 
 
+def explained_recall(store: Store) -> cerata.RecallExplanation:
+    return store.explain(store.recall("tea", record=True))
+
+
 def first_explained(store: Store) -> Any:
     return store.explain(store.search("tea")[0])
 
@@ -90,6 +94,10 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "Event": lambda store, _: next(store.log(5, 5)),
     "EventBody": lambda store, _: next(store.log(3, 3)).body,
     "EvidenceText": lambda store, _: store.evidence(3)[0],
+    "EntryDifference": lambda _, _folder: cerata.EntryDifference("frame", 1, 2, None),
+    "ExplainedLine": lambda store, _: explained_recall(store).lines[0],
+    "RecallExplanation": lambda store, _: explained_recall(store),
+    "RecallRerun": lambda store, _: store.rerun_recall(store.recall("tea", record=True)),
     "Explanation": lambda store, _: first_explained(store),
     "Extracted": lambda store, _: store.extract(extractor=Model(first_word)).frames[0],
     "Extraction": lambda store, _: store.extract(extractor=Model(first_word)),

@@ -1,0 +1,90 @@
+"""Reading recorded recalls: explained beside today's answer, and repeated at their own basis.
+
+Owns the forms in which a caller names a recall or a hit. Leaves out the work
+(`recall_explanation`, `tuning.recall_rerun`, `search.reads`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias, overload
+
+from cerata.engine.arguments import expect_integer
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import Event
+from cerata.engine.loading import loading
+
+from .search.reads import SearchReads
+from .values.frames import Context, Hit
+
+if TYPE_CHECKING:
+    from .recall_explanation import RecallExplanation
+    from .tuning.recall_rerun import RecallRerun
+    from .values.explanation import Explanation
+
+RecallId: TypeAlias = int | Event | Context
+"""A recorded recall: the seq of its event, the event, or the context that it recorded."""
+
+
+class RecallReads(SearchReads):
+    """The reads of hits and of recorded recalls."""
+
+    @overload
+    def explain(self, hit: Hit) -> Explanation: ...
+
+    @overload
+    def explain(self, hit: RecallId) -> RecallExplanation: ...
+
+    def explain(self, hit: Hit | RecallId) -> Explanation | RecallExplanation:
+        """Return why a recorded recall showed each line, or how a hit's score came about.
+
+        - A recall: the lines that the agent saw, the reason for each, and the same question asked
+          at this basis; each line is kept, gone or new, with the event that changed it.
+        - A hit: its score as of the view that found it, in parts.
+
+        Both are made to be printed.
+
+        Args:
+            hit: A hit that `search` of this store or view returned; or a recorded recall: its
+                seq, its event, or its `Context`.
+
+        Raises:
+            InvalidInput: the value is neither, or a context was not recorded; or a hit comes from
+                another log or scope, or is a copy without its search.
+            NotFound: no event of this seq within the scope is a recall.
+        """
+        if not isinstance(hit, int | Event | Context):
+            return self._explain_hit(hit)
+        with loading("the part that explains recalls"):
+            from .recall_explanation import explain_recall
+
+        return explain_recall(self, _seq_of(hit))
+
+    def rerun_recall(self, recall: RecallId) -> RecallRerun:
+        """Ask a recorded recall again at its own basis, and compare it with the recording.
+
+        The outcome is "same", "different" or, with a reason, "unknown"; ``differences`` has each
+        place at which the shown frames or facts differ.
+
+        Args:
+            recall: The recall's seq, its event, or its `Context`.
+
+        Raises:
+            InvalidInput: a context was not recorded.
+            NotFound: no event of this seq within the scope is a recall.
+        """
+        with loading("the part that repeats recalls"):
+            from .tuning.recall_rerun import rerun_recall
+
+        return rerun_recall(self, _seq_of(recall))
+
+
+def _seq_of(recall: RecallId) -> int:
+    if isinstance(recall, Event):
+        return recall.seq
+    if isinstance(recall, Context):
+        if recall.recorded is None:
+            raise InvalidInput(
+                "The context was not recorded", remedy="Pass record=True to recall()."
+            )
+        return recall.recorded
+    return expect_integer("recall", recall)
