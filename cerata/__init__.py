@@ -42,6 +42,7 @@ engine.lineage Branch
 memory.batch.transaction Transaction
 memory.bisection Bisection Probe
 memory.embeddings.commands EmbeddedFrames
+memory.event_stream EventStream
 memory.facts.changes FactChange
 memory.facts.drafts Assertion
 memory.facts.english EnglishFacts

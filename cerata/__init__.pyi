@@ -42,6 +42,7 @@ from cerata.memory.batch.transaction import Transaction as Transaction
 from cerata.memory.bisection import Bisection as Bisection
 from cerata.memory.bisection import Probe as Probe
 from cerata.memory.embeddings.commands import EmbeddedFrames as EmbeddedFrames
+from cerata.memory.event_stream import EventStream as EventStream
 from cerata.memory.facts.changes import FactChange as FactChange
 from cerata.memory.facts.drafts import Assertion as Assertion
 from cerata.memory.facts.english import EnglishFacts as EnglishFacts

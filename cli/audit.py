@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 
-from cerata.memory.frames.event_summary import ACTS
+from cerata.memory.frames.event_summary import type_of_act
 
 from .output import Output
 from .store_options import reading, view_of
@@ -12,7 +12,7 @@ def run_audit(options: Namespace, output: Output) -> int:
     """Print the changes, oldest first, in blocks of batches; with ``--markdown`` as a page."""
     with reading(options) as store:
         audit = view_of(store, options).audit(
-            type=next((kind for kind, act in ACTS.items() if act == options.type), options.type),
+            type=None if options.type is None else type_of_act(options.type),
             actor=options.actor,
             correlation=options.correlation,
             causation=options.causation,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import DEFAULT_SCOPE, Event, JsonValue, PutFrame
-from cerata.memory.frames.event_summary import ACTS, describe, event_row
+from cerata.memory.frames.event_summary import ACTS, describe, event_row, type_of_act
 from cerata.memory.store import Store
 from cerata.memory.values.acts import credit
 from cerata.memory.values.words import clipped, counted
@@ -51,7 +51,7 @@ def run_log(options: Namespace, output: Output) -> int:
 def _newest_first(view: View, options: Namespace, step: int = 256) -> Iterator[Event]:
     read = partial(
         view.log,
-        type=_type_of(options.type),
+        type=None if options.type is None else type_of_act(options.type),
         actor=options.actor,
         correlation=options.correlation,
         causation=options.causation,
@@ -66,11 +66,6 @@ def _newest_first(view: View, options: Namespace, step: int = 256) -> Iterator[E
         first = max(earliest, last - step + 1)
         yield from reversed(list(read(first, last)))
         last = first - 1
-
-
-def _type_of(name: str | None) -> str | None:
-    """Return the type of a name: as stored, or as the log prints it."""
-    return next((kind for kind, act in ACTS.items() if act == name), name)
 
 
 def _names(view: View, head: int) -> dict[int, list[str]]:

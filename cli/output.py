@@ -132,6 +132,13 @@ class Output:
         for item in rows:
             self.json_text(json.dumps(item, ensure_ascii=False))
 
+    def item(self, item: JsonValue) -> None:
+        """Print an item of a list that has no end yet as a line of JSON, if requested, at once."""
+        if self._as_lines:
+            self._answered = True
+            self.json_text(json.dumps(item, ensure_ascii=False))
+            sys.stdout.flush()
+
     def json_text(self, text: str) -> None:
         """Print JSON; on a terminal steering characters are escaped, which keeps the value."""
         print(_ESCAPED.sub(_escaped, text) if self._is_terminal else text)

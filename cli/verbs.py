@@ -33,6 +33,7 @@ SUBJECTS: Final = {
     "embed_verbs": ("embed",),
     "links_verbs": ("why", "link", "unlink"),
     "history_verbs": ("log", "audit", "history", "blame", "diff"),
+    "follow_verbs": ("follow",),
     "bisect_verbs": ("bisect",),
     "runs_verbs": ("runs", "rerun"),
     "fork_verbs": ("fork",),

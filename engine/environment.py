@@ -14,6 +14,7 @@ from .errors import InvalidInput
 from .limits import TIME_MAX, TIME_MIN
 from .memory_storage import MemoryStorage
 from .storage import OsStorage, Storage
+from .watch import PolledWatch, Watch
 
 
 class Clock(Protocol):
@@ -101,6 +102,14 @@ class Environment:
                 remedy="Return microseconds since 1970 UTC from Environment(clock=…).",
             )
         return now
+
+    def watch(self, path: str) -> Watch:
+        """Return a watch of the file at a path: that of the storage, else by short pauses.
+
+        Args:
+            path: an existing file.
+        """
+        return self.storage.watch(path) or PolledWatch(self.clock)
 
     @classmethod
     def in_memory(cls) -> "Environment":

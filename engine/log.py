@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Self, TypeAlias
+from weakref import WeakSet
 
 import msgspec
 
@@ -50,6 +51,7 @@ from .salted_hashes import salted_arguments
 from .segment_index import ColumnKey
 from .segment_reader import I64, U8
 from .segment_writer import SegmentDraft
+from .watch import Watch
 from .writer import Build, Writer
 
 SyncPolicy: TypeAlias = Literal["commit", "always"] | int
@@ -127,6 +129,7 @@ class Log(Handle):
         self._stored_page = stored_page
         self._erased: tuple[HeaderPage | None, int] = None, 0
         self._branches: tuple[int, tuple[Branch, ...]] = 0, ()
+        self._watches = WeakSet[Watch]()
         self._state = LogState(log_file, pages, recovered)
         self._writer = Writer(self._state, environment, self._poison, recovered.report)
         self._lock = HandleLock(
@@ -616,6 +619,13 @@ class Log(Handle):
         self._writer.flip()
         return list(state.keys.candidates(state.reader.toc(state.page).keys, hash_of_key))
 
+    def watch(self) -> Watch:
+        """Return a watch of the file, which `close` of this handle wakes too."""
+        watch = self._environment.watch(self.path)
+        with self._lock.mutex:
+            self._watches.add(watch)
+        return watch
+
     # --- sealing and following -------------------------------------------------------------------
 
     def seal(self, *, ring_bytes: int | None = None) -> None:
@@ -782,6 +792,8 @@ class Log(Handle):
                         self._state.durable = head
                 finally:
                     self._lock.release()
+                    for watch in self._watches:
+                        watch.wake()
 
     def __enter__(self) -> Self:
         return self

@@ -5,12 +5,15 @@ Owns an implementation of the protocols of `storage` in which a sync does nothin
 
 import errno
 import threading
+from contextlib import suppress
 from itertools import count
+from queue import Empty, SimpleQueue
 from typing import Literal
 
 from .errors import NotFound
 from .limits import PAGE_SIZE
 from .storage import Buffer, Identity, LockName, StorageFile, refused, search_sectors
+from .watch import Watch
 
 
 class MemoryNode:
@@ -22,6 +25,7 @@ class MemoryNode:
         self.holders: dict[LockName, dict[int, bool]] = {name: {} for name in LockName}
         self.files = 0
         """The open files of the node."""
+        self.watches: list[MemoryWatch] = []
 
     @property
     def size(self) -> int:
@@ -93,6 +97,32 @@ class SharedNode(MemoryNode):
         self._base.close()
 
 
+class MemoryWatch:
+    """A watch of a file in memory, which each write wakes."""
+
+    def __init__(self, watches: "list[MemoryWatch]") -> None:
+        # A queue, since a signal handler may put into it in the middle of any call.
+        self._changes = SimpleQueue[None]()
+        self._watches = watches
+        watches.append(self)
+
+    def wait(self, seconds: float) -> None:
+        try:
+            self._changes.get(timeout=seconds)
+            while True:
+                self._changes.get_nowait()
+        except Empty:
+            return
+
+    def wake(self) -> None:
+        if self._changes.empty():
+            self._changes.put(None)
+
+    def close(self) -> None:
+        with suppress(ValueError):
+            self._watches.remove(self)
+
+
 class MemoryFile:
     """An open file of `MemoryStorage`; a sync does nothing."""
 
@@ -113,6 +143,8 @@ class MemoryFile:
     def write_at(self, offset: int, data: Buffer) -> None:
         with self._guard:
             self._node.write(offset, data)
+            for watch in tuple(self._node.watches):
+                watch.wake()
 
     def sync(self) -> None:
         return
@@ -205,7 +237,14 @@ class MemoryStorage:
 
     def rename(self, source: str, target: str) -> None:
         with self._guard:
-            self._nodes[target] = self._nodes.pop(source)
+            node = self._nodes.pop(source)
+            replaced = self._nodes.get(target)
+            self._nodes[target] = node
+            if replaced is not None:
+                # The watches of a path follow the file that replaces its file.
+                node.watches = replaced.watches
+                for watch in node.watches:
+                    watch.wake()
 
     def unlink(self, path: str) -> None:
         with self._guard:
@@ -221,6 +260,11 @@ class MemoryStorage:
     def siblings(self, path: str) -> list[str]:
         folder = path.rpartition("/")[0]
         return sorted(name for name in self._nodes if name.rpartition("/")[0] == folder)
+
+    def watch(self, path: str) -> Watch | None:
+        with self._guard:
+            node = self._nodes.get(path)
+            return None if node is None else MemoryWatch(node.watches)
 
 
 class PrivateMemory(MemoryStorage):

@@ -49,6 +49,11 @@ class RememberedHead:
         remedy = "Pass store.head, or the text that 'cerata head' prints."
         raise wrong_type("A head", "a Head or its text", head, remedy)
 
+    @staticmethod
+    def is_text(text: str) -> bool:
+        """Return whether a text has the form of a head."""
+        return _TEXT.fullmatch(text.strip().lower()) is not None
+
     @classmethod
     def parse(cls, text: str) -> "RememberedHead":
         """Return the head of a text ``SEQ:ROOT`` or ``SEQ:ROOT:LOG``, hashes in hexadecimal.

@@ -18,7 +18,9 @@ from struct import Struct
 from typing import Literal, Protocol, TypeAlias
 
 from .errors import CerataError, Closed, NotFound, StorageFailed
+from .inotify import file_watch
 from .limits import SECTOR_SIZE
+from .watch import Watch
 
 _SEARCH_STEP = 1 << 20
 _FIRST_WORD = Struct(f"<Q{SECTOR_SIZE - 8}x")
@@ -179,6 +181,14 @@ class Storage(Protocol):
 
         Args:
             path: a file in the folder.
+        """
+        ...
+
+    def watch(self, path: str) -> Watch | None:
+        """Return a watch of the file at a path; None if this storage reports no changes.
+
+        Args:
+            path: an existing file.
         """
         ...
 
@@ -545,3 +555,6 @@ class OsStorage:
             return sorted(os.path.join(folder, name) for name in os.listdir(folder or "."))
         except OSError:
             return []
+
+    def watch(self, path: str) -> Watch | None:
+        return file_watch(path) if sys.platform == "linux" else None

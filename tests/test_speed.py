@@ -265,6 +265,7 @@ def test_a_verify_that_unpacks_a_block_for_each_event_is_seen(
         ("checkpoint_bench", "200 checkpoints: TOC"),
         ("filters_bench", "hash of all answers"),
         ("fork_bench", "x the copy"),
+        ("follow_bench", "x those without"),
         ("folder_bench", "60 files, each once and whole"),
         ("facts_bench", "five corrections of each"),
         ("graph_bench", "two hops from an object"),

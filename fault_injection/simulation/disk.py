@@ -368,3 +368,7 @@ class SimulatedProcess:
         self._begin("siblings")
         folder = path.rpartition("/")[0]
         return sorted(name for name in self.disk.names if name.rpartition("/")[0] == folder)
+
+    def watch(self, path: str) -> None:
+        """Return no watch: a follower polls by the simulated clock."""
+        return

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from cerata.engine.storage import Buffer, Identity, LockName, Storage, StorageFile
+from cerata.engine.watch import Watch
 
 from ..crash_states.operations import SECTOR
 from .disk import ProcessKilled
@@ -407,6 +408,9 @@ class MonitoredStorage:
 
     def siblings(self, path: str) -> list[str]:
         return self._inner.siblings(path)
+
+    def watch(self, path: str) -> Watch | None:
+        return self._inner.watch(path)
 
     def open(self, path: str, *, mode: Literal["r", "rw"]) -> MonitoredFile:
         inner = self._inner.open(path, mode=mode)

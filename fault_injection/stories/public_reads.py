@@ -228,6 +228,7 @@ STORE_READS: dict[str, Read] = {
     "verify": _verified,
     "checkpoint": lambda store: store.checkpoint(),
     "rebuild": lambda store: store.rebuild("fulltext").digests,
+    "follow": lambda store: [event.seq for event in store.follow(0, timeout=0)],
     "salvaged": lambda store: [event.seq for event in store.salvaged()],
     "backup": _copied,
     "transaction": _in_transaction,

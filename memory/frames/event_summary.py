@@ -60,6 +60,11 @@ ACTS: Final = {
 """Names of kinds of events for people; other kinds have their names on disk."""
 
 
+def type_of_act(name: str) -> str:
+    """Return the type of a name: as stored, or as the log prints it."""
+    return next((kind for kind, act in ACTS.items() if act == name), name)
+
+
 def describe(event: Event) -> str:
     """Return the content of an event in a few words."""
     body = event.body

@@ -401,6 +401,8 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(f"blame 30 {_THIS}", "blame-link"),
     _step(f"explain 35 {_THIS}", "explain-recall"),
     _step(f"explain 1 {_THIS}", "explain-missing", 6),
+    _step(f"follow --after 0 --type put --timeout 0 -n 3 {_THIS}"),
+    _step(f"follow --after 9999 --timeout 0 {_THIS}", "follow-missing", 6),
 )
 
 

@@ -71,6 +71,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "unlink": (("unlink", "7"),),
     "timeline": (("timeline",),),
     "log": (("log",), ("log", "--oneline")),
+    "follow": (("follow", "--after", "0", "--timeout", "0"), ("follow", "--after", EVIL)),
     "audit": (("audit",), ("audit", "--markdown"), ("audit", "--actor", EVIL)),
     "history": (("history", "1"), ("history", "2"), ("history", "4"), ("history", EVIL)),
     "fork": (

@@ -143,6 +143,7 @@ LISTS = (
     "graph",
     "timeline",
     "log",
+    "follow",
     "history",
     "access",
     "tags",
@@ -157,6 +158,7 @@ def test_lists_come_as_one_object_a_line_too(
 ) -> None:
     """The same items as in the one object, in order."""
     items = {"search": "hits", "show": "frames", "timeline": "entries", "log": "events"}
+    items |= {"follow": "events"}
     items |= {
         "audit": "entries",
         "history": "versions",

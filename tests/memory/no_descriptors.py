@@ -164,6 +164,7 @@ STORE: dict[str, Call] = {
     "restore": lambda store: store.restore(_deleted(store)),
     "retract_fact": lambda store: store.retract_fact(store.assert_fact("A", "b", "e")),
     "retract_facts": lambda store: store.retract_facts([store.assert_fact("A", "b", "f")]),
+    "follow": lambda store: [event.body for event in store.follow(0, timeout=0)],
     "salvaged": lambda store: list(store.salvaged()),
     "scoped": lambda store: store.scoped({"user": "ann"}).put_frame("hers"),
     "split_entity": lambda store: store.unsplit(store.split_entity("Ann", "Anne", facts=[3])),

@@ -376,6 +376,10 @@ STORE: Final[Mapping[str, Calls | str]] = {
     "refresh": once(lambda store: repr(store.refresh())),
     "replay": once(lambda store: _all_of(store.replay())),
     "report": once(lambda store: repr(store.report)),
+    "follow": every(
+        once(lambda store: store.follow(0, timeout=0)),
+        by_point(lambda store, one: store.follow(one, timeout=0)),
+    ),
     "salvaged": once(lambda store: store.salvaged()),
     "scope": once(lambda store: store.scope),
     "scoped": _rescoped,

@@ -143,7 +143,7 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
 }
 
 NO_VALUES = {
-    *("Environment", "Store", "Transaction", "View", "RowProjection"),
+    *("Environment", "EventStream", "Store", "Transaction", "View", "RowProjection"),
     *("Agent", "Run", "Session", "agent"),
     *("CallableEmbedder", "EndpointEmbedder", "MiniLMEmbedder", "SentenceTransformersEmbedder"),
     *("ContextEmbedder", "Embedder", "TokenEmbedder", "Reranker", "Extractor", "EnglishFacts"),
