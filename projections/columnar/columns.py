@@ -19,7 +19,6 @@ from typing import (
     Final,
     Generic,
     Literal,
-    NamedTuple,
     Protocol,
     TypeAlias,
     TypeVar,
@@ -214,13 +213,6 @@ def encode_columns(columns: Mapping[str, AnyColumn]) -> bytes:
     return b"".join(parts)
 
 
-class _Stored(NamedTuple):
-    """A column as its chunk has it: the dtype, and the little-endian bytes."""
-
-    dtype: str
-    data: memoryview
-
-
 class Columns:
     """The columns of a decoded chunk; each access checks name and dtype.
 
@@ -228,16 +220,28 @@ class Columns:
     """
 
     def __init__(
-        self, stored: Mapping[str, _Stored], columns: dict[str, AnyColumn] | None = None
+        self,
+        data: bytes,
+        dtypes: Mapping[str, str],
+        starts: Mapping[str, int],
+        counts: Mapping[str, int],
     ) -> None:
-        """Create the columns of a chunk.
+        """Create the columns of a chunk, by name.
+
+        Maps of numbers keep the garbage collector away: an object for each column of each chunk
+        would start it in the first question of a process.
 
         Args:
-            stored: The dtype and bytes of each column.
-            columns: The columns that are arrays already; default none.
+            data: The chunk.
+            dtypes: The dtype of each column.
+            starts: The offset of each column in the chunk.
+            counts: The number of items of each column.
         """
-        self._stored = stored
-        self._columns = {} if columns is None else columns
+        self._data = data
+        self._dtypes = dtypes
+        self._starts = starts
+        self._counts = counts
+        self._columns: dict[str, AnyColumn] = {}
 
     @classmethod
     def end_to_end(cls, parts: Sequence[Columns]) -> Columns:
@@ -251,29 +255,31 @@ class Columns:
             return first
         for part in following:
             require(part.names() == first.names(), "its columns differ from the previous chunk's")
-        joined: dict[str, AnyColumn] = {}
-        for name, (dtype, _) in first._stored.items():
-            same = all(part._stored[name].dtype == dtype for part in parts)
+        joined = cls(b"", first._dtypes, {}, {})
+        for name, dtype in first._dtypes.items():
+            same = all(part._dtypes[name] == dtype for part in parts)
             require(same, f"column {name!r} differs in type from the previous chunk's")
-            joined[name] = cast("AnyColumn", np.concatenate([part._array(name) for part in parts]))
-        return cls(first._stored, joined)
+            pieces = [part._array(name) for part in parts]
+            joined._columns[name] = cast("AnyColumn", np.concatenate(pieces))
+        return joined
 
     def names(self) -> list[str]:
-        return list(self._stored)
+        return list(self._dtypes)
 
     def _array(self, name: str) -> AnyColumn:
         column = self._columns.get(name)
         if column is None:
-            dtype, data = self._stored[name]
-            column = self._columns[name] = cast("AnyColumn", np.frombuffer(data, dtype))
+            start, count = self._starts[name], self._counts[name]
+            column = cast("AnyColumn", np.frombuffer(self._data, self._dtypes[name], count, start))
+            self._columns[name] = column
         return column
 
     def _check(self, name: str, *dtypes: str) -> None:
-        stored = self._stored.get(name)
-        if stored is None:
+        dtype = self._dtypes.get(name)
+        if dtype is None:
             raise damaged(f"column {name!r} is missing")
-        if stored.dtype not in dtypes:
-            raise damaged(f"column {name!r} is {stored.dtype}, expected {' or '.join(dtypes)}")
+        if dtype not in dtypes:
+            raise damaged(f"column {name!r} is {dtype}, expected {' or '.join(dtypes)}")
 
     def _get(self, name: str, *dtypes: str) -> AnyColumn:
         self._check(name, *dtypes)
@@ -282,13 +288,14 @@ class Columns:
     def raw(self, name: str) -> bytes:
         """Return the bytes of a column of u8, without numpy; not of joined chunks."""
         self._check(name, "|u1")
-        return bytes(self._stored[name].data)
+        start = self._starts[name]
+        return self._data[start : start + self._counts[name]]
 
     def integers(self, name: str, dtype: Literal["<u4", "<i8"]) -> Sequence[int]:
         """Return the items of a short column, without numpy; not of joined chunks."""
         self._check(name, dtype)
-        data = self._stored[name].data
-        return struct.unpack(f"<{len(data) // int(dtype[-1])}{_FORMATS[dtype]}", data)
+        form = f"<{self._counts[name]}{_FORMATS[dtype]}"
+        return struct.unpack_from(form, self._data, self._starts[name])
 
     def u8(self, name: str) -> U8:
         return self._get(name, "|u1").astype(np.uint8, copy=False)
@@ -313,7 +320,7 @@ class Columns:
 
     def planes(self, name: str) -> Unsigned:
         """Return a column that `planes` split into bytes; a new array if it has several planes."""
-        count = sum(f"{name}.{place}" in self._stored for place in range(4))
+        count = sum(f"{name}.{place}" in self._dtypes for place in range(4))
         parts = [self.u8(f"{name}.{place}") for place in range(count)]
         require(count in (1, 2, 4), f"column {name!r} has {count} planes")
         require(len({len(part) for part in parts}) == 1, f"the planes of {name!r} differ in length")
@@ -340,24 +347,25 @@ def decode_columns(data: bytes) -> Columns:
     offset = _HEADER.size + count * _DESCRIPTOR.size
     if offset > len(data):
         raise damaged("its descriptors extend past its end")
-    columns: dict[str, _Stored] = {}
-    view = memoryview(data)
-    descriptors = _DESCRIPTOR.iter_unpack(view[_HEADER.size : offset])
+    dtypes: dict[str, str] = {}
+    starts: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    descriptors = _DESCRIPTOR.iter_unpack(memoryview(data)[_HEADER.size : offset])
     for index, (descriptor, items, reserved) in enumerate(descriptors):
         if reserved:
             raise damaged("its reserved bytes are not zero")
         name, dtype = _described(descriptor)
-        if dtype is None or not name or name in columns:
+        if dtype is None or not name or name in dtypes:
             raise damaged(f"column {index} has an invalid descriptor: {descriptor!r}")
         end = offset + items * int(dtype[-1])
         padded = end + -end % 8
         if padded > len(data) or data[end:padded] != bytes(padded - end):
             raise damaged(f"column {name!r} of {items:,} items does not fit")
-        columns[name] = _Stored(dtype, view[offset:end])
+        dtypes[name], starts[name], counts[name] = dtype, offset, items
         offset = padded
     if offset != len(data):
         raise damaged(f"{len(data) - offset} bytes follow the last column")
-    return Columns(columns)
+    return Columns(data, dtypes, starts, counts)
 
 
 @lru_cache(maxsize=1024)

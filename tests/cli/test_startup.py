@@ -121,7 +121,7 @@ def test_a_verb_loads_only_its_parts(verb: str, tmp_path: Path) -> None:
 
 
 def test_a_put_into_many_frames_loads_no_numpy(tmp_path: Path) -> None:
-    """Whether a checkpoint is due is decided without the projections."""
+    """The keys of the checkpoints are known without the projections."""
     with cerata.open(tmp_path / "memory.cera") as store:
         for start in range(0, 5_000, 500):
             store.put_frames([f"Note {number}." for number in range(start, start + 500)])

@@ -265,7 +265,7 @@ def test_a_chunk_whose_merges_make_a_circle_is_refused() -> None:
     whole.apply(FACTS)
     columns = decode_columns(whole.chunk(0))
     for change in ("circle", "no such merge"):
-        said = {name: columns.like(name, columns._columns[name]).copy() for name in columns.names()}
+        said = {name: columns.like(name, columns._array(name)).copy() for name in columns.names()}
         if change == "circle":
             merge = int(np.flatnonzero(said["acts.what"] == Act.MERGE)[0])
             said["acts.other"][merge] = said["acts.one"][merge]
