@@ -1,8 +1,8 @@
 """Cerata: the memory of AI agents, in one file that is an append-only log.
 
 This package only re-exports names; the rooms are `cerata.engine`, `cerata.projections`,
-`cerata.replay`, `cerata.retrieval`, `cerata.memory`, `cerata.agents`, `cerata.cli` and
-`cerata.fault_injection`.
+`cerata.replay`, `cerata.retrieval`, `cerata.memory`, `cerata.agents`, `cerata.aio`,
+`cerata.cli` and `cerata.fault_injection`.
 Start reading at docs/index.md.
 
 A name is loaded on first use: importing Cerata costs milliseconds, the first `open` the rest

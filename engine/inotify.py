@@ -1,7 +1,8 @@
 """The watch of Linux: the kernel reports each write to a file, and each new file at its path.
 
 The file is watched by its inode, so a write through any name and by any process counts. A file that
-replaces it at its path is noticed by the folder, and watched from then on.
+replaces it at its path is noticed by the folder, and watched from then on. Loaded on the first
+wait, since only this part needs ctypes.
 """
 
 import ctypes

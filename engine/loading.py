@@ -11,7 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from .errors import CerataError
-from .storage import refused
+from .refusals import refused
 
 _REFUSALS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EACCES)
 

@@ -17,9 +17,10 @@ from enum import IntEnum
 from struct import Struct
 from typing import Literal, Protocol, TypeAlias
 
-from .errors import CerataError, Closed, NotFound, StorageFailed
-from .inotify import file_watch
+from .errors import CerataError, Closed, NotFound
 from .limits import SECTOR_SIZE
+from .loading import loading
+from .refusals import refused as refused  # noqa: PLC0414 - most readers import it from here
 from .watch import Watch
 
 _SEARCH_STEP = 1 << 20
@@ -238,32 +239,6 @@ def copy_start(
             copied = len(data)
         at += copied
         progress(at)
-
-
-def refused(error: OSError, doing: str, path: str) -> StorageFailed:
-    """Convert the system's error to a `StorageFailed` with a remedy for the common codes."""
-    remedies = {
-        errno.ENOSPC: "Free space on the disk and call again.",
-        errno.EDQUOT: "Raise the quota and call again.",
-        errno.EFBIG: "Raise the file size limit and call again.",
-        errno.EMFILE: "Close files or raise the limit (ulimit -n), and call again.",
-        errno.ENFILE: "Close files, or raise the system's limit, and call again.",
-        errno.EACCES: "Check the permissions of the file and its folder.",
-        errno.EPERM: "Check the permissions of the file and its folder.",
-        errno.EROFS: "Open it with mode='r', or mount the file system for writing.",
-        errno.EISDIR: "Name a file, not a folder.",
-        errno.EINVAL: "Name a regular file.",
-        errno.ENXIO: "Name a regular file.",
-        errno.ENOTDIR: "Name a path whose parts before the last are folders.",
-    }
-    code = error.errno or 0
-    failure = StorageFailed(
-        f"Cannot {doing}: {os.strerror(code) if code else error}",
-        where=path,
-        remedy=remedies.get(code, "Check the disk."),
-    )
-    failure.errno = error.errno
-    return failure
 
 
 # --- the real disk -------------------------------------------------------------------------------
@@ -557,4 +532,9 @@ class OsStorage:
             return []
 
     def watch(self, path: str) -> Watch | None:
-        return file_watch(path) if sys.platform == "linux" else None
+        if sys.platform != "linux":
+            return None
+        with loading("the part that watches files"):
+            from .inotify import file_watch
+
+        return file_watch(path)

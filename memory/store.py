@@ -463,3 +463,8 @@ def open_store(
 
 # Errors of Python and help() name the function as users call it.
 open_store.__name__ = open_store.__qualname__ = "open"
+
+
+def owns_file(store: Store) -> bool:
+    """Return whether `Store.close` closes the file: False for a store that `scoped` returned."""
+    return store._session.is_owner  # pyright: ignore[reportPrivateUsage]
