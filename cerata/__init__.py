@@ -55,6 +55,7 @@ memory.frames.audit Audit AuditEntry
 memory.frames.blame Blame FieldBlame
 memory.frames.diff Change Diff
 memory.frames.history HistoryEntry
+memory.frames.text_diff DiffLine
 memory.frames.value_counts ValueCount
 memory.ingest.folder Remembered RememberedFile
 memory.links.why Reason Why

@@ -61,6 +61,7 @@ from cerata.memory.frames.blame import FieldBlame as FieldBlame
 from cerata.memory.frames.diff import Change as Change
 from cerata.memory.frames.diff import Diff as Diff
 from cerata.memory.frames.history import HistoryEntry as HistoryEntry
+from cerata.memory.frames.text_diff import DiffLine as DiffLine
 from cerata.memory.frames.value_counts import ValueCount as ValueCount
 from cerata.memory.ingest.folder import Remembered as Remembered
 from cerata.memory.ingest.folder import RememberedFile as RememberedFile

@@ -23,7 +23,10 @@ from .store_options import reading, view_of
 
 if TYPE_CHECKING:
     from cerata.memory.frames.diff import Diff
+    from cerata.memory.frames.text_diff import DiffLine
     from cerata.memory.values.result_change import ResultChange
+
+    from .visible_text import Part
 
 
 def run_log(options: Namespace, output: Output) -> int:
@@ -176,13 +179,26 @@ def _ranks(result: ResultChange) -> str:
     return f"rank {result.old_rank or '–'} → {result.new_rank or '–'}"
 
 
+def _parts(line: DiffLine, *, is_styled: bool) -> list[Part]:
+    """Return a line in its colour with changed words in reverse; without styles, with marks."""
+    if not is_styled:
+        return [line.marked]
+    style = {"+": "green", "-": "red"}.get(line.sign, "dim")
+    words: list[Part] = [
+        (text, f"{style} reverse" if is_changed else style) for text, is_changed in line.parts()
+    ]
+    return [(line.sign, style), *words]
+
+
 def print_diff(diff: Diff, output: Output) -> None:
     """Print the changes of a diff, and their counts in the last line."""
     for change in diff:
-        title, *lines = str(change).splitlines()
-        output.row((title, "bold"))
+        output.row((change.title, "bold"))
+        lines, left = change.excerpt
         for line in lines:
-            output.row((line, {"+": "green", "-": "red"}.get(line[:1], "dim")), indent=2)
+            output.row(*_parts(line, is_styled=output.is_styled), indent=2)
+        if left:
+            output.row((f"… and {counted(left, 'line')} more", "dim"), indent=4)
         output.line()
     for fact_change in diff.facts:
         from .facts import print_fact_change

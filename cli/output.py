@@ -59,6 +59,11 @@ class Output:
         return StyledOutput(is_terminal=self._is_terminal)
 
     @property
+    def is_styled(self) -> bool:
+        """True if styles are shown: on a terminal, or on request."""
+        return self._is_styled
+
+    @property
     def width(self) -> int:
         """Columns of the terminal; in a pipe $COLUMNS or 80."""
         with loading("shutil"):

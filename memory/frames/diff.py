@@ -6,7 +6,6 @@ Leaves out the choice of the states (`store`).
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from cerata.engine.plain_value import PlainValue
 from ..facts.changes import FactChange, fact_changes
 from ..snapshot.beginning import common_beginning
 from .frame_changes import frame_changes
+from .text_diff import text_diff
 
 if TYPE_CHECKING:
     from cerata.engine.events import JsonValue
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..snapshot.snapshot import Snapshot
     from ..values.frames import Frame
     from ..values.result_change import ResultChange
+    from .text_diff import DiffLine
 
 _LINES_MAX = 12
 """Lines that a change prints; the rest is counted."""
@@ -46,7 +47,7 @@ class Change(PlainValue):
     - If the newer state comes first, the direction is reversed.
     """
 
-    _plain = ("kind", "verb", "seq", "old", "new")
+    _plain = ("kind", "verb", "seq", "old", "new", "lines")
 
     seq: int
     old: Frame | None
@@ -64,18 +65,28 @@ class Change(PlainValue):
         return "changed" if self.old.id == self.new.id else "replaced"
 
     def __str__(self) -> str:
-        old = "" if self.old is None else self.old.text
-        new = "" if self.new is None else self.new.text
-        compared = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=1)
-        # Skip the first two lines, which name files.
-        lines = [line for line in list(compared)[2:] if not line.startswith("@@")]
-        if len(lines) > _LINES_MAX:
-            left = len(lines) - _LINES_MAX
-            lines[_LINES_MAX:] = [f"  … and {left:,} line{'s' if left > 1 else ''} more"]
-        return "\n".join(_cut(line) for line in [self._title, *lines])
+        lines, left = self.excerpt
+        more = [f"  … and {left:,} line{'s' if left > 1 else ''} more"] if left else []
+        return "\n".join([_cut(self.title), *(_cut(line.marked) for line in lines), *more])
 
     @property
-    def _title(self) -> str:
+    def lines(self) -> tuple[DiffLine, ...]:
+        """The lines of the text that differ, with the words that changed in each."""
+        old = "" if self.old is None else self.old.text
+        new = "" if self.new is None else self.new.text
+        return text_diff(old, new)
+
+    @property
+    def excerpt(self) -> tuple[list[DiffLine], int]:
+        """The first lines for a terminal, each cut around its changes, and how many are left."""
+        lines = self.lines
+        # A sign, and three marks around each changed part.
+        shown = [line.shortened(_WIDTH - 1 - 3 * len(line.spans)) for line in lines[:_LINES_MAX]]
+        return shown, len(lines) - len(shown)
+
+    @property
+    def title(self) -> str:
+        """The kind, the ids and the title of the frame, on one line."""
         ids = dict.fromkeys(frame.id for frame in (self.old, self.new) if frame is not None)
         numbers = " → ".join(f"#{number}" for number in ids)
         frame = self.new or self.old

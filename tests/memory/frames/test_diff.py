@@ -65,8 +65,8 @@ def test_a_correction_is_told_as_one_change() -> None:
         assert (found.added, found.removed, found.replaced) == ((), (), ((1, 4),))
         assert str(found) == (
             "replaced #1 → #4 · Meeting\n"
-            "-We meet on Tuesday.\n"
-            "+We meet on Friday.\n"
+            "-We meet on -{Tuesday}.\n"
+            "+We meet on +{Friday}.\n"
             " Bring tea.\n"
             "\n"
             "1 → 5: 0 added, 0 removed, 1 replaced"
@@ -148,7 +148,7 @@ def test_what_a_transaction_has_gathered_is_told() -> None:
             assert inside.replaced == ((old.id, -1),)
             assert inside.added == (-3,)
             assert inside.changed == (split.id,)
-            assert str(inside).startswith("replaced #1 → #-1\n-the harbour opens in April\n+the")
+            assert str(inside).startswith("replaced #1 → #-1\n-the harbour opens in -{April}\n+the")
             assert store.diff(halfway, store.view()).added == (-3,)
             assert store.diff(store.view(), halfway).removed == (-3,)
             assert not store.diff(first, "HEAD")

@@ -79,6 +79,7 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "ContextPolicy": lambda _, _folder: cerata.ContextPolicy("mine", 1),
     "Contradiction": lambda store, _: store.conflicts()[0],
     "Cooccurrence": lambda store, _: store.cooccurring("Ann")[0],
+    "DiffLine": lambda _, _folder: cerata.DiffLine("+", "a b", ((2, 3),)),
     "Diff": lambda store, _: store.diff(1),
     "Activity": lambda store, _: recorded(store)[0].runs()[0],
     "Call": lambda store, _: recorded(store)[0].calls("r1")[0],
