@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 
+from cerata.engine.loading import loading
 from cerata.memory.frames.event_summary import type_of_act
 
 from .output import Output
@@ -22,5 +23,14 @@ def run_audit(options: Namespace, output: Output) -> int:
         with output.pages():
             for line in (audit.markdown if options.markdown else str(audit)).splitlines():
                 output.line(line)
-        output.result(audit.to_dict(), items="entries")
+        answer = audit.to_dict()
+        if options.html is not None:
+            with loading("the pages"):
+                from .html_pages import audit_page
+                from .output_files import write_page
+
+            write_page(options.html, audit_page(audit))
+            output.line(f"page: {options.html}", style="dim")
+            answer["html"] = options.html
+        output.result(answer, items="entries")
     return 0

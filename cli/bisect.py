@@ -16,8 +16,10 @@ from cerata.memory.view import View
 from cerata.projections.columnar.times import to_datetime
 
 from .history import print_diff
+from .html_pages import bisect_page
 from .input_files import opened_input
 from .output import Output
+from .output_files import write_page
 from .store_options import file_of, reading
 
 _SKIP: Final = 125
@@ -60,7 +62,15 @@ def run_bisect(options: Namespace, output: Output) -> int:
         print_diff(diff, output)
         event = None if result.event is None else event_row(result.event)
         changes = {**diff.to_dict(), "summary": diff.summary}
-        output.result({**result.to_dict(), "event": event, **answers, "diff": changes})
+        report: dict[str, JsonValue] = {**result.to_dict(), "event": event, **answers}
+        report["diff"] = changes
+        if options.html is not None:
+            texts = [(label, str(text or "(nothing)")) for label, text in answers.items()]
+            page = bisect_page(result, texts if options.query is not None else [], diff)
+            write_page(options.html, page)
+            output.line(f"page: {options.html}", style="dim")
+            report["html"] = options.html
+        output.result(report)
     return 0
 
 

@@ -1,6 +1,6 @@
 """The parser of bisect."""
 
-from .verb_parser import Adding, add_verb
+from .verb_parser import Adding, add_html, add_verb
 
 
 def add_verbs(adding: Adding) -> None:
@@ -42,3 +42,4 @@ def add_verbs(adding: Adding) -> None:
         help="further tests on each side, to see that the answer changes once (0)",
     )
     verb.add_argument("--resume", metavar="FILE", help="take the verdicts of a printed log over")
+    add_html(verb)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import DEFAULT_SCOPE, Event, JsonValue, PutFrame
+from cerata.engine.loading import loading
 from cerata.memory.frames.event_summary import ACTS, describe, event_row, type_of_act
 from cerata.memory.store import Store
 from cerata.memory.values.acts import credit
@@ -171,7 +172,16 @@ def run_diff(options: Namespace, output: Output) -> int:
         diff = store.diff(*_states(store, options), query=options.query, k=options.k)
         with output.pages():
             print_diff(diff, output)
-        output.result({**diff.to_dict(), "summary": diff.summary})
+        answer: dict[str, JsonValue] = {**diff.to_dict(), "summary": diff.summary}
+        if options.html is not None:
+            with loading("the pages"):
+                from .html_pages import diff_page
+                from .output_files import write_page
+
+            write_page(options.html, diff_page(diff))
+            output.line(f"page: {options.html}", style="dim")
+            answer["html"] = options.html
+        output.result(answer)
     return 0
 
 

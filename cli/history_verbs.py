@@ -1,6 +1,6 @@
 """The parsers of log, audit, history, blame and diff."""
 
-from .verb_parser import Adding, Parser, add_count, add_verb, identifier
+from .verb_parser import Adding, Parser, add_count, add_html, add_verb, identifier
 
 
 def add_verbs(adding: Adding) -> None:
@@ -36,6 +36,7 @@ def add_verbs(adding: Adding) -> None:
         ),
     )
     audit.add_argument("--markdown", action="store_true", help="print a page in Markdown")
+    add_html(audit)
     _add_selection(audit)
 
     history = add_verb(
@@ -69,6 +70,7 @@ def add_verbs(adding: Adding) -> None:
             "diff before-the-move",
             "diff HEAD HEAD --valid-at 2025-01-01 2026-01-01",
             "diff v1 --query 'when does the team meet?'",
+            "diff yesterday --html diff.html",
         ),
     )
     diff.add_argument("start", metavar="FROM", help="a seq, a tag, HEAD~n, or a time")
@@ -83,6 +85,7 @@ def add_verbs(adding: Adding) -> None:
     )
     diff.add_argument("--query", metavar="TEXT", help="also the results that changed rank")
     diff.add_argument("-k", type=int, default=10, help="how many results to compare (10)")
+    add_html(diff)
 
 
 def _add_thing(verb: Parser) -> None:

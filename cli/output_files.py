@@ -62,6 +62,11 @@ def write_picture(name: str, picture: bytes) -> None:
         beside.unlink(missing_ok=True)
 
 
+def write_page(name: str, page: str) -> None:
+    """Write a page of HTML, and replace any file of that name; see `write_picture`."""
+    write_picture(name, page.encode())
+
+
 def form_of(name: str) -> Form:
     """Return the form of a picture by its file's name. Raises `InvalidInput`."""
     for form in FORMS:

@@ -223,6 +223,13 @@ def memories(prefix: str, **_: object) -> list[str]:
     return [str(path) for path in sorted(Path().glob(f"{prefix}*.cera"))]
 
 
+def add_html(verb: Parser) -> None:
+    """Add the file of a page."""
+    verb.add_argument(
+        "--html", metavar="FILE", help="also write a page of HTML, which needs no other file"
+    )
+
+
 def identifier(text: str) -> int:
     """Return the id of a frame, fact or link, written ``12`` or, as in every output, ``#12``."""
     digits = text.removeprefix("#")

@@ -403,6 +403,9 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(f"explain 1 {_THIS}", "explain-missing", 6),
     _step(f"follow --after 0 --type put --timeout 0 -n 3 {_THIS}"),
     _step(f"follow --after 9999 --timeout 0 {_THIS}", "follow-missing", 6),
+    _step(f"diff 8 10 --html diff.html {_THIS}", "diff-html"),
+    _step(f"audit --actor ben --html audit.html {_THIS}", "audit-html"),
+    _step(f"bisect --query bridge --forbid may --bad 8 --html bisect.html {_THIS}", "bisect-html"),
 )
 
 

@@ -72,7 +72,12 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "timeline": (("timeline",),),
     "log": (("log",), ("log", "--oneline")),
     "follow": (("follow", "--after", "0", "--timeout", "0"), ("follow", "--after", EVIL)),
-    "audit": (("audit",), ("audit", "--markdown"), ("audit", "--actor", EVIL)),
+    "audit": (
+        ("audit",),
+        ("audit", "--markdown"),
+        ("audit", "--html", f"{NAME}.html"),
+        ("audit", "--actor", EVIL),
+    ),
     "history": (("history", "1"), ("history", "2"), ("history", "4"), ("history", EVIL)),
     "fork": (
         ("fork", f"fork-{NAME}"),
@@ -93,7 +98,12 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "explain": (("explain", "8"), ("explain", "9")),
     "blame": (("blame", "2"), ("blame", "4"), ("blame", EVIL), ("blame", "7", "--entity")),
-    "diff": (("diff", "0"), ("diff", "0", EVIL), ("diff", "0", "--query", EVIL)),
+    "diff": (
+        ("diff", "0"),
+        ("diff", "0", EVIL),
+        ("diff", "0", "--html", f"{NAME}.html"),
+        ("diff", "0", "--query", EVIL),
+    ),
     "supersede": (("supersede", "2", EVIL),),
     "values": (
         ("values", "tag"),
