@@ -55,7 +55,6 @@ memory.frames.audit Audit AuditEntry
 memory.frames.blame Blame FieldBlame
 memory.frames.diff Change Diff
 memory.frames.history HistoryEntry
-memory.frames.text_diff DiffLine
 memory.frames.value_counts ValueCount
 memory.ingest.folder Remembered RememberedFile
 memory.links.why Reason Why
@@ -73,6 +72,7 @@ memory.values.frames Context Frame Hit Hits Receipt TimelineEntry TimelinePage
 memory.values.graph Cooccurrence FactPath Neighbour Reached
 memory.values.links Link
 memory.values.result_change ResultChange
+memory.values.text_diff DiffLine
 memory.view View
 projections.columnar.intervals Allen
 projections.facts.objects Standing

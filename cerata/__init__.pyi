@@ -61,7 +61,6 @@ from cerata.memory.frames.blame import FieldBlame as FieldBlame
 from cerata.memory.frames.diff import Change as Change
 from cerata.memory.frames.diff import Diff as Diff
 from cerata.memory.frames.history import HistoryEntry as HistoryEntry
-from cerata.memory.frames.text_diff import DiffLine as DiffLine
 from cerata.memory.frames.value_counts import ValueCount as ValueCount
 from cerata.memory.ingest.folder import Remembered as Remembered
 from cerata.memory.ingest.folder import RememberedFile as RememberedFile
@@ -101,6 +100,7 @@ from cerata.memory.values.graph import Neighbour as Neighbour
 from cerata.memory.values.graph import Reached as Reached
 from cerata.memory.values.links import Link as Link
 from cerata.memory.values.result_change import ResultChange as ResultChange
+from cerata.memory.values.text_diff import DiffLine as DiffLine
 from cerata.memory.view import View as View
 from cerata.projections.columnar.intervals import Allen as Allen
 from cerata.projections.facts.objects import Standing as Standing

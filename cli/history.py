@@ -24,8 +24,8 @@ from .store_options import reading, view_of
 
 if TYPE_CHECKING:
     from cerata.memory.frames.diff import Diff
-    from cerata.memory.frames.text_diff import DiffLine
     from cerata.memory.values.result_change import ResultChange
+    from cerata.memory.values.text_diff import DiffLine
 
     from .visible_text import Part
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cerata.memory.facts.changes import FactChange
     from cerata.memory.frames.audit import Audit
     from cerata.memory.frames.diff import Change, Diff
-    from cerata.memory.frames.text_diff import DiffLine
+    from cerata.memory.values.text_diff import DiffLine
 
 _STYLE: Final = """\
 :root { color-scheme: light dark; --ink: #1b1b1f; --paper: #fff; --faint: #5c5c66;

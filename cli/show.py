@@ -14,6 +14,7 @@ from cerata.projections.frames.timeline import Position
 from .filter_options import closed_of, count_of, hint, where_of
 from .output import Output
 from .store_options import reading, view_of
+from .time_bars import bars_over
 
 
 def run_show(options: Namespace, output: Output) -> int:
@@ -121,6 +122,7 @@ def run_timeline(options: Namespace, output: Output) -> int:
         with output.pages():
             for entry in page.entries:
                 print_frame(entry.frame, entry.time, output)
+            _print_density([entry.time for entry in page.entries], output)
             if page.next is not None:
                 output.line(f"More: --after {page.next.time} {page.next.frame}", style="dim")
         if not page.entries:
@@ -128,6 +130,14 @@ def run_timeline(options: Namespace, output: Output) -> int:
             hint(view, options, output)
         output.result({"basis": view.basis, **page.to_dict()}, items="entries")
     return 0
+
+
+def _print_density(times: list[datetime], output: Output) -> None:
+    """Print how the frames of a page are spread over its time."""
+    if output.as_json or (bars := bars_over(times)) is None:
+        return
+    days = f"{bars.first:%Y-%m-%d}", f"{bars.last:%Y-%m-%d}"
+    output.row(f"{days[0]}  {bars.density(times)}  {days[1]}", indent=9)
 
 
 def print_frame(frame: Frame, time: datetime, output: Output) -> None:

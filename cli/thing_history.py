@@ -5,16 +5,28 @@ from argparse import Namespace
 from typing import Final
 
 from cerata.engine.json_value import JsonValue
+from cerata.memory.frames.blame import FieldBlame
 from cerata.memory.frames.history import HistoryEntry
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.acts import credit
+from cerata.memory.values.facts import Period
 from cerata.memory.values.frames import Frame
 from cerata.memory.values.words import clipped
 from cerata.memory.view import View
 
+from .facts import when_text
 from .output import Output
 from .show import unread_of
 from .store_options import reading, view_of
+from .time_bars import TimeBars, bars_over
+
+_BARS_MAX: Final = 12
+"""Bars that are drawn."""
+
+_BLAME_WIDTH: Final = 12
+"""Characters of the bar beside a field."""
+
+_MINUTE: Final = "%Y-%m-%d %H:%M"
 
 _DIGITS_MAX: Final = 20
 """Digits from which on a number is no id but a name: the largest seq has 19."""
@@ -32,6 +44,7 @@ def run_history(options: Namespace, output: Output) -> int:
         with output.pages():
             for frame in versions:
                 _print_version(frame, view, output)
+            _print_current(versions, view, output)
         output.result(
             {"basis": view.basis, "versions": [frame.to_dict() for frame in versions]},
             items="versions",
@@ -50,9 +63,52 @@ def _print_events(entries: list[HistoryEntry], view: View, output: Output) -> in
                 entry.summary,
                 ("" if act is None or not act.credit else f"  {act.credit}", "dim"),
             )
+        _print_activity(entries, output)
+        _print_validity(entries, view, output)
     rows: list[JsonValue] = [entry.to_dict() for entry in entries]
     output.result({"basis": view.basis, "events": rows}, items="events")
     return 0
+
+
+def _print_activity(entries: list[HistoryEntry], output: Output) -> None:
+    """Print how the events are spread over time."""
+    times = [entry.act.recorded for entry in entries if entry.act is not None]
+    if not output.as_json and (bars := bars_over(times)) is not None:
+        ends = f"{bars.first:{_MINUTE}}", f"{bars.last:{_MINUTE}}"
+        output.row(f"{ends[0]}  {bars.density(times)}  {ends[1]}", indent=9)
+
+
+def _print_validity(entries: list[HistoryEntry], view: View, output: Output) -> None:
+    """Print the valid period of each asserted fact, the first of many."""
+    if output.as_json:
+        return
+    numbers = [entry.seq for entry in entries if entry.verb == "asserted"]
+    facts = [view.fact(number) for number in numbers[:_BARS_MAX]]
+    times = [time for fact in facts for time in (fact.valid.start, fact.valid.end)]
+    bars = bars_over([*times, view.now] if times else [])
+    if bars is None:
+        return
+    for fact in facts:
+        state = "  retracted" if fact.retracted_by is not None else ""
+        number = f"{f'#{fact.id}':>7}  "
+        row = bars.period(fact.valid)
+        output.row((number, "yellow"), row, f"  {when_text(fact.valid)}{state}")
+    if len(numbers) > _BARS_MAX:
+        output.line(f"         {len(numbers) - _BARS_MAX:,} more", style="dim")
+
+
+def _print_current(versions: list[Frame], view: View, output: Output) -> None:
+    """Print the time at which each of several versions was current."""
+    if output.as_json or len(versions) < 2:
+        return
+    ends = [None if frame.closed is None else frame.closed.recorded for frame in versions]
+    bars = bars_over([*(frame.recorded for frame in versions), *ends, view.now])
+    if bars is None:
+        return
+    for frame, end in list(zip(versions, ends, strict=True))[-_BARS_MAX:]:
+        period = Period(frame.recorded, end)
+        number = f"{f'#{frame.id}':>7}  "
+        output.row((number, "yellow"), bars.period(period), f"  {when_text(period)}")
 
 
 def _thing_in(options: Namespace) -> int | str:
@@ -87,12 +143,22 @@ def _print_version(frame: Frame, view: View, output: Output) -> None:
         output.row(" " * 9, (when, "dim"), (word, "bold red"), seq, (by, "dim"))
 
 
+def _moment(field: FieldBlame, bars: TimeBars | None) -> str:
+    """Return a mark at the time of a field's event, if the fields have several times."""
+    if bars is None:
+        return ""
+    return f"{' ' * bars.width if field.act is None else bars.moment(field.act.recorded)}  "
+
+
 def run_blame(options: Namespace, output: Output) -> int:
     """Print each field of a frame, fact, entity or link, and the event that set it."""
     with reading(options) as store:
         view = view_of(store, options)
         blame = view.blame(_thing_in(options))
         width = max(len(each.field) for each in blame.fields)
+        bars = bars_over(
+            [None if each.act is None else each.act.recorded for each in blame.fields], _BLAME_WIDTH
+        )
         for each in blame.fields:
             value = (
                 each.value
@@ -104,6 +170,7 @@ def run_blame(options: Namespace, output: Output) -> int:
             output.row(
                 ("hidden " if act is None else f"#{act.seq:<6}", "yellow"),
                 f"{each.field:<{width}}  ",
+                (_moment(each, bars), "dim"),
                 clipped(value, 40),
                 (when, "dim"),
                 ("" if act is None or not act.credit else f"  {act.credit}", "dim"),

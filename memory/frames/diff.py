@@ -16,8 +16,8 @@ from cerata.engine.plain_value import PlainValue
 
 from ..facts.changes import FactChange, fact_changes
 from ..snapshot.beginning import common_beginning
+from ..values.text_diff import text_diff
 from .frame_changes import frame_changes
-from .text_diff import text_diff
 
 if TYPE_CHECKING:
     from cerata.engine.events import JsonValue
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..snapshot.snapshot import Snapshot
     from ..values.frames import Frame
     from ..values.result_change import ResultChange
-    from .text_diff import DiffLine
+    from ..values.text_diff import DiffLine
 
 _LINES_MAX = 12
 """Lines that a change prints; the rest is counted."""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import cerata
 from cerata import DiffLine
-from cerata.memory.frames.text_diff import text_diff
+from cerata.memory.values.text_diff import text_diff
 
 TEXTS = st.text(st.sampled_from("ab .\n–é"), max_size=60)
 

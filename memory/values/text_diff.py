@@ -1,7 +1,7 @@
 """Differences of texts: the lines that differ, and in changed lines the words that differ.
 
 Owns the comparison, the excerpt of a long line around its changes, and the marks of plain output.
-Leaves out colours (`cli.diff`) and pages (`cli.html_pages`).
+Leaves out colours and pages, which the command line owns.
 """
 
 import re
