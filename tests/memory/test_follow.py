@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import threading
@@ -143,7 +144,7 @@ def test_unusable_arguments_are_refused_at_once(
 
 
 def delay_of(path: Path, environment: Environment | None) -> float:
-    """Return the seconds from the end of another handle's write to the delivery."""
+    """Return the median seconds from the end of another handle's write to the delivery."""
     arrivals: list[float] = []
     with (
         cerata.open(path, mode="r", environment=environment) as reader,
@@ -159,14 +160,14 @@ def delay_of(path: Path, environment: Environment | None) -> float:
         for number in range(5):
             thread = threading.Thread(target=wait)
             thread.start()
-            # The follower waits by then.
-            time.sleep(0.05)
+            # The follower waits by then, in most of the rounds of a busy machine.
+            time.sleep(0.1)
             writer.put_frame(f"note {number}")
             written = time.monotonic()
             thread.join()
             delays.append(arrivals[-1] - written)
     assert len(arrivals) == 5
-    return min(delays)
+    return statistics.median(delays)
 
 
 def idle_share_of(path: Path, environment: Environment | None, seconds: float = 1.5) -> float:
