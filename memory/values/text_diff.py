@@ -116,7 +116,7 @@ def _lines(sign: Literal["-", "+"], texts: Sequence[str], spans: list[Span]) -> 
         inside = [
             (max(start, offset) - offset, min(stop, end) - offset)
             for start, stop in spans
-            if start < end and stop > offset
+            if max(start, offset) < min(stop, end)
         ]
         yield DiffLine(sign, text, tuple(inside))
         offset = end + 1

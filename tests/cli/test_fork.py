@@ -40,7 +40,7 @@ def test_the_commands_of_the_page(
     assert code == 0
     assert f"{memory} since event 6" in out
     assert "added #7" in out
-    assert "+The index is HNSW." in out
+    assert "+The index is +{HNSW}." in out
     code, out, _ = run(capsys, *base, "--apply", fork)
     put, supersede = map(json.loads, out.splitlines())
     assert (code, put["type"], put["actor"], put["reason"]) == (0, "putFrame", "ben", "fast")

@@ -76,6 +76,7 @@ def _said(view: View, step: int) -> object:
         [(frame.to_dict(), view.source_of(frame)) for frame in every],
         [_tried(view.frame, number) for number in range(0, view.basis + 2, step)],
         [_tried(view.access, number) for number in range(0, view.basis + 2, step)],
+        [_tried(view.rerun_recall, number) for number in range(0, view.basis + 2, step)],
         [one.to_dict() for one in view.accesses()],
         [(view.content(one).hex(), view.children(one), view.chunks(one)) for one in every],
         [[version.to_dict() for version in view.history(one)] for one in every],

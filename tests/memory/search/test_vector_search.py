@@ -539,7 +539,7 @@ def test_what_is_kept_of_vectors_is_of_the_rows_that_a_view_reads() -> None:
         embed(store, one, np.array([1, 0], np.float32))
         embed(store, two, np.array([0, 1], np.float32))
         columns = decode_columns(store._fold.using("vectors", None, lambda fold: fold.chunk(0)))
-        read = {name: columns.like(name, columns._columns[name]) for name in columns.names()}
+        read = {name: columns._array(name) for name in columns.names()}
         read["vectors.frame"] = read["vectors.frame"][::-1]
         wrong = VectorsProjection()
         wrong.load(encode_columns(read))

@@ -45,6 +45,8 @@ def test_without_the_marks_both_texts_are_whole(old: str, new: str) -> None:
         ("a b c d", "a b x y d", ["-a b -{c} d", "+a b +{x y} d"]),
         ("one\ntwo", "one\nTWO", [" one", "-two", "+TWO"]),
         ("", "new", ["+new"]),
+        # A blank line inside a changed span has no mark of its own.
+        (".", ".a\n\na", ["-.", "+.+{a}", "+", "++{a}"]),
         ("the long dog runs\nfar away", "the long\ndog runs far off", ["-the long dog runs"]),
     ],
 )
