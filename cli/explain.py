@@ -11,7 +11,8 @@ _STYLES = {"=": "", "-": "red", "+": "green", "?": "yellow"}
 def run_explain(options: Namespace, output: Output) -> int:
     """Print each line that a recall showed, its reason, and the line of today."""
     with reading(options) as store:
-        explanation = view_of(store, options).explain(options.seq)
+        seq: int = options.seq
+        explanation = view_of(store, options).explain(seq)
     head, recorded, *lines = str(explanation).splitlines()
     with output.pages():
         output.row((head, "bold"))

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from cerata.projections.frames.filters import Filter
 
     from ..values import arguments
-    from ..values import frames as frame_values
     from ..values.frames import Frame, FrameId, Stored
     from . import access as frames_accesses
     from . import stored
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from .value_counts import ValueCount
 else:
     arguments = late("cerata.memory.values.arguments")
-    frame_values = late("cerata.memory.values.frames")
     frames_accesses = late("cerata.memory.frames.access")
     stored = late("cerata.memory.frames.stored")
     frame_counts = late("cerata.memory.frames.value_counts")

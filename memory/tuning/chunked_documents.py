@@ -53,7 +53,7 @@ class _Recorded:
     """A document as recorded; ``chunks`` has the seq and body of each, by index."""
 
     body: PutFrame
-    chunks: dict[int, tuple[int, PutFrame]] = field(default_factory=dict)
+    chunks: dict[int, tuple[int, PutFrame]] = field(default_factory=dict[int, tuple[int, PutFrame]])
     is_apart: bool = False
     has_vectors: bool = False
 

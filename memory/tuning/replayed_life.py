@@ -64,8 +64,8 @@ class _Batch:
     """
 
     first_seq: int = 0
-    drafts: list[Draft] = field(default_factory=list)
-    names: list[int] = field(default_factory=list)
+    drafts: list[Draft] = field(default_factory=list[Draft])
+    names: list[int] = field(default_factory=list[int])
     size: int = 0
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -266,7 +266,9 @@ def _pages(view: View, limit: int, **asked: Any) -> Iterator[TimelinePage]:
 def _tried(read: Callable[[Any], Any], number: object) -> object:
     try:
         answer = read(number)
-        return [one.to_dict() for one in answer] if isinstance(answer, list) else answer.to_dict()
+        if isinstance(answer, list):
+            return [one.to_dict() for one in cast("list[Any]", answer)]
+        return cast("object", answer.to_dict())
     except NotFound as error:
         return str(error)
 

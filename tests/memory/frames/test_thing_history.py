@@ -159,7 +159,7 @@ def test_a_scope_hides_the_events_of_other_scopes() -> None:
 
 
 def test_a_thing_that_does_not_exist_is_not_found(store: Store) -> None:
-    reads: tuple[Callable[[int | str], object], ...] = (store.history, store.blame)
+    reads: tuple[Callable[[Any], object], ...] = (store.history, store.blame)
     for read in reads:
         for missing in (99, -1, "nobody"):
             with pytest.raises(NotFound):
