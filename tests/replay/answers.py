@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -266,11 +266,10 @@ def _pages(view: View, limit: int, **asked: Any) -> Iterator[TimelinePage]:
 def _tried(read: Callable[[Any], Any], number: object) -> object:
     try:
         answer = read(number)
-        if isinstance(answer, list):
-            return [one.to_dict() for one in cast("list[Any]", answer)]
-        return cast("object", answer.to_dict())
     except NotFound as error:
         return str(error)
+    to_dict: Callable[[], object] | None = getattr(answer, "to_dict", None)
+    return [one.to_dict() for one in answer] if to_dict is None else to_dict()
 
 
 def _tabled(fold: Fold, n: int) -> object:
