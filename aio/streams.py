@@ -60,6 +60,7 @@ class AsyncEventStream(AsyncIterator[Event], AbstractAsyncContextManager["AsyncE
         Raises:
             StopAsyncIteration: the stream was closed, or no event came for ``timeout`` seconds.
             Closed: the store was closed.
+            StorageFailed: the system refused a watch of the file.
         """
         clock = asyncio.get_running_loop().time
         deadline: float | None = None
@@ -105,9 +106,14 @@ class AsyncEventStream(AsyncIterator[Event], AbstractAsyncContextManager["AsyncE
         if self._is_closed:
             # During the last look.
             return
-        if self._waiting is None or self._waiting.done():
+        if self._waiting is None:
             self._waiting = self._waiters.submit(self._parts[0].wait, seconds)
-        await asyncio.wait([asyncio.wrap_future(self._waiting)], timeout=seconds)
+        waiting = self._waiting
+        await asyncio.wait([asyncio.wrap_future(waiting)], timeout=seconds)
+        if waiting.done():
+            self._waiting = None
+            # A wait that failed at once would fail again for ever.
+            waiting.result()
 
     async def close(self) -> None:
         """End the iteration; a second call does nothing. The store stays open."""

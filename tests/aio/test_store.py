@@ -15,9 +15,11 @@ import pytest
 
 import cerata
 import cerata.aio
-from cerata import Closed, Conflict, InvalidInput, NotFound
+from cerata import Closed, Conflict, InvalidInput, NotFound, StorageFailed
 from cerata.aio import AsyncStore, AsyncView
 from cerata.aio.workers import Workers
+from cerata.engine.log import Log
+from cerata.engine.watch import Watch
 
 from .cancellations import run as run_cancellations
 
@@ -407,5 +409,26 @@ def test_close_ends_a_waiting_stream_and_the_store_too(path: Path) -> None:
         await store.close()
         with pytest.raises(Closed):
             await last
+
+    in_store(body, path)
+
+
+def test_a_wait_that_fails_ends_the_step(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stream tried again at once, without end: a task that never returned, at a whole core."""
+    tries: list[int] = []
+
+    def refuse(_: Log) -> Watch:
+        tries.append(1)
+        raise StorageFailed("Cannot watch the file", where=str(path), remedy="Close files.")
+
+    async def body(store: AsyncStore) -> None:
+        async with store.follow() as events:
+            with monkeypatch.context() as patch:
+                patch.setattr(Log, "watch", refuse)
+                with pytest.raises(StorageFailed, match="Cannot watch"):
+                    await asyncio.wait_for(anext(events), 5)
+            assert len(tries) == 1
+            await store.put_frame("a")
+            assert (await anext(events)).seq == 1
 
     in_store(body, path)
