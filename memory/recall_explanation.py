@@ -5,7 +5,7 @@ event that changed each. Leaves out the repeat at the recall's own basis
 (`tuning.recall_rerun`). Writes nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -26,7 +26,7 @@ from .tuning.recall_rerun import Outcome, recorded_recall, rerun_recall
 from .tuning.recall_settings import RecallSettings, repeated_call
 from .tuning.recalls import asked
 from .values.acts import Act, act_of
-from .values.frames import Context
+from .values.frames import Context, Hit
 from .values.words import clipped
 
 LineState: TypeAlias = Literal["kept", "gone", "new", "unknown"]
@@ -114,10 +114,10 @@ class RecallExplanation(PlainValue):
 
 
 class _Answer(NamedTuple):
-    """The question at one point: its result and its context."""
+    """The question at one point: its result, the hits by their ids, and its context."""
 
-    snapshot: Snapshot
     result: SearchResult
+    hits: Mapping[int, Hit]
     context: Context
 
     @property
@@ -179,7 +179,8 @@ def _without_scores(recall: RecallContext) -> RecallContext:
 def _answer(snapshot: Snapshot, recall: RecallContext) -> _Answer:
     request, options = repeated_call(snapshot, recall, RecallSettings())
     result = run_search(snapshot, request)
-    return _Answer(snapshot, result, context_of(result, options))
+    hits = {hit.id: hit for hit in result.hits()}
+    return _Answer(result, hits, context_of(result, options))
 
 
 class _Lines:
@@ -309,7 +310,7 @@ def _why_fact(answer: _Answer, number: int) -> str:
 
 def _why_frame(answer: _Answer, number: int) -> str:
     """Return the lanes that found a frame with their ranks, and the words that matched."""
-    hit = next((hit for hit in answer.result.hits() if hit.id == number), None)
+    hit = answer.hits.get(number)
     if hit is None:
         return _why_beside(answer, number)
     explanation = hit.made_by.explain(hit)

@@ -1,6 +1,6 @@
 """Things by any name: a frame, fact or link by its id, an entity by its name.
 
-Owns the look-up of what a caller's value names, and the parts that history and blame share.
+Owns the look-up of a thing by a caller's value, and the parts that history and blame share.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _REMEDY: Final = "Find ids with frames, facts, links or log."
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """A thing of a view: ``number`` is its id, and of an entity ``name`` the name it is read as."""
+    """A thing of a view, by its id ``number``; an entity by its ``name``."""
 
     kind: ThingKind
     number: int = 0
@@ -35,11 +35,11 @@ class Thing:
 
 
 def thing_of(snapshot: Snapshot, value: AnyThing) -> Thing:
-    """Return the thing that a value names.
+    """Return a thing by a caller's value.
 
     Raises:
-        NotFound: nothing with this id or name exists at the basis within the scope.
-        InvalidInput: the value names no thing.
+        NotFound: no thing with this id or name exists at the basis within the scope.
+        InvalidInput: the value is no id and no name.
     """
     if isinstance(value, Entity | EntityInfo | str):
         name = value.name if isinstance(value, EntityInfo) else value
