@@ -1,5 +1,6 @@
 """What users' tests call: each passes on sound code, and names the fault of broken code."""
 
+import gc
 import os
 import random
 import re
@@ -102,6 +103,18 @@ class Hidden(Balances):
         self.rows["events"] = self.count
 
 
+class Cyclic(Balances):
+    """Makes garbage in cycles, which only the collector frees."""
+
+    name = "cyclic"
+
+    def fold(self, moved: Moved) -> None:
+        for _ in range(200):
+            cycle: list[object] = []
+            cycle.append(cycle)
+        super().fold(moved)
+
+
 class Unordered(cerata.RowProjection[str, str]):
     """Takes the first of a set."""
 
@@ -192,6 +205,24 @@ class TestPurity:
         """A check of nothing would pass."""
         with pytest.raises(InvalidInput, match="no events"):
             assert_projection_pure(Balances)
+
+    def test_the_callbacks_of_the_collector_are_no_part_of_a_fold(self) -> None:
+        """Hypothesis measures the collector with a clock, from whatever code was running."""
+        calls: list[float] = []
+
+        def measured(*_: object) -> None:
+            calls.append(time.perf_counter())
+
+        threshold = gc.get_threshold()
+        gc.set_threshold(50)
+        gc.callbacks.append(measured)
+        try:
+            assert_projection_pure(Cyclic, *EVENTS)
+        finally:
+            gc.callbacks.remove(measured)
+            gc.set_threshold(*threshold)
+        assert calls
+        assert gc.isenabled()
 
 
 class TestDeterminism:
