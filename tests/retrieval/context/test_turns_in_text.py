@@ -1,12 +1,12 @@
 """Turns in a context: by session below a date, after their speakers, each once, in the budget."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from cerata.retrieval.context.entries import FORMS, Entry, Form
 from cerata.retrieval.context.packing import ContextOptions, PackedContext, pack
