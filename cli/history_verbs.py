@@ -5,6 +5,14 @@ from .verb_parser import Adding, Parser, add_count, add_html, add_verb, identifi
 
 def add_verbs(adding: Adding) -> None:
     """Add log, audit, history, blame and diff."""
+    _add_log(adding)
+    _add_audit(adding)
+    _add_history(adding)
+    _add_blame(adding)
+    _add_diff(adding)
+
+
+def _add_log(adding: Adding) -> None:
     log = add_verb(
         adding,
         "log",
@@ -23,6 +31,8 @@ def add_verbs(adding: Adding) -> None:
     log.add_argument("--reverse", action="store_true", help="print the oldest of them first")
     _add_selection(log)
 
+
+def _add_audit(adding: Adding) -> None:
     audit = add_verb(
         adding,
         "audit",
@@ -39,6 +49,8 @@ def add_verbs(adding: Adding) -> None:
     add_html(audit)
     _add_selection(audit)
 
+
+def _add_history(adding: Adding) -> None:
     history = add_verb(
         adding,
         "history",
@@ -49,6 +61,8 @@ def add_verbs(adding: Adding) -> None:
     )
     _add_thing(history)
 
+
+def _add_blame(adding: Adding) -> None:
     blame = add_verb(
         adding,
         "blame",
@@ -59,6 +73,8 @@ def add_verbs(adding: Adding) -> None:
     )
     _add_thing(blame)
 
+
+def _add_diff(adding: Adding) -> None:
     diff = add_verb(
         adding,
         "diff",
