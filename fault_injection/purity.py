@@ -104,8 +104,8 @@ def forbidden_call(called: object) -> str | None:
 def watched_calls() -> Generator[list[str], None, None]:
     """Record each call in the block that a fold must not make, with its place.
 
-    The garbage collector rests meanwhile: its callbacks, such as a test runner's, run in the fold
-    and are no part of it.
+    The garbage collector rests until the end of the block: its callbacks, such as a test
+    runner's, run in the fold and are no part of it.
     """
     calls: list[str] = []
 

@@ -8,7 +8,6 @@ A path is too slow if its ratio is over `SLOWER` times the record in every attem
 take caches and cores from both sides, and no attempt of a fast path stays slow every time.
 """
 
-import gc
 import random
 import sys
 import tempfile
@@ -33,6 +32,8 @@ from cerata.cli.bench_sqlite import Tables
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log
 from cerata.projections.facts.reader import FactsAt
+
+from . import timing
 
 SLOWER = 1.6
 """The least factor that counts as a loss: more than noise, and less than 2."""
@@ -65,25 +66,12 @@ class HotPath:
 # --- the verdict ---------------------------------------------------------------------------------
 
 
-def spent(work: Callable[[], object]) -> float:
-    """Return the processor seconds of a call, after the collector has run."""
-    gc.collect()
-    started = time.process_time()
-    work()
-    return time.process_time() - started
-
-
 def ratio(sides: Sides) -> float:
     """Return our least time over the floor's, of rounds in which the two alternate."""
-    ours: list[float] = []
-    floor: list[float] = []
     # Both load their tables.
     sides.ours()
     sides.floor()
-    for _ in range(ROUNDS):
-        ours.append(spent(sides.ours))
-        floor.append(spent(sides.floor))
-    return min(ours) / min(floor)
+    return timing.ratio(sides.ours, sides.floor, ROUNDS)
 
 
 def too_slow(path: HotPath, sides: Sides) -> list[float]:
@@ -118,8 +106,8 @@ def slowed(path: HotPath, sides: Sides) -> Generator[None]:
         sides.ours()
         calls_per_run = calls
         assert calls_per_run, f"{path.name} does not run {path.function}"
-        ours = min(spent(sides.ours) for _ in range(ROUNDS))
-        floor = min(spent(sides.floor) for _ in range(ROUNDS))
+        ours = min(timing.spent(sides.ours) for _ in range(ROUNDS))
+        floor = min(timing.spent(sides.floor) for _ in range(ROUNDS))
         record = path.ratio * floor
         delay_s = max(record, 2 * record - ours) / calls_per_run
         yield

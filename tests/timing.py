@@ -11,10 +11,21 @@ from collections.abc import Callable
 
 def seconds(work: Callable[[], object], times: int = 5) -> float:
     """Return the least processor time of a few tries, each after the collector has run."""
-    found: list[float] = []
-    for _ in range(times):
-        gc.collect()
-        started = time.process_time()
-        work()
-        found.append(time.process_time() - started)
-    return min(found)
+    return min(spent(work) for _ in range(times))
+
+
+def spent(work: Callable[[], object]) -> float:
+    """Return the processor seconds of a call, after the collector has run."""
+    gc.collect()
+    started = time.process_time()
+    work()
+    return time.process_time() - started
+
+
+def ratio(ours: Callable[[], object], floor: Callable[[], object], rounds: int) -> float:
+    """Return our least time over the floor's, of rounds in which the two alternate.
+
+    A machine that slows down between two series would show as a ratio.
+    """
+    pairs = [(spent(ours), spent(floor)) for _ in range(rounds)]
+    return min(pair[0] for pair in pairs) / min(pair[1] for pair in pairs)

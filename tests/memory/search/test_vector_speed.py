@@ -12,7 +12,7 @@ from cerata.projections.columnar.columns import I64, U8
 from cerata.projections.vectors import nearest
 from cerata.replay.vector_places import VectorPlaces
 
-from ...timing import seconds
+from ...timing import ratio, seconds
 
 pytestmark = pytest.mark.unwatched("it measures")
 
@@ -50,7 +50,7 @@ def test_the_past_costs_what_the_present_does(many: Store) -> None:
     asked = query()
     half, whole = many.at(COUNT // 2), many.at("HEAD")
     half.search(asked)
-    assert seconds(lambda: half.search(asked), 15) < 1.3 * seconds(lambda: whole.search(asked), 15)
+    assert ratio(lambda: half.search(asked), lambda: whole.search(asked), 15) < 1.3
 
 
 def test_a_question_reads_what_it_compares_alone(many: Store) -> None:
