@@ -330,7 +330,7 @@ class Agent(Handle):
             run: The run's id, or the seq of its start.
             function: The function, of ``(run, **inputs)``; default that of the recording, which
                 `cerata.agent` must decorate.
-            live: Path of a new file: a copy of the memory up to the first difference, in which the
+            live: Path of a new file: a fork of the memory at the first difference, in which the
                 execution goes on and calls its tools; default none.
 
         Raises:
@@ -376,7 +376,7 @@ class Agent(Handle):
 
 
 class _ForkFile:
-    """A copy of a memory up to the first difference of a re-run, in which the run goes on."""
+    """A fork of a memory at the first difference of a re-run, in which the run goes on."""
 
     def __init__(self, agent: Agent, path: str, activity: Activity) -> None:
         self.path = path
@@ -386,20 +386,21 @@ class _ForkFile:
         self._writer: WriteSession | None = None
 
     def journal(self, seq: int) -> LiveJournal:
-        source = self._agent.store
-        source.backup(self.path, through=seq)
-        scope = source.scope
-        # A memory without a file is copied to disk.
-        in_memory = source.path == MEMORY_PATH
-        self.store = open_store(
-            self.path,
-            scope=None if scope is None else dict(scope),
-            actor=source.actor,
-            environment=None if in_memory else session_of(source).log.environment,
-        )
+        self.store = self._fork(self._agent.store, seq)
         agent = Agent(self.store, self._agent.name, version=self._agent.version)
         self._writer, journal = agent.goes_on(self._activity.id)
         return journal
+
+    def _fork(self, source: Store, seq: int) -> Store:
+        if source.path != MEMORY_PATH:
+            return source.fork(seq, self.path)
+        # A memory without a file is forked in memory, and the fork is written to disk.
+        with source.fork(seq) as fork:
+            fork.backup(self.path)
+        scope = source.scope
+        return open_store(
+            self.path, scope=None if scope is None else dict(scope), actor=source.actor
+        )
 
     def end(self, error: Exception | None) -> None:
         if self._writer is not None:

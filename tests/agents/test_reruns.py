@@ -197,7 +197,7 @@ def test_a_difference_cannot_be_caught(store: Store) -> None:
 # --- live ----------------------------------------------------------------------------------------
 
 
-def test_live_goes_on_in_a_copy(store: Store, tmp_path: Path) -> None:
+def test_live_goes_on_in_a_fork(store: Store, tmp_path: Path) -> None:
     """From the first difference on tools are called; the memory itself does not change."""
     agent = recorded(store)
     path = tmp_path / "fork.cera"
@@ -223,8 +223,28 @@ def test_live_goes_on_in_a_copy(store: Store, tmp_path: Path) -> None:
         assert [each.status for each in there.runs()] == ["done"]
         assert there.rerun("r1", changed).outcome == "same"
         assert fork.verify().divergences == ()
+        # The fork records where it left the memory.
+        (branch,) = fork.branches()
+        assert branch.seq - 1 == store.compare(fork).point < seq
+        assert fork.actor == store.actor
     with pytest.raises(Conflict):
         agent.rerun("r1", changed, live=str(path))
+
+
+def test_a_memory_without_a_file_goes_on_in_a_fork_too(tmp_path: Path) -> None:
+    """A fork in memory is written to the file, with its branch."""
+    path = tmp_path / "fork.cera"
+
+    def changed(run: Run, tickers: list[str]) -> object:
+        return run.call("ask", ask, question="now").value
+
+    with cerata.open(":memory:") as store:
+        assert recorded(store).rerun("r1", changed, live=str(path)).live == str(path)
+        with cerata.open(path) as fork:
+            (branch,) = fork.branches()
+            assert branch.seq - 1 == store.compare(fork).point
+            assert Agent(fork, "analyst").rerun("r1", changed).outcome == "same"
+            assert fork.verify().ok
 
 
 def test_live_makes_no_file_without_a_difference(store: Store, tmp_path: Path) -> None:
