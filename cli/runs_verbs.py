@@ -44,7 +44,9 @@ def add_verbs(adding: Adding) -> None:
     )
     rerun.add_argument("--agent", metavar="NAME", help="the agent of the run")
     rerun.add_argument(
-        "--live", metavar="FILE", help="go on at the first difference, in this new fork of the memory"
+        "--live",
+        metavar="FILE",
+        help="go on at the first difference, in a new fork of the memory",
     )
     rerun.add_argument(
         "--with",

@@ -25,8 +25,10 @@ from .stories.damage import Damage
 from .stories.engine_workloads import PATH
 from .stories.interleaving_cases import MeetingCase, replay_meeting
 from .stories.interleavings import Violation
+from .stories.runs import Runs
 from .stories.second_crash import read_only, recover
 from .stories.store_stories import Judge
+from .stories.workload import Workload
 
 CASE_VERSION = 1
 
@@ -179,9 +181,10 @@ def replay_case(case: Case, opener: Opener | None = None) -> Finding | None:
 
 
 def _opener(case: Case, model: Model) -> Opener:
-    if case.engine != "store":
+    workloads: dict[str, type[Workload]] = {"store": Agent, "runs": Runs}
+    if case.engine not in workloads:
         return {"log": recover, "read": read_only}[case.engine]
-    judge = Judge(Agent)
+    judge = Judge(workloads[case.engine])
     judge.model = model
     return judge.open
 

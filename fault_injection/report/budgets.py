@@ -14,6 +14,8 @@ from ..stories.agent import Agent
 from ..stories.engine_workloads import ALPHABET, EXTRA, STORIES
 from ..stories.initial_states import STARTS
 from ..stories.interleavings import MEETING_PLAN, MEETINGS
+from ..stories.runs import Runs
+from ..stories.workload import Workload
 from .tasks import Task
 
 FULL_PLAN: Final = Plan(exhaustive=4_096, samples=4_096)
@@ -29,9 +31,9 @@ class Scale:
     All sequences up to ``length`` from each of ``starts``, and ``sampled`` sequences of one
     operation more; ``drawn`` longer stories. ``deep_every``: one in this many recoveries that write
     is crashed in turn; ``deep_all`` crashes all of them in stories of at most this many operations.
-    ``stores`` stories of whole stores; ``judged_every``: one sequence in this many is also opened
-    for reading; ``faults_every``: run on disks that lie, rot and fail. ``schedules`` of each
-    meeting, with ``preemptions``.
+    ``stores`` stories of whole stores, and ``runs`` of agents; ``judged_every``: one sequence in
+    this many is also opened for reading; ``faults_every``: run on disks that lie, rot and fail.
+    ``schedules`` of each meeting, with ``preemptions``.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Scale:
     deep_every: int
     deep_all: int
     stores: int
+    runs: int
     judged_every: int
     faults_every: int
     lives_max: int
@@ -62,6 +65,7 @@ GATE: Final = Scale(
     deep_every=256,
     deep_all=0,
     stores=60,
+    runs=16,
     judged_every=6,
     faults_every=12,
     lives_max=1,
@@ -77,6 +81,7 @@ SOAK: Final = Scale(
     deep_every=48,
     deep_all=2,
     stores=2_000,
+    runs=200,
     judged_every=8,
     faults_every=8,
     lives_max=2,
@@ -93,6 +98,7 @@ SHARE: Final = Scale(
     deep_every=40,
     deep_all=0,
     stores=10,
+    runs=4,
     judged_every=3,
     faults_every=24,
     lives_max=1,
@@ -133,8 +139,10 @@ def _tasks(scale: Scale, plan: Plan, source: Random) -> Iterator[Task]:
             lives_max=scale.lives_max,
         )
     yield Task("log", "nothing", ((("create",), "commit"),), plan, deep_every=scale.deep_every)
-    for share in _pieces(_store_stories(scale, source), 12):
+    for share in _pieces(_store_stories(Agent(), scale.stores, source), 12):
         yield Task("store", "agent", share, plan, deep_every=scale.deep_every)
+    for share in _pieces(_store_stories(Runs(), scale.runs, source), 12):
+        yield Task("runs", "runs", share, plan, deep_every=scale.deep_every)
     yield Task("documents", "documents", plan=plan, lives_max=scale.documents)
     yield Task("damage", "damage")
     yield from meetings(scale)
@@ -185,13 +193,15 @@ def _drawn(scale: Scale, source: Random) -> list[tuple[tuple[str, ...], str | in
     ]
 
 
-def _store_stories(scale: Scale, source: Random) -> list[tuple[tuple[str, ...], str | int]]:
+def _store_stories(
+    workload: Workload, count: int, source: Random
+) -> list[tuple[tuple[str, ...], str | int]]:
     """Return stories of whole stores: a sample of the short, or all of them and longer."""
-    alphabet = Agent().alphabet()
+    alphabet = workload.alphabet()
     whole = [*product(alphabet, repeat=1), *product(alphabet, repeat=2)]
-    if len(whole) > scale.stores:
-        whole = source.sample(whole, scale.stores)
-    while len(whole) < scale.stores:
+    if len(whole) > count:
+        whole = source.sample(whole, count)
+    while len(whole) < count:
         whole.append(tuple(source.choices(alphabet, k=source.randint(3, 6))))
     return [(acts, "commit") for acts in whole]
 

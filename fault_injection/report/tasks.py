@@ -26,9 +26,11 @@ from ..stories.engine_workloads import fresh_image, record, record_creation
 from ..stories.initial_states import start_named
 from ..stories.interleaving_cases import MeetingCase, shrunk_case
 from ..stories.interleavings import LIVES, MEETINGS, ScheduleTally, explore_meeting
+from ..stories.runs import Runs
 from ..stories.second_crash import live_on, read_only, recover
 from ..stories.shrinking import shrink
 from ..stories.store_stories import Judge, prepared_image, record_workload
+from ..stories.workload import Workload
 from ..sweeps.bit_rot import ROT_PLAN, RotCampaign
 from ..sweeps.failed_syncs import FAILING_PLAN, failing_stories, sync_count
 from ..sweeps.lying_syncs import LyingCampaign
@@ -159,13 +161,17 @@ def _of_log(make: Made, engine: str, task: Task, result: Result) -> None:
     _try(task, result, partial(make, task), recorded, engine)
 
 
+_WORKLOADS: Final[dict[str, type[Workload]]] = {"store": Agent, "runs": Runs}
+
+
 @lru_cache(maxsize=1)
-def _agent(_run: int) -> tuple[bytes, Judge]:
-    return prepared_image(Agent()), Judge(Agent)
+def _prepared(engine: str, _run: int) -> tuple[bytes, Judge]:
+    workload = _WORKLOADS[engine]
+    return prepared_image(workload()), Judge(workload)
 
 
-def _store(task: Task, result: Result) -> None:
-    base, judge = _agent(task.run)
+def _store(engine: str, task: Task, result: Result) -> None:
+    base, judge = _prepared(engine, task.run)
     asked_before = judge.asked
 
     def make(memory: Memory | None) -> Trials:
@@ -174,11 +180,11 @@ def _store(task: Task, result: Result) -> None:
         )
 
     def recorded(acts: Sequence[str], _sync: str | int) -> Story:
-        story = record_workload(Agent(), acts, base)
+        story = record_workload(_WORKLOADS[engine](), acts, base)
         judge.model = story.model
         return story
 
-    _try(task, result, make, recorded, "store")
+    _try(task, result, make, recorded, engine)
     result.questioned = judge.asked - asked_before
 
 
@@ -306,7 +312,8 @@ def _damage(task: Task, result: Result) -> None:
 PARTS: Final[dict[str, Callable[[Task, Result], None]]] = {
     "log": partial(_of_log, _log, "log"),
     "judged": partial(_of_log, _judged, "read"),
-    "store": _store,
+    "store": partial(_store, "store"),
+    "runs": partial(_store, "runs"),
     "lying": partial(_of_log, _lying, "log"),
     "rot": partial(_of_log, _rot, "log"),
     "failing": _failing,

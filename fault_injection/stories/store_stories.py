@@ -15,6 +15,7 @@ from cerata.engine.format.extent import EXTENT_HEADER_SIZE, extent_size
 from cerata.engine.log import Log
 from cerata.memory.batch.session import WriteSession
 from cerata.memory.store import Store, open_store
+from cerata.memory.values.moved_references import attachments_in
 from cerata.projections.registry import Registry
 from cerata.replay.checkpoint import chunk_refs
 
@@ -132,7 +133,7 @@ class Judge:
             Finding: a check failed.
         """
         log = recover(world, process, path)
-        state = self._state(log)
+        state = self._state(log, has_attachments=self._workload.has_attachments)
         if state not in self._checked:
             self._check(log)
             # Added last: a state that fails a check fails each time.
@@ -140,12 +141,16 @@ class Judge:
         return log
 
     @staticmethod
-    def _state(log: Log) -> bytes:
+    def _state(log: Log, *, has_attachments: bool = False) -> bytes:
         """Return a digest of everything that the checks depend on: the events, and the saved folds.
 
-        The folds are read through the file, so that a `Reading` records these reads too.
+        The folds and the attachments are read through the file, so that a `Reading` records these
+        reads too.
         """
         digest = blake3(log.head.chain)
+        for event in log.read() if has_attachments else ():
+            for attachment in attachments_in(event.body):
+                digest.update(log.attachment(event.seq, attachment))
         toc = log.toc()
         for key in sorted(toc.projections):
             saved = toc.saved(key)

@@ -54,6 +54,9 @@ class Workload:
     sync: ClassVar[SyncPolicy] = "commit"
     """The sync policy of the stores."""
 
+    has_attachments: ClassVar[bool] = False
+    """True if `check` reads bytes or results, which are attachments of events."""
+
     words: ClassVar[Sequence[str]] = ()
     """Words in lower case: a search for a word must find the current frames that contain it."""
 

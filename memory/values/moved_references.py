@@ -10,7 +10,7 @@ from typing import Any, cast
 import msgspec
 from msgspec.structs import replace
 
-from cerata.engine.events import Attachment, EventBody, Evidence
+from cerata.engine.events import Attachment, Erased, EventBody, Evidence
 
 Moved = Callable[[int], int]
 """Returns the seq of an event in the other log, or −k for the k-th draft of the batch."""
@@ -43,7 +43,7 @@ def _moved_item(item: object, moved: Moved) -> object:
     return moved(item)
 
 
-def attachments_in(body: EventBody) -> Iterator[Attachment]:
+def attachments_in(body: EventBody | Erased) -> Iterator[Attachment]:
     """Yield the attachments that a body names, each once, in the order of its fields."""
     attachments: dict[Attachment, None] = {}
     _find_attachments(body, attachments)
