@@ -389,9 +389,12 @@ class Log(Handle):
         with self._lock.mutex:
             at, chain, tree = self._hashes
             snapshot = self._holding(seq)
+            if seq == at:
+                # The hashes after an event never change, and callers ask for both.
+                return chain, tree
             if seq < at or at < snapshot.page.sealed_seq:
                 chain, tree = self.reader.chain_and_tree(snapshot, seq)
-            elif seq > at:
+            else:
                 leaves = [event.leaf for event in self.reader.events(snapshot, at + 1, seq)]
                 chain = chain_through(chain, leaves)
                 tree = tree.extend(leaves)

@@ -5,8 +5,10 @@ of manifest pages, so that the TOC stays small however long the log grows). Name
 does not know are carried unchanged. docs/format.md gives the CDDL.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import cbor2
@@ -40,6 +42,9 @@ class Ref(NamedTuple):
     length: _Number
     first_seq: _Number
     last_seq: _Number
+
+
+_FIRST_SEQ = attrgetter("first_seq")
 
 
 class RefList(msgspec.Struct, frozen=True):
@@ -76,14 +81,13 @@ class RefList(msgspec.Struct, frozen=True):
     def find(self, seq: int, read_page: "Callable[[Ref], Sequence[Ref]]") -> Ref | None:
         """Return the reference that covers ``seq``; O(log n) pages read."""
         for depth, level in enumerate(self.levels):
-            for ref in reversed(level):
-                if _covers(ref, seq):
-                    for _ in range(depth):
-                        below = next((row for row in read_page(ref) if _covers(row, seq)), None)
-                        if below is None:
-                            return None
-                        ref = below
-                    return ref
+            ref = _covering(level, seq)
+            if ref is not None:
+                for _ in range(depth):
+                    ref = _covering(read_page(ref), seq)
+                    if ref is None:
+                        return None
+                return ref
         return None
 
     def pages(self) -> Iterator[Ref]:
@@ -92,8 +96,13 @@ class RefList(msgspec.Struct, frozen=True):
             yield from level
 
 
-def _covers(ref: Ref, seq: int) -> bool:
-    return ref.first_seq <= seq <= ref.last_seq
+def _covering(refs: Sequence[Ref], seq: int) -> Ref | None:
+    """Return the reference that covers ``seq``; references are in order of seq."""
+    place = bisect_right(refs, seq, key=_FIRST_SEQ)
+    if not place:
+        return None
+    ref = refs[place - 1]
+    return ref if ref.last_seq >= seq else None
 
 
 def _expand(ref: Ref, depth: int, read_page: "Callable[[Ref], Sequence[Ref]]") -> Iterator[Ref]:

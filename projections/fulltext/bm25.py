@@ -142,6 +142,7 @@ class FulltextView:
         self.document_count = int(np.count_nonzero(counted))
         self.token_count = int(counted.sum(dtype=np.int64))
         self._turns = turns
+        self._asked_rows = 0
 
     def marks_at(self, rows: I64) -> U8:
         """Return the marks of rows (`marks.Mark`)."""
@@ -191,6 +192,25 @@ class FulltextView:
         Most terms occur once in a row.
         """
         return (K1 + 1.0) / (1.0 + self._row_norms)
+
+    def _ones_at(self, rows: I64) -> F64:
+        """Return `_ones` of some rows."""
+        if self._has_paid(len(rows)):
+            return self._ones[rows]
+        return (K1 + 1.0) / (1.0 + self._norm(self._lengths[rows]))
+
+    def _norms_at(self, rows: I64) -> F64:
+        """Return `_row_norms` of some rows."""
+        return self._row_norms[rows] if self._has_paid(0) else self._norm(self._lengths[rows])
+
+    def _has_paid(self, count: int) -> bool:
+        """Count rows of a question; return whether the questions so far had most rows of the state.
+
+        Then the arrays of all rows are made, which serve many questions. A view of the past mostly
+        has a single question, of few rows; the numbers are the same.
+        """
+        self._asked_rows += count
+        return 2 * self._asked_rows > self._rows
 
     @cached_property
     def _turn_norms(self) -> TurnNorms:
@@ -313,7 +333,7 @@ class FulltextView:
                 rows, counts = rows[~is_turn], counts[~is_turn]
             if len(rows):
                 by_row = np.zeros(self._rows) if by_row is None else by_row
-                by_row[rows] += _saturated(counts, self._row_norms[rows]) * idf
+                by_row[rows] += _saturated(counts, self._norms_at(rows)) * idf
         if order is not None:
             by_place[~order.is_turn] = 0.0
         return _Scores(by_row, by_place, order)
@@ -375,8 +395,8 @@ class FulltextView:
     def _weights(self, ids: U32) -> tuple[I64, F64]:
         """Return the rows that hold each term, term after term, and their contributions."""
         rows, ends, heavy, counts = self._occurrences.gather(ids)
-        weights = self._ones[rows]
-        weights[heavy] = _saturated(counts, self._row_norms[rows[heavy]])
+        weights = self._ones_at(rows)
+        weights[heavy] = _saturated(counts, self._norms_at(rows[heavy]))
         for part, frequency in self._frequencies(rows, ends):
             weights[part] *= self._idf(frequency)
         return rows, weights

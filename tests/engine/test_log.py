@@ -11,8 +11,8 @@ from cerata.engine.codec import Prepared, WireEvent
 from cerata.engine.errors import Closed, Conflict, InvalidInput, NotFound, ReadOnly
 from cerata.engine.events import Draft, PutFrame
 from cerata.engine.format.record import EMPTY_SECTOR
-from cerata.engine.integrity import chain_next, chain_start, root_of
-from cerata.engine.reader import Reader
+from cerata.engine.integrity import Tree, chain_next, chain_start, root_of
+from cerata.engine.reader import Reader, Snapshot
 from cerata.engine.salvage import salvaged_events
 from cerata.engine.verify import verify_log
 
@@ -297,6 +297,27 @@ def test_every_head_has_its_own_chain_and_root() -> None:
         for seq in [40, 0, 9, 10, 11, 20, 19, 39, 5, 40, 1]:
             assert log.chain_at(seq) == chains[seq]
             assert log.root_at(seq) == root_of(leaves[:seq])
+
+
+def test_chain_and_root_of_a_sealed_event_read_its_segment_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A fork asks for both; each was computed from the start of the segment."""
+    with Disk().log() as log:
+        log.append([put(str(number)) for number in range(9)])
+        log.append([put("later")])
+        log.seal()
+        asked: list[int] = []
+        computed = Reader.chain_and_tree
+
+        def counted(reader: Reader, snapshot: Snapshot, seq: int) -> tuple[bytes, Tree]:
+            asked.append(seq)
+            return computed(reader, snapshot, seq)
+
+        monkeypatch.setattr(Reader, "chain_and_tree", counted)
+        log.chain_at(9)
+        log.root_at(9)
+        assert asked == [9]
 
 
 def test_hashes_go_on_from_the_last_that_was_asked() -> None:
