@@ -42,6 +42,9 @@ from cerata.memory.graph.reads import EntityLike
 from cerata.memory.ingest.folder import Remembered
 from cerata.memory.ingest.folder import Report as FolderReport
 from cerata.memory.ingest.formats.document import Document
+from cerata.memory.interchange.export import ExportedEvents, ExportProgress
+from cerata.memory.interchange.importing import ImportedEvents, ImportProgress
+from cerata.memory.interchange.line_files import Target as LineFilesTarget
 from cerata.memory.links.why import Why
 from cerata.memory.plots.canvas import Form
 from cerata.memory.recall_explanation import RecallExplanation
@@ -536,6 +539,14 @@ class AsyncStore(Handle):
     async def explain(self, hit: Hit) -> Explanation: ...
     @overload
     async def explain(self, hit: RecallId) -> RecallExplanation: ...
+    async def export_events(
+        self,
+        to: LineFilesTarget,
+        *,
+        at: AsyncBasis = "HEAD",
+        first: int = 1,
+        progress: ExportProgress | None = None,
+    ) -> ExportedEvents: ...
     def export_facts(self, *, history: bool = False) -> AsyncIterator[str]: ...
     async def extract(
         self,
@@ -607,6 +618,9 @@ class AsyncStore(Handle):
     ) -> list[HistoryEntry]: ...
     @overload
     async def history(self, thing: int | Receipt) -> list[Any]: ...
+    async def import_events(
+        self, source: LineFilesTarget, *, progress: ImportProgress | None = None
+    ) -> ImportedEvents: ...
     async def import_facts(
         self,
         lines: Iterable[str | bytes],

@@ -57,6 +57,8 @@ memory.frames.diff Change Diff
 memory.frames.history HistoryEntry
 memory.frames.value_counts ValueCount
 memory.ingest.folder Remembered RememberedFile
+memory.interchange.export ExportedEvents
+memory.interchange.importing ImportedEvents
 memory.links.why Reason Why
 memory.recall_explanation ExplainedLine RecallExplanation
 memory.store Store open

@@ -1,9 +1,14 @@
-"""The verbs that copy facts between memories: export and import."""
+"""The verbs that copy facts or events between memories: export and import."""
 
+import sys
 from argparse import Namespace
+from collections.abc import Callable
+from typing import IO, cast
 
 from cerata.engine.errors import InvalidInput
-from cerata.memory.facts.importing import ImportedFacts, Progress
+from cerata.memory.facts.importing import ImportedFacts
+from cerata.memory.interchange.importing import ImportedEvents
+from cerata.memory.interchange.line_files import COMPRESSED, decompressed, holds_events, peekable
 from cerata.memory.values.words import counted
 
 from .input_files import STREAM, opened_input
@@ -13,11 +18,19 @@ from .store_options import reading, view_of, writing
 
 
 def run_export(options: Namespace, output: Output) -> int:
-    """Write facts and entities of a state, one JSON object a line."""
+    """Write facts and entities of a state, or every event, one JSON object a line."""
     if options.to == STREAM and output.as_json:
         raise InvalidInput(
             "--json does not go with lines on standard output", remedy="Pass a FILE for the lines."
         )
+    if options.events and options.history:
+        raise InvalidInput("--history goes with --facts", remedy="Leave out --history.")
+    if options.facts and options.first is not None:
+        raise InvalidInput("--from goes with --events", remedy="Leave out --from.")
+    return (_export_events if options.events else _export_facts)(options, output)
+
+
+def _export_facts(options: Namespace, output: Output) -> int:
     with reading(options) as store:
         view = view_of(store, options)
         lines = view.export_facts(history=options.history)
@@ -44,35 +57,115 @@ def run_export(options: Namespace, output: Output) -> int:
     return 0
 
 
-def run_import(options: Namespace, output: Output) -> int:
-    """Import lines, and print how many were new."""
-    with opened_input(options.source, "Pass a file from 'cerata export'.") as (file, size):
-        try:
-            with writing(options, output) as store, output.progress("importing", size) as steps:
-                imported = store.import_facts(file, progress=_progress_of(steps))
-                _print_summary(imported, store.path, output)
-                output.result({"file": store.path, **imported.to_dict()})
-        except KeyboardInterrupt:
-            output.warn("imported lines stay; run the command again to continue")
-            raise
+def _export_events(options: Namespace, output: Output) -> int:
+    first = 1 if options.first is None else options.first
+    with reading(options) as store:
+        at = "HEAD" if options.at is None else options.at
+        if options.to == STREAM:
+            store.export_events(_standard_output(output), at=at, first=first)
+            return 0
+        with output.progress("exporting", store.head.seq) as steps:
+
+            def show(count: int, total: int) -> None:
+                steps.stand("exporting", count, total)
+
+            exported = store.export_events(options.to, at=at, first=first, progress=show)
+        output.line(
+            f"{counted(exported.count, 'event')} in {options.to}, as of event {exported.last:,}"
+        )
+        output.result({"file": store.path, "to": options.to, **exported.to_dict()})
     return 0
 
 
-def _progress_of(steps: Steps) -> Progress:
-    before = 0
-
-    def advance(_lines: int, size: int) -> None:
-        nonlocal before
-        steps.done(size - before)
-        before = size
-
-    return advance
+def _standard_output(output: Output) -> IO[bytes]:
+    if sys.stdout is None:
+        raise InvalidInput("Standard output is closed", remedy="Pass a FILE for the lines.")
+    sys.stdout.flush()
+    return cast("IO[bytes]", _Printed(output)) if sys.stdout.isatty() else sys.stdout.buffer
 
 
-def _print_summary(imported: ImportedFacts, file: str, output: Output) -> None:
+class _Printed:
+    """Prints lines on a terminal, with steering characters escaped."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+
+    def write(self, lines: bytes) -> None:
+        for line in lines.removesuffix(b"\n").split(b"\n"):
+            self._output.json_text(line.decode())
+
+
+def run_import(options: Namespace, output: Output) -> int:
+    """Import lines, and print how many were new."""
+    with opened_input(options.source, "Pass a file from 'cerata export'.") as (file, size):
+        is_compressed = options.source.endswith(COMPRESSED)
+        lines = peekable(decompressed(file) if is_compressed else file)
+        run = _import_events if holds_events(lines) else _import_facts
+        try:
+            with output.progress("importing", size) as steps:
+                done = _Advance(steps, file) if size else _Advance(steps, None)
+                return run(options, output, lines, done)
+        except KeyboardInterrupt:
+            output.warn("imported lines stay; run the command again to continue")
+            raise
+
+
+class _Advance:
+    """Moves the progress bar to the place in a file; standard input has none."""
+
+    def __init__(self, steps: Steps, file: IO[bytes] | None) -> None:
+        self._steps = steps
+        self._file = file
+        self._before = 0
+
+    def __call__(self, _lines: int, _size: int) -> None:
+        if self._file is not None:
+            place = self._file.tell()
+            self._steps.done(place - self._before)
+            self._before = place
+
+
+_Show = Callable[[int, int], None]
+
+
+def _import_facts(options: Namespace, output: Output, lines: IO[bytes], show: _Show) -> int:
+    with writing(options, output) as store:
+        imported = store.import_facts(lines, progress=show)
+        _print_facts(imported, store.path, output)
+        output.result({"file": store.path, **imported.to_dict()})
+    return 0
+
+
+def _print_facts(imported: ImportedFacts, file: str, output: Output) -> None:
     output.line(f"{counted(imported.added, 'line')} added, {imported.known:,} already present")
     if imported.missing:
         output.warn(
             f"{counted(imported.missing, 'place')} of evidence without their content in this memory"
         )
+    output.line(f"{file} is at event {imported.head:,}")
+
+
+def _import_events(options: Namespace, output: Output, lines: IO[bytes], show: _Show) -> int:
+    with writing(options, output) as store:
+        imported = store.import_events(lines, progress=show)
+        _print_events(imported, store.path, output)
+        output.result({"file": store.path, **imported.to_dict()})
+    return 0 if imported.is_whole else 1
+
+
+def _print_events(imported: ImportedEvents, file: str, output: Output) -> None:
+    copy = "as a copy of their log" if imported.is_copy else "as new events"
+    output.line(
+        f"{counted(imported.added, 'event')} added {copy}, {imported.known:,} already present"
+    )
+    if imported.skipped:
+        kinds = ", ".join(f"{count:,} {name}" for name, count in imported.skipped.items())
+        output.line(f"left out, since they belong to their log: {kinds}")
+    if imported.erased:
+        output.warn(
+            f"the content of {counted(imported.erased, 'event')} is erased in the export and "
+            "present here; an import erases nothing"
+        )
+    if not imported.is_whole:
+        output.warn("the lines end before their end line: they were cut off")
     output.line(f"{file} is at event {imported.head:,}")

@@ -8,12 +8,13 @@ def add_verbs(adding: Adding) -> None:
     export = add_verb(
         adding,
         "export",
-        "write facts and entities as JSON Lines",
+        "write facts, or every event, as JSON Lines",
         "import_export.run_export",
         reads=True,
         examples=(
             "export --facts facts.jsonl",
             "export --facts --history --at before-the-move | jq .subject",
+            "export --events memory.jsonl.zst",
         ),
     )
     export.add_argument(
@@ -24,10 +25,19 @@ def add_verbs(adding: Adding) -> None:
         help="a new file, or - for standard output",
     )
     # Required, so that later kinds of exports do not change this command.
-    export.add_argument(
-        "--facts", action="store_true", required=True, help="export facts and entities"
+    kinds = export.add_mutually_exclusive_group(required=True)
+    kinds.add_argument("--facts", action="store_true", help="export facts and entities")
+    kinds.add_argument(
+        "--events", action="store_true", help="export every event, exact; FILE may end in .zst"
     )
     export.add_argument("--history", action="store_true", help="include retracted facts")
+    export.add_argument(
+        "--from",
+        dest="first",
+        type=int,
+        metavar="SEQ",
+        help="with --events: begin with the batch of this event",
+    )
 
     import_verb = add_verb(
         adding,
@@ -35,7 +45,11 @@ def add_verbs(adding: Adding) -> None:
         "import the lines of an export, each once",
         "import_export.run_import",
         writes=True,
-        examples=("import facts.jsonl -f new.cera", "import - < facts.jsonl"),
+        examples=(
+            "import facts.jsonl -f new.cera",
+            "import - < facts.jsonl",
+            "import memory.jsonl.zst -f copy.cera",
+        ),
     )
     import_verb.add_argument(
         "source", metavar="FILE", help="a file from export, or - for standard input"

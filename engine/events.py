@@ -518,11 +518,16 @@ class ImportBatch(EventBody, frozen=True, kw_only=True):
     ``dialect`` names the format of the imported lines, and ``count`` their number. The key is a
     hash of these lines and of those of the importBatch ``after``. So this event is erased with any
     event of its batch, and with that importBatch.
+
+    In the dialect cerata-events the lines are ``count`` events of the log ``log`` (16 bytes) from
+    ``first`` on. The key names these two, holds no content, and is never erased.
     """
 
     dialect: str
     count: int | None = None
     after: int | None = None
+    log: bytes | None = None
+    first: int | None = None
 
 
 @event("branch")

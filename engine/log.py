@@ -52,7 +52,7 @@ from .segment_index import ColumnKey
 from .segment_reader import I64, U8
 from .segment_writer import SegmentDraft
 from .watch import Watch
-from .writer import Build, Writer
+from .writer import Build, Origin, Writer
 
 SyncPolicy: TypeAlias = Literal["commit", "always"] | int
 Validate: TypeAlias = Callable[[Sequence[Event]], None]
@@ -662,6 +662,34 @@ class Log(Handle):
         """
         self._writer.take_sealed(batches)
         self._publish()
+
+    def become_copy(self, origin: Origin) -> None:
+        """Give a log without events the id of another log, whose events follow. Durable on return.
+
+        Raises:
+            Conflict: the log has events.
+        """
+        with self._lock.mutex, self._lock.writing():
+            self._expect(0)
+            self._writer.flip(origin=origin)
+            self._publish()
+
+    def append_sealed(self, batches: list[Batch], *, expect: int) -> None:
+        """Append batches of a copy of this log as a segment. Durable on return.
+
+        Args:
+            batches: complete batches with seqs, times and salts, which continue event ``expect``.
+            expect: the head's seq that the caller saw.
+
+        Raises:
+            Conflict: another writer appended first; nothing was written.
+        """
+        with self._lock.mutex, self._lock.writing():
+            self._expect(expect)
+            if self._state.tail:
+                self._writer.flip()
+            self._writer.take_sealed(batches)
+            self._publish()
 
     def settle(self, recovered: RecoveredState, *, alone: bool) -> None:
         """Under the writer lock: make the state found at opening durable, and repair the rest.

@@ -102,11 +102,15 @@ class Reader:
                 batch, max(first, batch.first_seq), min(last, batch.last_seq)
             )
 
-    def batches(self, snapshot: Snapshot) -> Iterator[Batch]:
-        """Yield every batch with its events and attachments; events in spills are included."""
+    def batches(self, snapshot: Snapshot, first: int = 1) -> Iterator[Batch]:
+        """Yield each batch, from the one that holds ``first`` on, with its events and attachments.
+
+        Events in spills are included.
+        """
         for ref in self.segment_refs(snapshot):
-            yield from self.segment_batches(ref)
-        for batch in snapshot.tail_from(1):
+            if ref.last_seq >= first:
+                yield from self.segment_batches(ref, first=first)
+        for batch in snapshot.tail_from(first):
             if batch.spill is None:
                 yield batch
             else:
@@ -116,14 +120,16 @@ class Reader:
                 yield msgspec.structs.replace(batch, events=events, spill=None, seed=seed)
 
     def segment_batches(
-        self, ref: Ref, *, attachments: bool = True, spilled: bool = True
+        self, ref: Ref, *, first: int = 1, attachments: bool = True, spilled: bool = True
     ) -> Iterator[Batch]:
         """Yield a segment's batches with their events, in the segment or in spills.
 
-        ``attachments=False`` leaves out the attachments, ``spilled=False`` the events in spills.
+        Batches that end before event ``first`` are left out. ``attachments=False`` leaves out the
+        attachments, ``spilled=False`` the events in spills.
         """
         segment = self._segment(ref)
-        for number, row in enumerate(segment.index.batches):
+        before = segment.batch_of(first - ref.first_seq) if first > ref.first_seq else 0
+        for number, row in enumerate(segment.index.batches[before:], start=before):
             source = segment
             base = segment.own_first(number)
             first_seq = ref.first_seq + segment.batch_first(number)

@@ -5,7 +5,7 @@ state. Leaves out following other writers (`log_state`), and locks, syncs and po
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -14,7 +14,7 @@ from .environment import Environment
 from .errors import Corrupt, InvalidInput, StorageFailed
 from .file import Flip, check_writable, choose_page, turned
 from .format.extent import ExtentKind
-from .format.page import decode_page
+from .format.page import HeaderPage, decode_page
 from .format.record import (
     EMPTY_SECTOR,
     FLAG_SPILLED,
@@ -28,7 +28,7 @@ from .format.record import (
 )
 from .format.toc import Ref, RefList, Toc
 from .idempotency import key_entries
-from .integrity import chain_through
+from .integrity import chain_start, chain_through
 from .limits import PAGE_SIZE, RECORDED_MAX, SECTOR_SIZE
 from .log_state import ASK, LogState
 from .newest_events import BRANCH
@@ -40,6 +40,22 @@ from .segment_writer import SegmentDraft
 
 Build = Callable[[Flip, Toc], Mapping[str, Mapping[str, Any] | None]]
 """Adds projections' chunks to a flip and returns their TOC entries; None drops an entry."""
+
+
+class Origin(NamedTuple):
+    """The log of which a log without events becomes a copy: its id, and when it was created."""
+
+    log_id: bytes
+    created: int
+
+    def named_by(self, page: HeaderPage, toc: Toc) -> tuple[HeaderPage, Toc]:
+        """Return page and TOC of the log without events, as those of the copy."""
+        log_id, created = self
+        return (
+            replace(page, log_id=log_id, created=created),
+            replace(toc, log_id=log_id, created=created, chain=chain_start(log_id)),
+        )
+
 
 _QUARANTINE_REFS_MAX = 16
 """Cuts that the TOC references; older cuts stay in the file until compaction."""
@@ -248,12 +264,13 @@ class Writer:
         cut: RecoveredState | None = None,
         build: Build | None = None,
         ring_size: int | None = None,
+        origin: Origin | None = None,
     ) -> None:
         """Seal the tail, publish a new TOC and header page. Durable on return.
 
         With ``cut``, an extent receives the bytes that recovery cut, and a new incarnation begins.
         With ``ring_size``, the log continues in a new ring of this size, and nothing writes to the
-        old ring again.
+        old ring again. With ``origin``, a log without events becomes a copy of another.
         """
         state = self._state
         reader = state.reader
@@ -261,12 +278,13 @@ class Writer:
         tail = state.tail
         toc = reader.toc(state.page)
         rebuilt = reader.rebuilt
-        flip = Flip(state.log_file, state.page)
+        before = state.page
+        if origin is not None:
+            assert not state.head_seq
+            before, toc = origin.named_by(before, toc)
+        flip = Flip(state.log_file, before)
         if rebuilt:
-            segments = RefList()
-            for ref in toc.segments.walk(state.log_file.manifest):
-                segments = flip.append(segments, ref)
-            toc = replace(toc, segments=segments)
+            toc = replace(toc, segments=self._gathered(flip, toc))
         if tail:
             toc = self._add_segment(flip, toc, tail)
         head = toc.sealed_seq
@@ -315,6 +333,13 @@ class Writer:
         state.durable = max(state.durable, head)
         self.unsynced_bytes = 0
 
+    def _gathered(self, flip: Flip, toc: Toc) -> RefList:
+        """Return the segments of a rebuilt TOC, a long list in manifest pages."""
+        segments = RefList()
+        for ref in toc.segments.walk(self._state.log_file.manifest):
+            segments = flip.append(segments, ref)
+        return segments
+
     def take_sealed(self, batches: list[Batch]) -> None:
         """Move batches of the same log in another file into a segment. Durable on return.
 
@@ -323,7 +348,11 @@ class Writer:
         assert not self._state.tail
         assert batches[0].first_seq == self._state.cursor.next_seq
         self._state.tail = batches
-        self.flip()
+        try:
+            self.flip()
+        finally:
+            # After an error the file does not hold them.
+            self._state.tail = []
 
     def _add_segment(self, flip: Flip, toc: Toc, tail: list[Batch]) -> Toc:
         """Add the tail to the flip as a segment, with its keys."""

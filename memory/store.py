@@ -32,6 +32,7 @@ from cerata.projections.columnar.scopes import (
 from .batch.author import author_of
 from .batch.session import WriteSession
 from .embeddings.commands import EmbeddingCommands
+from .event_interchange import InterchangeCommands
 from .event_stream import StreamReads
 from .facts.bulk_commands import BulkFactCommands
 from .facts.commands import FactCommands
@@ -84,6 +85,7 @@ WORKERS_MAX: Final = 64
 
 class Store(
     ForkCommands,
+    InterchangeCommands,
     StreamReads,
     FrameCommands,
     VersionCommands,

@@ -271,6 +271,7 @@ def test_a_verify_that_unpacks_a_block_for_each_event_is_seen(
         ("graph_bench", "two hops from an object"),
         ("hostile_bench", "over a limit: none"),
         ("ingest_bench", "result"),
+        ("interchange_bench", "and digests are equal"),
         ("fulltext_bench", "hash of all answers"),
         ("reads_bench", "answered"),
         ("rebuild_bench", "hash of the digests"),

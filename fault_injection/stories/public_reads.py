@@ -6,6 +6,7 @@ the exceptions, and the judgement (`sweeps.interrupted_reads`, `sweeps.timer_sig
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -231,6 +232,7 @@ STORE_READS: dict[str, Read] = {
     "follow": lambda store: [event.seq for event in store.follow(0, timeout=0)],
     "salvaged": lambda store: [event.seq for event in store.salvaged()],
     "backup": _copied,
+    "export_events": lambda store: store.export_events(BytesIO()),
     "transaction": _in_transaction,
 }
 """The reads of a store alone, and the calls that write nothing but indexes."""

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from cerata.engine.arguments import expect_integer
 from cerata.engine.errors import CerataError, NotFound
-from cerata.engine.events import Event, RecallContext
+from cerata.engine.events import Event, ImportBatch, RecallContext
 from cerata.engine.plain_value import PlainValue
 from cerata.engine.salted_hashes import NOT_COMPARABLE, context_hash
 
@@ -103,6 +103,9 @@ def _compared(
     salts = [snapshot.layers.salt(number) for number in (*recall.frames, *recall.facts)]
     if None in salts or recall.context == NOT_COMPARABLE:
         return replace(rerun, reason="an entry was erased, and the hash of the text with it")
+    batch = snapshot.layers.log.event(event.header.first_seq).body
+    if isinstance(batch, ImportBatch) and batch.log is not None:
+        return replace(rerun, reason="it was imported from another log, whose salts its hash needs")
     request, options = repeated_call(snapshot, recall, RecallSettings())
     result = run_search(snapshot, request)
     context = context_of(result, options)

@@ -406,6 +406,10 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(f"diff 8 10 --html diff.html {_THIS}", "diff-html"),
     _step(f"audit --actor ben --html audit.html {_THIS}", "audit-html"),
     _step(f"bisect --query bridge --forbid may --bad 8 --html bisect.html {_THIS}", "bisect-html"),
+    _step(f"export events.jsonl.zst --events {_THIS}", "export-events"),
+    _step("import events.jsonl.zst -f exact.memory", "import-events"),
+    _step("import events.jsonl.zst -f survey.memory", "import-events-other"),
+    _step(f"export --events --history {_THIS}", "export-refused", 2),
 )
 
 

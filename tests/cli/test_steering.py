@@ -64,7 +64,12 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "extract": (("extract", "--dry-run"), ("extract",)),
     "embed": (("embed", "--revision", "2"),),
-    "export": (("export", "--facts"), ("export", "--facts", "--history", "facts.jsonl")),
+    "export": (
+        ("export", "--facts"),
+        ("export", "--facts", "--history", "facts.jsonl"),
+        ("export", "--events"),
+        ("export", "--events", EVIL),
+    ),
     "import": (("import", "lines.jsonl"),),
     "why": (("why", "4"),),
     "link": (("link", "4", "supports", "5"), ("link", "4", EVIL, "5")),

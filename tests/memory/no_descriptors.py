@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,12 @@ def _sweep(store: Store) -> None:
     assert store.sweep().deleted
 
 
+def _imported_events(store: Store) -> object:
+    lines = BytesIO()
+    store.export_events(lines)
+    return store.import_events(BytesIO(lines.getvalue()))
+
+
 def _forked(store: Store, call: Callable[[Store], object] = Store.branches) -> object:
     with store.fork() as fork:
         fork.put_frame("in the fork")
@@ -146,6 +153,8 @@ STORE: dict[str, Call] = {
     "digests": lambda store: store.digests(replay=True),
     "embed_missing": lambda store: store.embed_missing(),
     "extract": lambda store: store.extract(),
+    "export_events": lambda store: store.export_events(BytesIO()),
+    "import_events": _imported_events,
     "import_facts": lambda store: store.import_facts(store.export_facts()),
     "info": lambda store: store.info(),
     "link": lambda store: store.unlink(store.link(3, "supports", 4)),

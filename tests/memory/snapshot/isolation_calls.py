@@ -356,6 +356,7 @@ STORE: Final[Mapping[str, Calls | str]] = {
     "compare": once(lambda store: _forked(store, lambda fork: _changed(store.compare(fork)))),
     "drafts_after": once(lambda store: _forked(store, lambda fork: _bodies(fork, store))),
     "fork": once(_all_of_a_fork),
+    "export_events": "refused in a store with a scope",
     "bisect": "calls at, and shows the event through log",
     "backup": "a copy of the file, which is not narrowed; docs/reliability.md says so",
     "checkpoint": "returns nothing",
@@ -437,6 +438,7 @@ WRITES: Final[Mapping[str, Calls | str]] = {
         by_point(lambda store, one: store.extract(one, dry_run=True)),
         once(lambda store: store.extract()),
     ),
+    "import_events": "reads lines, none of the memory; tests/memory/interchange has its scopes",
     "import_facts": once(lambda store: store.import_facts(store.export_facts())),
     "link": every(
         by_case(lambda case: case.asked.link(case.own["home"], "supports", case.own["likes"])),

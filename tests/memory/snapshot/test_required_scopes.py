@@ -7,13 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final, cast
 
 import pytest
 
 import cerata
-from cerata.engine.events import PutFrame
+from cerata.engine.events import PutFrame, ScopeValue
 from cerata.memory.batch.writer import session_of
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.projections.columnar.scopes import MISSING, Reach, admits
@@ -221,6 +222,14 @@ def _in_block(store: cerata.Store) -> object:
     return transaction.receipt
 
 
+def _exported(scope: Mapping[str, ScopeValue]) -> bytes:
+    lines = BytesIO()
+    with cerata.open(":memory:") as store:
+        store.put_frame("of another log", scope=scope)
+        store.export_events(lines)
+    return lines.getvalue()
+
+
 CALLS: Final[Mapping[str, Callable[[On], object]]] = {
     "append": lambda on: on.store.append(PutFrame(text="x")),
     "assert_fact": lambda on: on.store.assert_fact("Ada", "said", "x", **on.named),
@@ -230,6 +239,7 @@ CALLS: Final[Mapping[str, Callable[[On], object]]] = {
     "delete": lambda on: on.store.delete(on.own["late"]),
     "embed_missing": lambda on: on.store.embed_missing(),
     "extract": lambda on: on.store.extract(on.own["newer"]),
+    "import_events": lambda on: on.store.import_events(BytesIO(_exported(BETA))),
     "import_facts": lambda on: on.store.import_facts([]),
     "link": lambda on: on.store.link(on.own["home"], "contradicts", on.own["likes"], **on.named),
     "merge_entities": lambda on: on.store.merge_entities(f"{M} Robert", "Ada", **on.named),

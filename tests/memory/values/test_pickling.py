@@ -58,6 +58,12 @@ def _double(number: int) -> int:
     return 2 * number
 
 
+def _imported_events(store: Store, folder: Path) -> cerata.ImportedEvents:
+    lines = folder / "events.jsonl"
+    store.export_events(lines)
+    return store.import_events(lines)
+
+
 def forked(store: Store, read: Callable[[Store], Any]) -> Any:
     with store.fork() as fork:
         fork.put_frame("in the fork")
@@ -116,6 +122,8 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "Hit": lambda store, _: store.search("tea")[0],
     "Hits": lambda store, _: store.search("tea"),
     "ImportedFacts": lambda store, _: store.import_facts(store.export_facts()),
+    "ExportedEvents": lambda store, folder: store.export_events(folder / "events.jsonl"),
+    "ImportedEvents": _imported_events,
     "Judgement": lambda _, _folder: cerata.Judgement("tea", [1]),
     "Audit": lambda store, _: store.audit(),
     "AuditEntry": lambda store, _: store.audit().entries[0],

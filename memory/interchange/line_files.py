@@ -1,0 +1,173 @@
+"""Files of lines that a caller names, compressed with zstd if the name ends in ``.zst``.
+
+Owns the reading of such a file in steps, and the writing of a new one, which appears whole or not
+at all. The only module of the room that touches files beside the log.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, Final, TypeAlias, cast
+
+import zstandard
+
+from cerata.engine.arguments import wrong_type
+from cerata.engine.errors import Conflict, InvalidInput, NotFound
+from cerata.engine.open import path_name
+from cerata.engine.storage import refused
+
+from ..ingest.document import open_regular
+
+COMPRESSED: Final = ".zst"
+_WINDOW_SIZE_MAX: Final = 128 << 20
+_LEVEL: Final = 3
+_EVENTS: Final = re.compile(rb'"format"\s*:\s*"cerata-events/')
+
+Target: TypeAlias = str | os.PathLike[str] | IO[bytes]
+"""A path, or a file that is open for bytes."""
+
+
+class Source:
+    """Bytes of a file of lines; ``taken`` counts those read from the file, before decompression."""
+
+    def __init__(self, file: IO[bytes], *, compressed: bool) -> None:
+        self._file = file
+        self.taken = 0
+        self.read: Callable[[int], bytes] = self._take
+        if compressed:
+            self.read = decompressed(cast("IO[bytes]", _Reading(self._take))).read
+
+    def _take(self, size: int) -> bytes:
+        data = self._file.read(size)
+        if not isinstance(data, bytes):
+            raise wrong_type("The file", "opened for bytes", data, "Open it with mode 'rb'.")
+        self.taken += len(data)
+        return data
+
+
+class _Reading:
+    """A file of which only `read` is used."""
+
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self.read = read
+
+
+class _Decompressed(io.RawIOBase):
+    """The content of a file in zstd, decompressed in steps."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW_SIZE_MAX)
+        self._reader = decompressor.stream_reader(file, read_across_frames=True, closefd=False)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data = self._reader.read(len(buffer))
+        except zstandard.ZstdError as error:
+            raise InvalidInput(
+                f"The file cannot be decompressed: {error}", remedy="Pass an unchanged file."
+            ) from error
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def decompressed(file: IO[bytes]) -> io.BufferedReader:
+    """Return the content of a file in zstd; a read raises `InvalidInput` if it is damaged."""
+    return io.BufferedReader(_Decompressed(file))
+
+
+def peekable(file: IO[bytes]) -> io.BufferedReader:
+    """Return a file of which the first line can be seen before it is read."""
+    if isinstance(file, io.BufferedReader):
+        return cast("io.BufferedReader", file)
+    return io.BufferedReader(cast("Any", file))
+
+
+def holds_events(file: io.BufferedReader) -> bool:
+    """Return whether a file begins with the line of an export of events; reads nothing."""
+    return _EVENTS.search(file.peek().partition(b"\n")[0]) is not None
+
+
+@contextmanager
+def opened_source(source: Target) -> Generator[Source]:
+    """Open a file of lines; an open file stays open.
+
+    Raises:
+        NotFound: the file does not exist.
+        InvalidInput: the path is not that of a regular file.
+    """
+    if not isinstance(source, str | os.PathLike):
+        yield Source(_file_of(source, "read"), compressed=False)
+        return
+    name = path_name(source)
+    try:
+        file = open_regular(Path(name))
+    except FileNotFoundError as error:
+        raise NotFound("The file does not exist", where=name, remedy="Check the path.") from error
+    except OSError as error:
+        raise refused(error, "open", name) from error
+    with file:
+        yield Source(file, compressed=name.endswith(COMPRESSED))
+
+
+@contextmanager
+def opened_target(target: Target) -> Generator[IO[bytes]]:
+    """Open a file for lines; a path gets its name when the block ends without an error.
+
+    Raises:
+        Conflict: a file exists at the path.
+        NotFound: the path's folder does not exist.
+    """
+    if not isinstance(target, str | os.PathLike):
+        yield _file_of(target, "write")
+        return
+    name = path_name(target)
+    path = Path(name)
+    if path.exists():
+        raise _taken(name)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        try:
+            with beside.open("xb") as file:
+                with _compressing(file, compressed=name.endswith(COMPRESSED)) as lines:
+                    yield lines
+                file.flush()
+                os.fsync(file.fileno())
+            os.link(beside, path)
+        except FileExistsError as error:
+            raise _taken(name) from error
+        except FileNotFoundError as error:
+            raise NotFound(
+                "There is no such folder", where=name, remedy="Create it first."
+            ) from error
+        except OSError as error:
+            raise refused(error, "write", name) from error
+    finally:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _compressing(file: IO[bytes], *, compressed: bool) -> Generator[IO[bytes]]:
+    if not compressed:
+        yield file
+        return
+    with zstandard.ZstdCompressor(_LEVEL).stream_writer(file, closefd=False) as writer:
+        yield cast("IO[bytes]", writer)
+
+
+def _file_of(file: object, method: str) -> IO[bytes]:
+    if not callable(getattr(file, method, None)):
+        raise wrong_type("The file", "a path or an open file", file, "Pass the file's name.")
+    return cast("IO[bytes]", file)
+
+
+def _taken(name: str) -> Conflict:
+    return Conflict(f"{name} exists already", remedy="Pass the name of a new file.")
