@@ -30,7 +30,11 @@ def following(
             stderr=subprocess.PIPE,
             text=True,
         ) as process:
-            yield process, store
+            try:
+                yield process, store
+            finally:
+                # A failed test leaves no process behind, and does not wait for one.
+                process.kill()
 
 
 def line_of(process: "subprocess.Popen[str]") -> str:
