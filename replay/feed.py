@@ -8,6 +8,7 @@ from typing import Final
 
 from cerata.engine.errors import Corrupt
 from cerata.engine.events import Event
+from cerata.projections.core.event_batch import EventBatch
 from cerata.projections.core.projection import Projection
 
 _STEP_EVENTS: Final = 1024
@@ -32,21 +33,21 @@ def apply_events(projection: Projection, events: Iterator[Event]) -> None:
         projection.apply(batch)
 
 
-def batches(events: Iterator[Event]) -> Iterator[list[Event]]:
-    """Yield events in lists; at damage, yield the events before it, then raise."""
+def batches(events: Iterator[Event]) -> Iterator[EventBatch]:
+    """Yield events in batches; at damage, yield the events before it, then raise."""
     batch: list[Event] = []
     try:
         for event in events:
             batch.append(event)
             if len(batch) == _STEP_EVENTS:
-                yield batch
+                yield EventBatch(batch)
                 batch = []
     except Corrupt:
         if batch:
-            yield batch
+            yield EventBatch(batch)
         raise
     if batch:
-        yield batch
+        yield EventBatch(batch)
 
 
 def hole(error: Corrupt, last_seq: int) -> Corrupt:

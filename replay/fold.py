@@ -34,6 +34,7 @@ from cerata.engine.format.toc import Ref, SavedProjection, Toc
 from cerata.engine.late import late
 from cerata.engine.log import Log
 from cerata.projections.core.column_fold import BlockFold
+from cerata.projections.core.event_batch import EventBatch
 from cerata.projections.core.projection import FoldedEvent, Forkable, Projection
 from cerata.projections.core.ranges import RANGE_SEQS, Range
 from cerata.projections.core.seal import StateDamaged
@@ -756,7 +757,7 @@ class Fold:
         projection = self._settled[name] = self._take(name)
         return projection.seq > RANGE_SEQS
 
-    def _apply_rest(self, projection: Projection, batch: Sequence[Event]) -> bool:
+    def _apply_rest(self, projection: Projection, batch: EventBatch) -> bool:
         """Fold the events of a batch that a projection lacks; return whether its state is whole."""
         first = batch[0].seq
         if not first - 1 <= projection.seq < batch[-1].seq:
@@ -919,7 +920,7 @@ def _fold_events(projection: Projection, events: Iterator[Event]) -> Corrupt | N
             raise Undecodable(seq, error) from error
 
 
-def _decodable(pieces: Iterator[list[Event]]) -> Iterator[list[Event]]:
+def _decodable(pieces: Iterator[EventBatch]) -> Iterator[EventBatch]:
     """Yield batches up to the first event with an undecodable payload."""
     for batch in pieces:
         for place, event in enumerate(batch):
@@ -934,7 +935,7 @@ def _decodable(pieces: Iterator[list[Event]]) -> Iterator[list[Event]]:
         yield batch
 
 
-def _first_undecodable(batch: Sequence[Event]) -> int | None:
+def _first_undecodable(batch: EventBatch) -> int | None:
     for event in batch:
         try:
             _ = event.body

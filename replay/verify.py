@@ -9,11 +9,12 @@ then the event by bisection. Writes nothing.
 from dataclasses import dataclass
 
 from cerata.engine.errors import Corrupt, ProjectionFailed
-from cerata.engine.events import Event, JsonValue
+from cerata.engine.events import JsonValue
 from cerata.engine.log import Log
 from cerata.engine.plain_value import PlainValue, plain_fields
 from cerata.engine.remembered import HeadCheck, RememberedHead
 from cerata.engine.verify import LogVerification, verify_log
+from cerata.projections.core.event_batch import EventBatch
 from cerata.projections.registry import projection_key
 
 from .checkpoint import ledger_of
@@ -122,7 +123,7 @@ class _Replaying:
                     self._apply(check, batch)
             self._progress("projections", batch[-1].seq, self._end)
 
-    def _apply(self, check: Replayed, batch: "list[Event]") -> None:
+    def _apply(self, check: Replayed, batch: EventBatch) -> None:
         try:
             check.projection.apply(batch)
         except ProjectionFailed as error:

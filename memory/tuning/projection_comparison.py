@@ -12,8 +12,8 @@ from typing import TypeAlias
 import msgspec
 
 from cerata.engine.errors import InvalidInput, Unsupported
-from cerata.engine.events import Event
 from cerata.engine.plain_value import PlainValue
+from cerata.projections.core.event_batch import EventBatch
 from cerata.projections.registry import Registry
 from cerata.projections.rows.row_fold import MakeOwn, OwnProjection, RowFold
 from cerata.replay.feed import batches
@@ -119,7 +119,7 @@ def _fold(make: MakeOwn) -> RowFold:
 
 
 def _over(
-    folds: Sequence[RowFold], states: Sequence[OwnProjection], events: Sequence[Event]
+    folds: Sequence[RowFold], states: Sequence[OwnProjection], events: EventBatch
 ) -> list[OwnProjection]:
     return [fold.over(state, events) for fold, state in zip(folds, states, strict=True)]
 
@@ -135,9 +135,7 @@ def _are_equal(states: Sequence[OwnProjection]) -> bool:
     return one == other
 
 
-def _parting(
-    folds: Sequence[RowFold], states: Sequence[OwnProjection], events: Sequence[Event]
-) -> int:
+def _parting(folds: Sequence[RowFold], states: Sequence[OwnProjection], events: EventBatch) -> int:
     """Return an event with which the rows become different; they are equal before the events."""
     equal, different = 0, len(events)
     while different - equal > 1:

@@ -13,13 +13,13 @@ Rules of the fold, which never fails:
 - An event with an unknown kind or status, or a reference to no first start, is an anomaly.
 """
 
-from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
 from cerata.engine.events import Erased, EventBody
 
 from ..core.column_fold import ForkableFold
+from ..core.event_batch import EventBatch
 from ..core.projection import FoldedEvent
 from .columns import (
     ACTIVITY_KINDS,
@@ -57,8 +57,8 @@ class ActivitiesProjection(ForkableFold[ActivityColumns]):
             self._activities = Activities(self._columns, self._seq)
         return self._activities
 
-    def _fold(self, events: Sequence[FoldedEvent]) -> None:
-        handled = [event for event in events if event.type in ACTIVITY_EVENTS]
+    def _fold(self, events: EventBatch) -> None:
+        handled = events.of_types(ACTIVITY_EVENTS)
         if not handled:
             return
         batch = _Batch(self._columns)

@@ -8,8 +8,18 @@ strings, which the dictionary of strings assigns.
 
 import math
 import struct
+from collections.abc import Sequence
 from enum import IntEnum
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from cerata.engine.late import late
+
+from .columns import U64
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = late("numpy")
 
 KEY_MAX: Final = (1 << 64) - 1
 _BIAS: Final = 1 << 63
@@ -51,6 +61,17 @@ def number_key(value: float) -> tuple[ValueType, int]:
         return ValueType.LARGE_NEGATIVE, value + _BIAS
     # Only from a faulty writer: JSON has neither infinity nor numbers as large.
     return ValueType.OTHER, 0
+
+
+def exact_number_keys(numbers: Sequence[float]) -> U64:
+    """Return the keys of finite numbers that float64 holds exactly, (n,) uint64.
+
+    >>> exact_number_keys([2, -0.5]).tolist() == [number_key(2)[1], number_key(-0.5)[1]]
+    True
+    """
+    # Zero is added so that −0 counts as 0.
+    bits = (np.array(numbers, np.float64) + 0.0).view(np.uint64)
+    return np.where(bits >> np.uint64(63), ~bits, bits | np.uint64(_BIAS))
 
 
 def time_key(time_us: int) -> int:

@@ -19,6 +19,7 @@ from ..columnar.columns import (
     encode_columns,
 )
 from ..columnar.names import NO_NAME
+from .event_batch import EventBatch
 from .projection import (
     BLOCK_SEQS,
     BlockDigests,
@@ -115,7 +116,8 @@ class BlockFold(ABC):
             return
         check_follows(self._seq, events)
         self._seal.check_counts()
-        for step in steps_of(self._seq, events, BLOCK_SEQS):
+        batch = EventBatch.of(events)
+        for step in steps_of(self._seq, batch, BLOCK_SEQS):
             self._fold(step)
             self._seq += len(step)
             self._seal.extend()
@@ -128,7 +130,7 @@ class BlockFold(ABC):
         self._seal.restart()
 
     @abstractmethod
-    def _fold(self, events: Sequence[FoldedEvent]) -> None:
+    def _fold(self, events: EventBatch) -> None:
         """Append the effects of the next events; never fails on a valid log."""
 
     @abstractmethod
@@ -228,15 +230,24 @@ class ScopedFold(ColumnFold[ScopedType], ABC):
 
     def _scope_code(self, scope: Scope | None, seq: int) -> int:
         """Return the code of a scope; `NO_NAME` for None, the unknown scope of an erased event."""
-        if scope is None:
-            return NO_NAME
-        last, code = self._last_scope
-        if (scope is not last and scope != last) or not code:
-            code = self._columns.scope_code(scope, seq)
-            # True == 1, but they are different scopes: compare only scopes of strings by ==.
-            if all(isinstance(value, str) for _, value in scope):
-                self._last_scope = (scope, code)
-        return code
+        return self._scope_codes((scope,), (seq,))[0]
+
+    def _scope_codes(self, scopes: Sequence[Scope | None], seqs: Sequence[int]) -> list[int]:
+        """Return the code of each event's scope, in order of seq."""
+        last, last_code = self._last_scope
+        codes: list[int] = []
+        for scope, seq in zip(scopes, seqs, strict=True):
+            if last_code and scope == last:
+                codes.append(last_code)
+            elif scope is None:
+                codes.append(NO_NAME)
+            else:
+                code = self._columns.scope_code(scope, seq)
+                # True == 1, but they are different scopes: compare only scopes of strings by ==.
+                if all(isinstance(value, str) for _, value in scope):
+                    last, last_code = self._last_scope = scope, code
+                codes.append(code)
+        return codes
 
 
 class ForkableFold(ScopedFold[ForkableType], ABC):

@@ -15,7 +15,7 @@ enters a digest.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol, Self, TypeAlias, TypeVar, cast
 
 import msgspec
 from blake3 import blake3
@@ -162,12 +162,16 @@ def check_follows(seq: int, events: Sequence[FoldedEvent]) -> None:
         )
 
 
-def steps_of(seq: int, events: Sequence[FoldedEvent], size: int) -> Iterator[Sequence[FoldedEvent]]:
+Events = TypeVar("Events", bound=Sequence[FoldedEvent])
+
+
+def steps_of(seq: int, events: Events, size: int) -> Iterator[Events]:
     """Yield the events after ``seq`` in steps that end at each multiple of ``size``."""
     start = 0
     end = size - seq % size
     while start < len(events):
-        yield events[start:end]
+        # A slice of a list is a list, and that of a batch a batch.
+        yield cast("Events", events[start:end])
         start = end
         end += size
 

@@ -7,7 +7,6 @@ effects of an event (`fold`), and reading and inference, such as the end of a va
 functional predicate (`reader`).
 """
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from cerata.engine.events import (
@@ -24,7 +23,7 @@ from cerata.engine.events import (
 from cerata.engine.late import late
 
 from ..core.column_fold import ForkableFold
-from ..core.projection import FoldedEvent
+from ..core.event_batch import EventBatch
 from .columns import FactColumns
 from .history import Facts
 
@@ -63,11 +62,9 @@ class FactsProjection(ForkableFold[FactColumns]):
             self._facts = Facts(self._columns, self._seq)
         return self._facts
 
-    def _fold(self, events: Sequence[FoldedEvent]) -> None:
-        handled = [
-            (event, self._scope_code(event.scope, event.seq))
-            for event in events
-            if event.type in FACT_EVENTS
-        ]
+    def _fold(self, events: EventBatch) -> None:
+        handled = events.of_types(FACT_EVENTS)
         if handled:
-            fact_fold.FactFold(self._columns).fold(handled)
+            scopes = [event.scope for event in handled]
+            codes = self._scope_codes(scopes, [event.seq for event in handled])
+            fact_fold.FactFold(self._columns).fold([*zip(handled, codes, strict=True)])

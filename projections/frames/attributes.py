@@ -9,7 +9,7 @@ range.
 """
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, cast
 
 import numpy as np
@@ -35,7 +35,13 @@ from ..columnar.string_order import StringOrder
 from ..columnar.string_table import StringRows
 from ..columnar.strings import Strings
 from ..columnar.tables import check_codes
-from ..columnar.typed_values import KEY_MAX, ValueType, number_key, time_key
+from ..columnar.typed_values import (
+    KEY_MAX,
+    ValueType,
+    exact_number_keys,
+    number_key,
+    time_key,
+)
 
 URI: Final = "uri"
 TITLE: Final = "title"
@@ -51,6 +57,13 @@ ITEM: Final = "item."
 
 _SPAN: Final = "span"
 """The metadata of a chunk that places it in its document; no filter reads its two numbers."""
+
+_NUMBER: Final = int(ValueType.NUMBER)
+_STRING: Final = int(ValueType.STRING)
+"""As plain integers: an `IntEnum` takes three times as long to add."""
+
+_EXACT_MAX: Final = 1 << 53
+"""Every whole number up to this is a float64."""
 
 _TYPE_BITS: Final = 3
 _TYPE_MASK: Final = (1 << _TYPE_BITS) - 1
@@ -75,32 +88,64 @@ class Attributes:
         self.key = Column(np.uint64)
         self.index = GroupIndex()
         self.order = StringOrder(self.strings)
-        self._new: list[tuple[int, int, int]] = []
-        # The first group of each field so far.
+        # The attributes to settle, a list for each column: a new string has a key below 0, and a
+        # number in ``_numbers`` has its key computed when it settles.
+        self._rows: list[int] = []
+        self._groups: list[int] = []
+        self._keys: list[int] = []
+        self._numbers: list[float] = []
+        self._number_places: list[int] = []
+        # The first group of each field so far, and of each name in metadata.
         self._bases: dict[str, int] = {}
+        self._metadata_bases: dict[str, int] = {}
 
     # --- adding ----------------------------------------------------------------------------------
 
-    def add(self, row: int, seq: int, body: PutFrame) -> None:
-        """Add the attributes of a frame; readable after `settle`. About 1 us a value."""
-        for field, text in ((URI, body.uri), (TITLE, body.title), (TRACK, body.track)):
-            if text is not None:
-                self._add_strings(row, seq, field, (text,))
-        for field, texts in ((TAG, body.tags), (LABEL, body.labels)):
-            if texts:
-                self._add_strings(row, seq, field, texts)
-        if body.content_dates:
-            group = self._base(DATE, seq) + ValueType.TIME
-            self._new += [(row, group, time_key(date)) for date in body.content_dates]
-        if body.expires is not None:
-            group = self._base(EXPIRES, seq) + ValueType.TIME
-            self._new.append((row, group, time_key(body.expires)))
-        for name, value in body.metadata.items():
-            self.add_value(row, seq, METADATA + name, value)
-            if _has_inner(value) and (name != _SPAN or body.chunk_index is None):
-                self._add_inner(row, seq, METADATA, name, value)
+    def add(self, first_row: int, seqs: Sequence[int], bodies: Sequence[PutFrame]) -> None:
+        """Add the attributes of frames; readable after `settle`. About 0.2 us a value."""
+        rows = self._rows
+        groups = self._groups
+        for row, (seq, body) in enumerate(zip(seqs, bodies, strict=True), start=first_row):
+            if body.uri is not None or body.title is not None or body.track is not None:
+                for field, text in ((URI, body.uri), (TITLE, body.title), (TRACK, body.track)):
+                    if text is not None:
+                        self._add_strings(seq, field, (text,))
+            if body.tags:
+                self._add_strings(seq, TAG, body.tags)
+            if body.labels:
+                self._add_strings(seq, LABEL, body.labels)
+            if body.content_dates:
+                self._add_times(seq, DATE, body.content_dates)
+            if body.expires is not None:
+                self._add_times(seq, EXPIRES, (body.expires,))
+            if body.metadata:
+                self._add_metadata(seq, body)
+            count = len(groups) - len(rows)
+            if count:
+                rows += [row] * count
 
-    def _add_inner(self, row: int, seq: int, prefix: str, path: str, value: object) -> None:
+    def _add_times(self, seq: int, field: str, times: Sequence[int]) -> None:
+        self._groups += [self._base(field, seq) + ValueType.TIME] * len(times)
+        self._keys += map(time_key, times)
+
+    def _add_metadata(self, seq: int, body: PutFrame) -> None:
+        bases = self._metadata_bases
+        keys = self._keys
+        for name, value in body.metadata.items():
+            base = bases.get(name)
+            if base is None:
+                base = bases[name] = self._base(METADATA + name, seq)
+            if type(value) is int and -_EXACT_MAX <= value <= _EXACT_MAX:
+                self._number_places.append(len(keys))
+                self._numbers.append(value)
+                self._groups.append(base | _NUMBER)
+                keys.append(0)
+            else:
+                self._add_typed(seq, base, value)
+                if _has_inner(value) and (name != _SPAN or body.chunk_index is None):
+                    self._add_inner(seq, METADATA, name, value)
+
+    def _add_inner(self, seq: int, prefix: str, path: str, value: object) -> None:
         """Add the values inside a map or a list; the log limits their depth."""
         if isinstance(value, dict):
             members = cast("dict[str, object]", value).items()
@@ -110,18 +155,23 @@ class Attributes:
         for place, name, item in inner:
             # The presence of a map or list is an attribute, unless it lies in a list.
             if place == METADATA or not _has_inner(item):
-                self.add_value(row, seq, place + name, item)
+                self._add_typed(seq, self._base(place + name, seq), item)
             if _has_inner(item):
-                self._add_inner(row, seq, place, name, item)
+                self._add_inner(seq, place, name, item)
 
     def add_value(self, row: int, seq: int, field: str, value: object) -> None:
         """Add a string, number, bool or null; for a list or map, only its presence."""
-        if isinstance(value, str):
-            self._add_strings(row, seq, field, (value,))
-            return
+        self._add_typed(seq, self._base(field, seq), value)
+        self._rows.append(row)
+
+    def _add_typed(self, seq: int, base: int, value: object) -> None:
         key = 0
+        kind: int
         if value is None:
             kind = ValueType.NULL
+        elif isinstance(value, str):
+            kind = ValueType.STRING
+            key = self.strings.code(value, seq)
         elif isinstance(value, bool):
             kind = ValueType.BOOL
             key = int(value)
@@ -129,12 +179,13 @@ class Attributes:
             kind, key = number_key(value)
         else:
             kind = ValueType.OTHER
-        self._new.append((row, self._base(field, seq) + kind, key))
+        self._groups.append(base + kind)
+        self._keys.append(key)
 
-    def _add_strings(self, row: int, seq: int, field: str, texts: Iterable[str]) -> None:
-        group = self._base(field, seq) + ValueType.STRING
+    def _add_strings(self, seq: int, field: str, texts: Sequence[str]) -> None:
+        self._groups += [self._base(field, seq) | _STRING] * len(texts)
         code_of = self.strings.code
-        self._new += [(row, group, code_of(text, seq)) for text in texts]
+        self._keys += [code_of(text, seq) for text in texts]
 
     def _base(self, field: str, seq: int) -> int:
         base = self._bases.get(field)
@@ -144,13 +195,25 @@ class Attributes:
 
     def settle(self) -> None:
         """Append the added attributes to the columns."""
-        if self._new:
-            codes = self.strings.settle()
-            self.row.extend([row for row, _, _ in self._new])
-            self.group.extend([group for _, group, _ in self._new])
-            keys = [key if key >= 0 else codes[-key - 1] for _, _, key in self._new]
-            self.key.extend(np.array(keys, np.uint64))
-            self._new.clear()
+        if not self._rows:
+            return
+        codes = self.strings.settle()
+        if codes:
+            self._keys = [key if key >= 0 else codes[-key - 1] for key in self._keys]
+        keys = np.array(self._keys, np.uint64)
+        if self._numbers:
+            keys[self._number_places] = exact_number_keys(self._numbers)
+        self.row.extend(self._rows)
+        self.group.extend(self._groups)
+        self.key.extend(keys)
+        for column in (
+            self._rows,
+            self._groups,
+            self._keys,
+            self._numbers,
+            self._number_places,
+        ):
+            column.clear()
 
     def effect_columns(self) -> list[AppendOnly]:
         """Return the collections that the fold appends to."""

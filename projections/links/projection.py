@@ -13,12 +13,12 @@ Rules of the fold, which never fails:
   an anomaly.
 """
 
-from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from cerata.engine.events import Erased, EventBody, LinkFacts, UnlinkFacts
 
 from ..core.column_fold import ForkableFold
+from ..core.event_batch import EventBatch
 from ..core.projection import FoldedEvent
 from .columns import LINK_KINDS, LinkAnomaly, LinkBirth, LinkColumns
 from .reader import Links
@@ -44,8 +44,8 @@ class LinksProjection(ForkableFold[LinkColumns]):
             self._links = Links(self._columns, self._seq)
         return self._links
 
-    def _fold(self, events: Sequence[FoldedEvent]) -> None:
-        handled = [event for event in events if event.type in LINK_EVENTS]
+    def _fold(self, events: EventBatch) -> None:
+        handled = events.of_types(LINK_EVENTS)
         if not handled:
             return
         batch = _Batch(self._columns)

@@ -21,6 +21,7 @@ from cerata.engine.late import late
 
 from ..columnar.columns import AnyColumn, Columns, damaged, decode_columns, encode_columns, require
 from ..columnar.string_table import joined
+from ..core.event_batch import EventBatch
 from ..core.projection import (
     FoldedEvent,
     Parameters,
@@ -120,7 +121,7 @@ class RowFold:
         if not events:
             return
         check_follows(self._seq, events)
-        for step in steps_of(self._seq, events, RANGE_SEQS):
+        for step in steps_of(self._seq, EventBatch.of(events), RANGE_SEQS):
             self._fold(step)
             if self._seq % RANGE_SEQS == 0:
                 self._complete()
@@ -157,14 +158,13 @@ class RowFold:
     ) -> tuple[list[FoldedEvent], tuple[FoldedEvent, Exception] | None]:
         """Return the events for the user's code, up to the first that cannot be lifted."""
         handled: list[FoldedEvent] = []
-        for event in events:
-            if event.type in self._handled:
-                try:
-                    body = event.body
-                except Unsupported as error:
-                    return handled, (event, error)
-                if not isinstance(body, Erased | UnknownBody):
-                    handled.append(event)
+        for event in EventBatch.of(events).of_types(self._handled):
+            try:
+                body = event.body
+            except Unsupported as error:
+                return handled, (event, error)
+            if not isinstance(body, Erased | UnknownBody):
+                handled.append(event)
         return handled, None
 
     def _try(self, events: Sequence[FoldedEvent]) -> BaseException | None:

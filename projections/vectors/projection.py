@@ -17,12 +17,14 @@ from cerata.engine.events import Embedding, Event, PutEmbedding, PutFrame, is_to
 
 from ..columnar.columns import AppendOnly
 from ..core.column_fold import ColumnFold
+from ..core.event_batch import EventBatch
 from ..core.projection import FoldedEvent
 from .columns import Key, NewVector, VectorColumns
 from .reader import Vectors
 
 _BODIES = (PutFrame, PutEmbedding)
 _TYPES = frozenset(kind.wire_name for kind in _BODIES)
+_LATER = frozenset((PutEmbedding.wire_name,))
 
 
 class VectorsProjection(ColumnFold[VectorColumns]):
@@ -57,13 +59,13 @@ class VectorsProjection(ColumnFold[VectorColumns]):
             super().apply([event for event in events if self._seq < event.seq < error.seq])
             raise error.corrupt from None
 
-    def _fold(self, events: Sequence[FoldedEvent]) -> None:
+    def _fold(self, events: EventBatch) -> None:
         vectors: list[NewVector] = []
         # By shape, if its embeddings have a row: most of a step share one shape.
         valid: dict[_Shape, bool] = {}
-        for event in events:
-            if event.type not in _TYPES:
-                continue
+        if not _have_vectors(events):
+            return
+        for event in events.of_types(_TYPES):
             body = event.body
             if not isinstance(body, _BODIES):
                 continue
@@ -90,6 +92,14 @@ class VectorsProjection(ColumnFold[VectorColumns]):
                     vectors.append(NewVector(event.seq, frame, key, check, data))
         if vectors:
             self._columns.append(vectors)
+
+
+def _have_vectors(events: EventBatch) -> bool:
+    return bool(events.of_types(_LATER)) or any(
+        isinstance(body, PutFrame)
+        and (body.embedding is not None or body.token_embedding is not None)
+        for body in events.columns(PutFrame.wire_name).bodies
+    )
 
 
 _Shape: TypeAlias = tuple[str, str, int, int, bool, bool]

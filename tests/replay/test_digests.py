@@ -3,13 +3,12 @@
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import cerata
-from cerata.projections.core.projection import FoldedEvent
+from cerata.projections.core.event_batch import EventBatch
 from cerata.projections.fulltext.projection import FulltextProjection
 from cerata.replay import fold as folding
 
@@ -70,7 +69,7 @@ def test_a_projection_that_folds_differently_is_named(
     write_history(path)
     fold = FulltextProjection._fold
 
-    def fold_all_but_the_first(one: FulltextProjection, events: Sequence[FoldedEvent]) -> None:
+    def fold_all_but_the_first(one: FulltextProjection, events: EventBatch) -> None:
         fold(one, events[1:])
 
     monkeypatch.setattr(FulltextProjection, "_fold", fold_all_but_the_first)
