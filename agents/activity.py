@@ -82,13 +82,15 @@ class Call(PlainValue):
 class Result(PlainValue):
     """The result of a call.
 
+    - ``ref`` names the result in later calls and prompts of the run; None if it was not captured.
     - ``id`` is the frame that holds the result; None if the result was not recorded.
     - ``size`` is the bytes of its JSON.
     - ``memo`` is True if an earlier call of this run gave the result.
     """
 
-    _plain: ClassVar[tuple[str, ...]] = ("summary", "id", "size", "memo", "value")
+    _plain: ClassVar[tuple[str, ...]] = ("ref", "summary", "id", "size", "memo", "value")
 
+    ref: str | None
     summary: str
     id: int | None
     size: int
@@ -104,6 +106,31 @@ class Result(PlainValue):
         """
         value: JsonValue = self._value if self._data is None else decoded(self._data)  # type: ignore[assignment]
         return value
+
+
+@dataclass(frozen=True, slots=True)
+class Reference(PlainValue):
+    """A result of a run that a reference names.
+
+    - ``summary`` is the text that prompts show, ``size`` the bytes of its JSON.
+    - ``turn`` is the turn of the call, 0 for an input; ``id`` the frame that holds the result.
+    - ``expires`` is the time from which the reference names nothing.
+    """
+
+    ref: str
+    summary: str
+    size: int
+    turn: int
+    id: int
+    expires: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage(PlainValue):
+    """The results that a result was made from, and those made from it, both transitively."""
+
+    sources: tuple[Reference, ...]
+    derived: tuple[Reference, ...]
 
 
 def body_of(snapshot: Snapshot, seq: int) -> EventBody | None:

@@ -15,7 +15,7 @@ import msgspec
 from cerata.engine.agent_events import EndActivity, StartActivity
 from cerata.engine.arguments import expect_string, expect_type
 from cerata.engine.errors import Conflict, InvalidInput, NotFound, ReadOnly, RerunFailed
-from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, Draft, Scope, ScopeValue
+from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, Draft, JsonValue, Scope, ScopeValue
 from cerata.engine.handle import Handle
 from cerata.engine.limits import NAME_SIZE_MAX
 from cerata.engine.open import MEMORY_PATH
@@ -30,7 +30,7 @@ from cerata.projections.activities.columns import ActivityKind
 from cerata.projections.activities.reader import ActivityRow
 from cerata.projections.columnar.scopes import check_reach
 
-from .activity import RUN_KIND, Activity, Call, activity_of, call_of, run_named
+from .activity import RUN_KIND, Activity, Call, Reference, activity_of, call_of, run_named
 from .code import AgentCode, Code
 from .journal import LiveJournal, input_drafts
 from .json_text import encoded, error_text
@@ -39,10 +39,9 @@ from .recording import INPUT_PREFIX, Recording, result_data
 from .replayed import ReplayedJournal
 from .rerun import Repetition, Rerun, chosen_function, repeat
 from .run import Context, Run, check_outside_transaction
+from .run_results import RunResults
 from .session import Session
-
-SLOT = "scratchpad"
-"""The working slot whose track the results have. On disk: never change it."""
+from .spec import MemorySpec, declared, working_slot
 
 
 class Agent(Handle):
@@ -53,16 +52,24 @@ class Agent(Handle):
     - Creating one writes nothing.
     """
 
-    def __init__(self, store: Store, name: str, *, version: str = "1") -> None:
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        *,
+        version: str = "1",
+        memory: Mapping[str, MemorySpec] | None = None,
+    ) -> None:
         """Create an agent over an open store.
 
         Args:
             store: The store.
             name: 1 to 100 letters, digits, "_", "." and "-".
             version: Recorded with every activity; default "1".
+            memory: The agent's slots by name; default a `scratchpad`.
 
         Raises:
-            InvalidInput: the name or version cannot be used.
+            InvalidInput: the name or version cannot be used, or a slot cannot be honoured.
         """
         expect_type("store", store, Store, "an open Store", "Pass cerata.open(path).")
         check_name("name", name)
@@ -75,6 +82,10 @@ class Agent(Handle):
         self._store = store
         self._name = name
         self._version = version
+        self._memory: dict[str, MemorySpec] = {}
+        for slot, spec in (memory or {}).items():
+            self._memory[slot] = declared(slot, spec)
+        self._working = working_slot(self._memory)
         self._view: View | None = None
 
     def __repr__(self) -> str:
@@ -188,7 +199,7 @@ class Agent(Handle):
             row = self._started_run(writer, body, captured, scope)
             replay = False
         else:
-            _check_inputs(Recording.of(snapshot, row), captured, name)
+            _check_inputs(Recording.of(snapshot, row, self._working.prefix), captured, name)
             body = self._start("run", name, resumes=row.seq, replays=replay, code=code)
             writer.write([Draft(body, scope)])
         return self._handle(writer, row, scope, replay=replay)
@@ -199,7 +210,15 @@ class Agent(Handle):
         """Append the run's frame, its start and its inputs as one batch; return the run."""
         fields = frame_fields(kind=RUN_KIND, title=body.name, track=self._name)
         start = Draft(_with_frame(body, -1), scope)
-        captured = input_drafts(inputs, -2, -1, scope, f"{self._name}/{SLOT}", 3)
+        captured = input_drafts(
+            inputs,
+            -2,
+            -1,
+            scope,
+            track=f"{self._name}/{self._working.name}",
+            expires=self._working.expiry(writer.log.environment.now_us()),
+            first=3,
+        )
         receipt = writer.write([frame_draft("", fields, scope), start, *captured])
         row = writer.snapshot().activities.activity(receipt.seqs[1])
         assert row is not None
@@ -209,7 +228,7 @@ class Agent(Handle):
         live = self.live_journal(writer, row, scope)
         journal: LiveJournal | ReplayedJournal = live
         if replay:
-            recording = Recording.of(writer.snapshot(), row)
+            recording = Recording.of(writer.snapshot(), row, self._working.prefix)
             journal = ReplayedJournal(recording, live, resumes=True)
         store = self._store
         context = Context(writer.log, lambda: store, partial(check_outside_transaction, store))
@@ -223,7 +242,7 @@ class Agent(Handle):
 
     def live_journal(self, writer: WriteSession, row: ActivityRow, scope: Scope) -> LiveJournal:
         """Return a journal that records the calls of a run."""
-        return LiveJournal(writer, row, scope, f"{self._name}/{SLOT}")
+        return LiveJournal(writer, row, scope, self._name, self._working)
 
     def _start(
         self,
@@ -279,13 +298,46 @@ class Agent(Handle):
         snapshot = snapshot_of(reader)
         return snapshot.within(DEFAULT_SCOPE) if snapshot.scope is None else snapshot
 
+    def over(self, store: Store) -> Agent:
+        """Return this agent over another store, such as a fork."""
+        return Agent(store, self._name, version=self._version, memory=self._memory)
+
+    def refs(self, run: str | int) -> list[Reference]:
+        """Return the references of a run, in order; none after its end. Cost: a read of each.
+
+        Args:
+            run: The run's id, or the seq of its start.
+
+        Raises:
+            NotFound: no such run exists.
+        """
+        return self._results(run).references()
+
+    def get(self, run: str | int, ref: str) -> JsonValue:
+        """Return a fresh copy of the value that a reference of a run names.
+
+        Args:
+            run: The run's id, or the seq of its start.
+            ref: A reference, as `Run.get` takes it.
+
+        Raises:
+            InvalidInput: the text is no reference.
+            NotFound: no such run exists, or it has no such result; the results of an ended run are
+                read with `at`.
+        """
+        return self._results(run).get(ref)
+
+    def _results(self, run: str | int) -> RunResults:
+        snapshot = self._snapshot()
+        return RunResults(snapshot, run_named(snapshot, run, self._name), self._working.prefix)
+
     def at(self, basis: Basis) -> Agent:
         """Return this agent's reads as of a basis; its runs and sessions raise `ReadOnly`.
 
         Args:
             basis: The point of the log, as `Store.at` takes it.
         """
-        agent = Agent(self._store, self._name, version=self._version)
+        agent = self.over(self._store)
         agent._view = self._store.at(basis)
         return agent
 
@@ -366,7 +418,9 @@ class Agent(Handle):
             )
 
         context = Context(session_of(self._store).log, store, _check_nothing)
-        return Repetition(activity, Recording.of(snapshot, row), make_run, fork)
+        return Repetition(
+            activity, Recording.of(snapshot, row, self._working.prefix), make_run, fork
+        )
 
     def goes_on(self, activity: int) -> tuple[WriteSession, LiveJournal]:
         """Return the writer and the journal of an open run of this agent, by its id."""
@@ -387,7 +441,7 @@ class _ForkFile:
 
     def journal(self, seq: int) -> LiveJournal:
         self.store = self._fork(self._agent.store, seq)
-        agent = Agent(self.store, self._agent.name, version=self._agent.version)
+        agent = self._agent.over(self.store)
         self._writer, journal = agent.goes_on(self._activity.id)
         return journal
 

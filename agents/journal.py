@@ -10,17 +10,24 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
+from msgspec.structs import replace
+
 from cerata.engine.agent_events import RecordCall
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import Draft, JsonValue, Scope
+from cerata.engine.events import DeleteFrame, Draft, JsonValue, Scope
+from cerata.memory.batch.attempts import attempted
 from cerata.memory.batch.session import WriteSession
 from cerata.memory.frames.drafts import frame_draft, frame_fields
 from cerata.memory.snapshot.snapshot import Snapshot
+from cerata.memory.values.frames import Receipt
 from cerata.projections.activities.reader import ActivityRow
 
 from .activity import RESULT_KIND, Result, body_of
 from .json_text import NOT_RECORDED, decoded, digest_of, encoded, error_text
 from .recording import result_of
+from .references import reference
+from .run_results import RunResults
+from .spec import WorkingSlot
 from .summaries import summary_of
 
 WITHOUT_FRAME = ("clock", "random")
@@ -41,10 +48,12 @@ class Request(NamedTuple):
     turn: int = 1
     memo: bool = False
     keeps_result: bool = True
-    has_secret: bool = False
+    secret: tuple[str, ...] = ()
     function: Callable[..., object] | None = None
     data: bytes | None = None
     """The JSON of a value that the program computed itself, to be compared with the recorded."""
+    used: tuple[int, ...] = ()
+    """The frames of the results that the arguments refer to."""
 
 
 def request_of(kind: str, name: str, arguments: str, **fields: Any) -> Request:
@@ -93,6 +102,10 @@ class Journal(Protocol):
         """Return the number of finished calls of a name."""
         ...
 
+    def results(self) -> RunResults:
+        """Return the results of the calls so far, which references name."""
+        ...
+
     @property
     def turn(self) -> int:
         """The turn with which the run begins."""
@@ -102,19 +115,30 @@ class Journal(Protocol):
 class LiveJournal:
     """A journal that has no answers but memos, and records each call."""
 
-    def __init__(self, session: WriteSession, run: ActivityRow, scope: Scope, track: str) -> None:
+    def __init__(
+        self,
+        session: WriteSession,
+        run: ActivityRow,
+        scope: Scope,
+        agent: str,
+        working: WorkingSlot,
+    ) -> None:
         """Record the calls of a run.
 
         Args:
             session: The writer.
             run: The run.
             scope: The scope of the run, which is that of each of its events.
-            track: The track of the frames that hold results.
+            agent: The name of the agent.
+            working: The slot that captures the results.
         """
         self._session = session
         self._run = run
         self._scope = scope
-        self._track = track
+        self._working = working
+        self._track = f"{agent}/{working.name}"
+        self._sizes: dict[int, int] = {}
+        self._calls_seen = 0
         self._finished = 0
         self._lock = threading.Lock()
 
@@ -122,7 +146,8 @@ class LiveJournal:
         if not request.memo:
             return None
         snapshot = self._session.snapshot()
-        result = memo_of(snapshot, self._run, request)
+        results = RunResults(snapshot, self._run, self._working.prefix)
+        result = memo_of(snapshot, self._run, request, results)
         return None if result is None else Answer(result)
 
     async def async_answer(self, request: Request) -> Answer | None:
@@ -138,23 +163,47 @@ class LiveJournal:
 
     def record(self, request: Request, value: object, ticket: int) -> Result:
         if not request.keeps_result:
-            self._write([], request, ticket)
-            return Result(NOT_RECORDED, None, 0, memo=False, _data=None, _value=value)
+            self._write(None, request, ticket)
+            return Result(None, NOT_RECORDED, None, 0, memo=False, _data=None, _value=value)
         try:
             data = encoded(value, f"The result of {request.name!r}")
+            self._check_size(request.name, data)
         except InvalidInput as error:
             self.record_error(request, error, ticket)
             raise
-        draft = result_draft(data, self._run.frame, self._scope, self._track)
-        frame = self._write([draft], request, ticket)
-        return Result(draft.body.search_text or "", frame, len(data), memo=False, _data=data)  # type: ignore[attr-defined]
+        summary = summary_of(decoded(data), len(data))
+        if not self._working.captures:
+            self._write(None, request, ticket)
+            return Result(None, summary, None, len(data), memo=False, _data=data)
+        expires = self._working.expiry(self._session.log.environment.now_us())
+        draft = result_draft(data, summary, self._run.frame, self._scope, self._track, expires)
+        frame = self._write(draft, request, ticket, size=len(data))
+        assert frame is not None
+        number = self._session.snapshot().activities.result_number(
+            self._run.row, request.name, frame
+        )
+        ref = reference(self._working.prefix, request.name, number)
+        return Result(ref, summary, frame, len(data), memo=False, _data=data)
+
+    def _check_size(self, name: str, data: bytes) -> None:
+        size_max = self._working.size_max
+        if self._working.captures and len(data) > size_max:
+            raise InvalidInput(
+                f"The result of {name!r} has {len(data):,} bytes, and the results of a run "
+                f"{size_max:,} at most",
+                where=f"slot {self._working.name!r}",
+                remedy="Return less, raise max_size_mb, or leave it out with secret=('return',).",
+            )
+
+    def results(self) -> RunResults:
+        return RunResults(self._session.snapshot(), self._run, self._working.prefix)
 
     def record_value(self, request: Request, value: JsonValue) -> None:
         text = encoded(value, f"The result of {request.name!r}").decode()
-        self._write([], request, self.start(), value=text)
+        self._write(None, request, self.start(), value=text)
 
     def record_error(self, request: Request, error: Exception, ticket: int) -> None:
-        self._write([], request, ticket, error=error_text(error))
+        self._write(None, request, ticket, error=error_text(error))
 
     def count(self, name: str) -> int:
         return self._session.snapshot().activities.count(self._run.row, name)
@@ -165,51 +214,87 @@ class LiveJournal:
 
     def _write(
         self,
-        results: list[Draft],
+        result: Draft | None,
         request: Request,
         ticket: int,
         *,
+        size: int = 0,
         error: str | None = None,
         value: str | None = None,
     ) -> int | None:
-        """Append the frame of a result and the call as one batch; return the frame's id."""
+        """Append the frame of a result and the call as one batch; return the frame's id.
+
+        The batch deletes the oldest results if those of the run would exceed the slot's size.
+        """
         # Appends of one run take turns, so that the overlaps are those of the log.
         with self._lock:
             call = call_draft(
                 self._run.seq,
                 request,
                 self._scope,
-                results=(-1,) if results else (),
+                results=() if result is None else (-1,),
                 error=error,
                 value=value,
                 overlaps=self._finished - ticket,
             )
-            receipt = self._session.write([*results, call])
+            if result is None:
+                self._session.write([call])
+                self._finished += 1
+                return None
+            batch = [result, call]
+
+            def attempt(snapshot: Snapshot) -> Receipt:
+                evicted = self._evicted(snapshot, size)
+                deletes = [Draft(DeleteFrame(frame=frame), self._scope) for frame in evicted]
+                return self._session.write([*batch, *deletes])
+
+            receipt = attempted(self._session, attempt, where=f"run {self._run.name!r}")
             self._finished += 1
-        return receipt.seqs[0] if results else None
+        return receipt.seqs[0]
+
+    def _evicted(self, snapshot: Snapshot, size: int) -> list[int]:
+        """Return the oldest results that leave, so that a result of ``size`` bytes has room."""
+        results = RunResults(snapshot, self._run, self._working.prefix)
+        for call in snapshot.activities.last_calls(self._run.row, self._calls_seen):
+            self._calls_seen += 1
+            for item in results.references_of([call]):
+                self._sizes[item.id] = item.size
+        total = sum(self._sizes.values()) + size
+        evicted: list[int] = []
+        for frame, old in list(self._sizes.items()):
+            if total <= self._working.size_max:
+                break
+            total -= old
+            if snapshot.is_current(frame):
+                evicted.append(frame)
+            else:
+                del self._sizes[frame]
+        return evicted
 
 
-def memo_of(snapshot: Snapshot, run: ActivityRow, request: Request) -> Result | None:
+def memo_of(
+    snapshot: Snapshot, run: ActivityRow, request: Request, results: RunResults
+) -> Result | None:
     """Return the newest current result of an equal call of a run, or None."""
     activities = snapshot.activities
     for row in activities.equal_calls(run.row, request.digest):
         if not row.result or row.kind.name.lower() != request.kind:
             continue
         body = body_of(snapshot, row.seq)
-        if (
-            isinstance(body, RecordCall)
-            and body.digest == request.digest
-            and snapshot.is_current(row.result)
-        ):
-            return result_of(snapshot, row.result, memo=True)
+        if isinstance(body, RecordCall) and body.digest == request.digest:
+            number = activities.result_number(run.row, row.name, row.result)
+            for item in results.references_of([row._replace(number=number)]):
+                return result_of(snapshot, row.result, item.ref, memo=True)
     return None
 
 
-def result_draft(data: bytes, parent: int, scope: Scope, track: str) -> Draft:
+def result_draft(
+    data: bytes, summary: str, parent: int, scope: Scope, track: str, expires: int | None
+) -> Draft:
     """Return the frame that holds a result, by its JSON; a parent −k is in the same batch."""
-    summary = summary_of(decoded(data), len(data))
     fields = frame_fields(kind=RESULT_KIND, parent=parent, track=track, search_text=summary)
-    return frame_draft(data, fields, scope)
+    draft = frame_draft(data, fields, scope)
+    return replace(draft, body=replace(draft.body, expires=expires))
 
 
 def call_draft(activity: int, request: Request, scope: Scope, **fields: Any) -> Draft:
@@ -222,13 +307,21 @@ def call_draft(activity: int, request: Request, scope: Scope, **fields: Any) -> 
         turn=request.turn,
         arguments=request.arguments,
         digest=request.digest,
+        used=request.used,
         **fields,
     )
     return Draft(body, scope)
 
 
 def input_drafts(
-    inputs: Mapping[str, bytes], activity: int, parent: int, scope: Scope, track: str, first: int
+    inputs: Mapping[str, bytes],
+    activity: int,
+    parent: int,
+    scope: Scope,
+    *,
+    track: str,
+    expires: int | None,
+    first: int,
 ) -> list[Draft]:
     """Return the events that capture inputs by their JSON.
 
@@ -238,12 +331,14 @@ def input_drafts(
         parent: The run's frame, or −k.
         scope: The scope of the run.
         track: The track of the frames.
+        expires: Their expiry, in microseconds since 1970 UTC; None for never.
         first: The place of the first event in the batch, from 1.
     """
     drafts: list[Draft] = []
     for name, data in inputs.items():
         request = request_of("input", name, "{}", turn=0)
-        drafts.append(result_draft(data, parent, scope, track))
+        summary = summary_of(decoded(data), len(data))
+        drafts.append(result_draft(data, summary, parent, scope, track, expires))
         place = first + len(drafts) - 1
         drafts.append(call_draft(activity, request, scope, results=(-place,)))
     return drafts

@@ -19,6 +19,8 @@ from cerata.projections.activities.reader import ActivityRow, CallRow
 
 from .activity import Call, Result, body_of, call_of, is_input
 from .json_text import decoded
+from .references import reference
+from .run_results import RunResults
 from .summaries import summary_of
 
 INPUT_PREFIX = "input_"
@@ -49,12 +51,20 @@ class Recording:
     earlier: tuple[RecordedCall, ...]
     inputs: Mapping[str, int]
     """The frame of each input, by its name."""
+    prefix: str
+    """The start of references."""
     begin: int
     """The last event before the first of ``calls``."""
 
     @classmethod
-    def of(cls, snapshot: Snapshot, run: ActivityRow) -> Recording:
-        """Read the recording of a run. Cost: a read of the event of each call."""
+    def of(cls, snapshot: Snapshot, run: ActivityRow, prefix: str) -> Recording:
+        """Read the recording of a run. Cost: a read of the event of each call.
+
+        Args:
+            snapshot: The snapshot.
+            run: The run.
+            prefix: The start of references, such as "$ref".
+        """
         activities = snapshot.activities
         starts = activities.further_starts(run.row)
         base = max((start.seq for start in starts if not start.replays), default=run.seq)
@@ -77,7 +87,7 @@ class Recording:
             group = calls if row.seq > base else earlier
             after = max(0, len(group) - body.overlaps)
             group.append(RecordedCall(len(group), row, body, after))
-        return cls(snapshot, run, tuple(calls), tuple(earlier), inputs, begin)
+        return cls(snapshot, run, tuple(calls), tuple(earlier), inputs, prefix, begin)
 
     def input_values(self) -> dict[str, JsonValue]:
         """Return a fresh copy of each input, by name."""
@@ -103,7 +113,12 @@ class Recording:
                 remedy="Its result was left out with secret=; run live from there, or record the "
                 "result.",
             )
-        return result_of(self.snapshot, frame, memo=memo)
+        ref = reference(self.prefix, call.row.name, call.row.number)
+        return result_of(self.snapshot, frame, ref, memo=memo)
+
+    def results(self, count: int) -> RunResults:
+        """Return the results of the first ``count`` calls, and of the calls and inputs before."""
+        return RunResults(self.snapshot, self.run, self.prefix, self.last_seq(count))
 
     def call(self, call: RecordedCall) -> Call:
         return call_of(self.snapshot, call.row)
@@ -125,12 +140,15 @@ def result_data(snapshot: Snapshot, frame: int) -> bytes:
     return event.attached(body.blob)
 
 
-def result_of(snapshot: Snapshot, frame: int, *, memo: bool = False) -> Result:
+def result_of(
+    snapshot: Snapshot, frame: int, ref: str | None = None, *, memo: bool = False
+) -> Result:
     """Return the result that a frame holds. Raises `RerunFailed` as `result_data`."""
     data = result_data(snapshot, frame)
     body = body_of(snapshot, frame)
     summary = body.search_text if isinstance(body, PutFrame) else None
-    return Result(summary or summary_of(decoded(data), len(data)), frame, len(data), memo, data)
+    summary = summary or summary_of(decoded(data), len(data))
+    return Result(ref, summary, frame, len(data), memo, data)
 
 
 def recorded_error(text: str, function: Callable[..., object] | None) -> Exception:

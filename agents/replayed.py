@@ -24,6 +24,7 @@ from cerata.engine.plain_value import PlainValue
 from .activity import Call, Result
 from .journal import Answer, LiveJournal, Request
 from .recording import RecordedCall, Recording, recorded_error
+from .run_results import RunResults
 
 PATIENCE: Final = 1.0
 """Seconds that a call waits for the calls before it, if the recording has calls that overlap."""
@@ -280,6 +281,11 @@ class ReplayedJournal:
         if self._live is not None and (self.is_live or self._prefix == len(self._calls)):
             return self._live.count(name)
         return self._ordinals[name]
+
+    def results(self) -> RunResults:
+        if self._live is not None and (self.is_live or self._prefix == len(self._calls)):
+            return self._live.results()
+        return self._recording.results(self._prefix)
 
     @property
     def turn(self) -> int:

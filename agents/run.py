@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Protocol, Self
+from typing import Any, Final, NamedTuple, Protocol, Self, cast
 
 from blake3 import blake3
 
@@ -24,10 +25,11 @@ from cerata.memory.batch.writer import session_of
 from cerata.memory.store import Store
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 
-from .activity import Activity, Result
+from .activity import Activity, Lineage, Reference, Result
 from .journal import RETURN, Answer, Journal, Request, request_of
 from .json_text import NOT_RECORDED, canonical, decoded, encoded, hide_message
 from .names import check_name
+from .prompt import RunContext, context_of
 
 _RANDOM_BITS: Final = 53
 _RANDOM_SIZE: Final = 7
@@ -157,7 +159,7 @@ class Run(Handle):
             Closed: the run has ended.
         """
         request = self._request(("tool", name, None), function, arguments, secret, memo=memo)
-        return self._perform(request, lambda: function(**arguments))
+        return self._perform(request, arguments, lambda values: function(**values))
 
     async def acall(
         self,
@@ -183,7 +185,7 @@ class Run(Handle):
             Closed: the run has ended.
         """
         request = self._request(("tool", name, None), function, arguments, secret, memo=memo)
-        return await self._async_perform(request, lambda: function(**arguments))
+        return await self._async_perform(request, arguments, lambda values: function(**values))
 
     def tool(
         self,
@@ -216,23 +218,27 @@ class Run(Handle):
             label = (kind, function.__name__ if name is None else name, version)
             signature = inspect.signature(function)
 
-            def bound(arguments: tuple[object, ...], named: dict[str, object]) -> Request:
+            def made(values: dict[str, object]) -> Any:
+                bound = inspect.BoundArguments(signature, OrderedDict(values))
+                return function(*bound.args, **bound.kwargs)
+
+            def bound(
+                arguments: tuple[object, ...], named: dict[str, object]
+            ) -> tuple[Request, dict[str, object]]:
                 taken = dict(signature.bind(*arguments, **named).arguments)
-                return self._request(label, function, taken, secret, memo=memo)
+                return self._request(label, function, taken, secret, memo=memo), taken
 
             if inspect.iscoroutinefunction(function):
 
                 @functools.wraps(function)
                 async def awaiting(*arguments: object, **named: object) -> Result:
-                    request = bound(arguments, named)
-                    return await self._async_perform(request, lambda: function(*arguments, **named))
+                    return await self._async_perform(*bound(arguments, named), made)
 
                 return awaiting
 
             @functools.wraps(function)
             def calling(*arguments: object, **named: object) -> Result:
-                request = bound(arguments, named)
-                return self._perform(request, lambda: function(*arguments, **named))
+                return self._perform(*bound(arguments, named), made)
 
             return calling
 
@@ -253,6 +259,68 @@ class Run(Handle):
         if answer is not None and answer.result is not None:
             return answer.result
         return self._journal.record(request, value, self._journal.start())
+
+    # --- references ------------------------------------------------------------------------------
+
+    def get(self, ref: str) -> JsonValue:
+        """Return a fresh copy of the value that a reference names.
+
+        Args:
+            ref: A reference, such as ``$ref:market.fetch.1`` or ``$ref:market.fetch.1#/AAPL``, in
+                which a JSON pointer (RFC 6901) names a part.
+
+        Raises:
+            InvalidInput: the text is no reference.
+            NotFound: this run has no such result, or has it no more; or the pointer has no target.
+        """
+        self._check_open()
+        return self._journal.results().get(ref)
+
+    def refs(self) -> list[Reference]:
+        """Return all references of this run, in order. Cost: a read of each result's frame."""
+        self._check_open()
+        return self._journal.results().references()
+
+    def resolve(self, value: object) -> object:
+        """Return a value with its references replaced, without recording a use.
+
+        Args:
+            value: A JSON value.
+
+        Raises:
+            InvalidInput, NotFound: as `get`.
+        """
+        self._check_open()
+        return self._journal.results().resolve(value).value
+
+    def lineage(self, ref: str) -> Lineage:
+        """Return the results that a result was made from, and those made from it.
+
+        Args:
+            ref: A reference, as in `get`.
+
+        Raises:
+            InvalidInput, NotFound: as `get`.
+        """
+        self._check_open()
+        return self._journal.results().lineage(ref)
+
+    def context(self, question: str, *, max_tokens: int, reserved: int = 0) -> RunContext:
+        """Return a prompt: the references of this run, its last turns, and the question.
+
+        A reference is shown with its summary, never its value, so the prompt stays flat however
+        long the run. The list of references folds its oldest beyond 1,500 tokens.
+
+        Args:
+            question: The last message.
+            max_tokens: Tokens of the whole prompt, in the tokenizer that `Context` names.
+            reserved: Tokens of text that the program adds itself; default 0.
+
+        Raises:
+            InvalidInput: the question and the shortest list of references need more tokens.
+        """
+        self._check_open()
+        return context_of(self._journal.results(), question, max_tokens, reserved)
 
     # --- the clock and randomness ----------------------------------------------------------------
 
@@ -340,26 +408,32 @@ class Run(Handle):
                 f"secret names {unknown[0]!r}, which is no argument of the call",
                 remedy=f"Pass one of {', '.join([*arguments, RETURN])}.",
             )
-        shown = {key: value for key, value in arguments.items() if key not in secret}
+        recorded = {key: value for key, value in arguments.items() if key not in secret}
         return request_of(
             kind,
             name,
-            canonical(shown, f"An argument of {name!r}"),
+            canonical(recorded, f"An argument of {name!r}"),
             version=version,
             turn=self._turn,
             memo=memo,
             keeps_result=RETURN not in secret,
-            has_secret=bool(secret),
+            secret=tuple(secret),
             function=function,
         )
 
-    def _perform(self, request: Request, function: Callable[[], object]) -> Result:
+    def _perform(
+        self,
+        request: Request,
+        arguments: dict[str, object],
+        function: Callable[[dict[str, object]], object],
+    ) -> Result:
         answer = self._journal.answer(request)
         if answer is not None and not answer.is_made_again:
             return _result(answer)
+        request, values = self._resolved(request, arguments)
         ticket = self._journal.start()
         try:
-            value = function()
+            value = function(values)
             if inspect.iscoroutine(value):
                 value.close()
                 raise InvalidInput(
@@ -371,23 +445,39 @@ class Run(Handle):
         return self._recorded(request, value, ticket, answer)
 
     async def _async_perform(
-        self, request: Request, function: Callable[[], Awaitable[object]]
+        self,
+        request: Request,
+        arguments: dict[str, object],
+        function: Callable[[dict[str, object]], Awaitable[object]],
     ) -> Result:
         answer = await self._journal.async_answer(request)
         if answer is not None and not answer.is_made_again:
             return _result(answer)
+        request, values = self._resolved(request, arguments)
         ticket = self._journal.start()
         try:
-            value = await function()
+            value = await function(values)
         except Exception as error:
             self._record_error(request, error, ticket, answer)
             raise
         return self._recorded(request, value, ticket, answer)
 
+    def _resolved(
+        self, request: Request, arguments: dict[str, object]
+    ) -> tuple[Request, dict[str, object]]:
+        """Return a request with the results that it uses, and the arguments of the function.
+
+        A secret argument is passed as it is: an error would show a text that begins like a
+        reference.
+        """
+        recorded = {name: value for name, value in arguments.items() if name not in request.secret}
+        values, used = self._journal.results().resolve(recorded)
+        return request._replace(used=used), {**arguments, **cast("dict[str, object]", values)}
+
     def _record_error(
         self, request: Request, error: Exception, ticket: int, answer: Answer | None
     ) -> None:
-        if request.has_secret:
+        if request.secret:
             # Its message may have the secret.
             hide_message(error)
         if answer is None:
@@ -398,7 +488,7 @@ class Run(Handle):
     ) -> Result:
         if answer is not None:
             # The log has this call; only its result was left out.
-            return Result(NOT_RECORDED, None, 0, memo=False, _data=None, _value=value)
+            return Result(None, NOT_RECORDED, None, 0, memo=False, _data=None, _value=value)
         return self._journal.record(request, value, ticket)
 
 

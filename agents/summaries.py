@@ -22,12 +22,13 @@ _DEPTH_MAX: Final = 3
 
 def summary_of(value: JsonValue, size: int) -> str:
     """Return the summary of a value whose JSON has ``size`` bytes."""
-    end = f" · {_size_text(size)}"
+    end = f" · {size_text(size)}"
     room = _SUMMARY_MAX - len(end)
     return f"{_part(value, room, _DEPTH_MAX)[:room]}{end}"
 
 
-def _size_text(size: int) -> str:
+def size_text(size: int) -> str:
+    """Return a number of bytes for people: 15.0 KB, in units of 10³."""
     if size < _KB:
         return f"{size} B"
     if size < _KB * _KB:
@@ -46,16 +47,21 @@ def _part(value: JsonValue, room: int, depth: int) -> str:
 
 def _scalar(value: JsonValue) -> str:
     if isinstance(value, str):
-        short = _quoted(value[:_STRING_MAX])
+        short = quoted(value[:_STRING_MAX])
         return short if len(value) <= _STRING_MAX else f"{short}… {len(value)} characters"
     if isinstance(value, bool) or value is None:
         return {None: "null", True: "true", False: "false"}[value]
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _quoted(text: str) -> str:
-    quoted = msgspec.json.encode(text).decode()
-    return _LINE_ENDS.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted)
+def quoted(text: str) -> str:
+    """Return a text as JSON, with every Unicode line end escaped."""
+    return on_one_line(msgspec.json.encode(text).decode())
+
+
+def on_one_line(json: str) -> str:
+    """Return JSON with the Unicode line ends of its strings escaped."""
+    return _LINE_ENDS.sub(lambda match: f"\\u{ord(match[0]):04x}", json)
 
 
 def _list(items: Sequence[JsonValue], depth: int) -> str:
@@ -89,7 +95,7 @@ def _range(numbers: Sequence[int | float]) -> str:
 
 
 def _key(name: str) -> str:
-    return name if _PLAIN_KEY.fullmatch(name) else _quoted(name[:_STRING_MAX])
+    return name if _PLAIN_KEY.fullmatch(name) else quoted(name[:_STRING_MAX])
 
 
 def _map(value: Mapping[str, JsonValue], room: int, depth: int) -> str:

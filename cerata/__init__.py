@@ -23,13 +23,15 @@ import importlib
 __version__ = "0.1.0"
 
 _HOMES = """
-agents.activity Activity Call Result
+agents.activity Activity Call Lineage Reference Result
 agents.agent Agent
 agents.function agent
+agents.prompt RunContext
 agents.replayed Divergence
 agents.rerun Rerun
 agents.run Run
 agents.session Session
+agents.spec MemorySpec conversation_memory scratchpad semantic_memory
 engine.environment Environment
 engine.errors BisectFailed CerataError Closed Conflict Corrupt Diverged EmbedderFailed
 engine.errors ExtractorFailed HistoryPruned IdempotencyConflict InvalidInput Locked NotFound

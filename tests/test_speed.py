@@ -280,6 +280,7 @@ def test_a_verify_that_unpacks_a_block_for_each_event_is_seen(
         ("late_bench", "hash of all answers"),
         ("time_bench", "results "),
         ("transaction_bench", "a fact, read"),
+        ("turns_bench", "the same final figures"),
         ("vectors_bench", "recall of the best 10"),
         ("writers_bench", "every document is there"),
     ],

@@ -4,6 +4,7 @@ Owns the activities at seq n within a scope, their state, and look-ups of their 
 arguments and values, which are in the events.
 """
 
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -40,7 +41,10 @@ class ActivityRow(NamedTuple):
 
 
 class CallRow(NamedTuple):
-    """A call of an activity; ``ordinal`` counts the calls of its name in the activity, from 1."""
+    """A call of an activity; ``ordinal`` counts the calls of its name in the activity, from 1.
+
+    ``number`` counts those with a result; it is 0 for a call without.
+    """
 
     seq: int
     kind: CallKind
@@ -50,6 +54,7 @@ class CallRow(NamedTuple):
     turn: int
     result: int
     failed: bool
+    number: int = 0
 
 
 class StartRow(NamedTuple):
@@ -169,6 +174,25 @@ class ActivitiesAt:
             return None
         return self._call_row(int(places[ordinal - 1]), ordinal)
 
+    def result(self, row: int, name: str, number: int) -> CallRow | None:
+        """Return the call with the n-th result of a name in an activity, from 1, or None."""
+        places = self._places_of_name(row, name)
+        with_result = np.flatnonzero(self._columns.result.view()[places])
+        if not 1 <= number <= len(with_result):
+            return None
+        at = int(with_result[number - 1])
+        return self._call_row(int(places[at]), at + 1)._replace(number=number)
+
+    def result_number(self, row: int, name: str, frame: int) -> int:
+        """Return the number of the result that a frame holds, from 1; 0 if the name has none."""
+        frames = self._columns.result.view()[self._places_of_name(row, name)]
+        found = np.flatnonzero(frames[frames != 0] == frame)
+        return int(found[0]) + 1 if len(found) else 0
+
+    def last_calls(self, row: int, count: int) -> list[CallRow]:
+        """Return the calls of a row after its first ``count``, without ordinals and numbers."""
+        return [self._call_row(place, 0) for place in self._call_places(row)[count:].tolist()]
+
     def count(self, row: int, name: str) -> int:
         """Return the number of calls of a name in an activity."""
         return len(self._places_of_name(row, name))
@@ -284,11 +308,14 @@ class ActivitiesAt:
 
     def _call_rows(self, places: I64) -> list[CallRow]:
         rows: list[CallRow] = []
-        counts: dict[str, int] = {}
+        calls: Counter[str] = Counter()
+        results: Counter[str] = Counter()
         for place in places.tolist():
             row = self._call_row(place, 0)
-            counts[row.name] = counts.get(row.name, 0) + 1
-            rows.append(row._replace(ordinal=counts[row.name]))
+            calls[row.name] += 1
+            results[row.name] += bool(row.result)
+            number = results[row.name] if row.result else 0
+            rows.append(row._replace(ordinal=calls[row.name], number=number))
         return rows
 
     def _call_row(self, place: int, ordinal: int) -> CallRow:

@@ -54,6 +54,15 @@ def recorded(store: Store) -> tuple[cerata.Agent, cerata.Result]:
     return agent, result
 
 
+def referring(store: Store) -> tuple[cerata.Reference, cerata.Lineage, cerata.RunContext]:
+    """Return the values of a run's references."""
+    with cerata.Agent(store, "analyst").run() as run:
+        run.call("double", _double, number=2)
+        run.call("double", _double, number="$ref:double.1")
+        lineage = run.lineage("$ref:double.1")
+        return run.refs()[0], lineage, run.context("More?", max_tokens=500)
+
+
 def _double(number: int) -> int:
     return 2 * number
 
@@ -91,6 +100,10 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "Call": lambda store, _: recorded(store)[0].calls("r1")[0],
     "Divergence": lambda store, _: recorded(store)[0].rerun("r1", cerata.Run.now).divergence,
     "Rerun": lambda store, _: recorded(store)[0].rerun("r1", cerata.Run.now),
+    "MemorySpec": lambda _, __: cerata.scratchpad(),
+    "Reference": lambda store, _: referring(store)[0],
+    "Lineage": lambda store, _: referring(store)[1],
+    "RunContext": lambda store, _: referring(store)[2],
     "Result": lambda store, _: recorded(store)[1],
     "ForkDiff": lambda store, _: forked(store, store.compare),
     "Draft": lambda _, _folder: cerata.Draft(PutFrame(text="a"), attachments=(BLOB,)),
@@ -156,13 +169,14 @@ NO_VALUES = {
     *("Agent", "Run", "Session", "agent"),
     *("CallableEmbedder", "EndpointEmbedder", "MiniLMEmbedder", "SentenceTransformersEmbedder"),
     *("ContextEmbedder", "Embedder", "TokenEmbedder", "Reranker", "Extractor", "EnglishFacts"),
+    *("conversation_memory", "scratchpad", "semantic_memory"),
     *("__version__", "content_hash", "event", "events", "open", "query", "tune", "upcaster"),
 }
 """Public names that are no values: handles, doors to the outside, protocols, functions."""
 
 WITHOUT_JSON = frozenset(
     ("Allen", "Assertion", "Candidate", "Draft", "EmbedderIdentity", "Entity", "Event", "EventBody")
-) | {"Head", "Hits", "Judgement", "Position", "Standing", "TurnWindow"}
+) | {"Head", "Hits", "Judgement", "MemorySpec", "Position", "Standing", "TurnWindow"}
 """Values that callers make, or that another value prints."""
 
 
