@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from cerata.projections.rows import row_fold as rows_fold
     from cerata.projections.rows.embedders import UsedEmbedders
     from cerata.projections.rows.row_fold import OwnProjection, RowFold
+    from cerata.projections.rows.row_projection import Key as RowKey
     from cerata.projections.vectors import projection as vectors_projection
     from cerata.projections.vectors.columns import Key
     from cerata.projections.vectors.reader import Space, Vectors
@@ -332,8 +333,8 @@ class Fold:
     def own(self, name: str, seq: int) -> OwnProjection:
         """Return a user's projection as of event ``seq``; its rows do not change.
 
-        Cost: at the head a copy of its rows; in the past the rows of the ranges before ``seq``,
-        and the events since the last range, at most 4,096.
+        Cost: at the head O(1); in the past the rows of the ranges before ``seq``, and the events
+        since the last range, at most 4,096.
 
         Raises:
             NotFound: no projection has this name.
@@ -351,13 +352,25 @@ class Fold:
             return state
 
     def own_over(self, name: str, seq: int, events: Sequence[FoldedEvent]) -> OwnProjection:
-        """Return `own` with pending events folded over it. Cost: its rows, and these events.
+        """Return `own` with pending events folded over it. Cost: these events.
 
         Raises:
             As `own`; also ProjectionFailed: the projection raised at a pending event.
         """
         base = self.own(name, seq)
         return _row_fold(self.registry.make(name)).over(base, events)
+
+    def is_by_tenant(self, name: str) -> bool:
+        """Return whether the keys of a user's projection begin with a tenant; folds nothing.
+
+        Raises:
+            NotFound: no projection has this name.
+        """
+        return _row_fold(self.registry.make(name)).is_by_tenant
+
+    def rows_within(self, own: OwnProjection, prefix: tuple[RowKey, ...]) -> OwnProjection:
+        """Return the rows of `own` whose keys begin with some items. Cost: O(1)."""
+        return _row_fold(self.registry.make(own.name)).within(own, prefix)
 
     def _rows_at(self, projection: Projection, seq: int) -> RowFold:
         """Return a fold of rows at event ``seq``: the projection, or an earlier copy of it."""

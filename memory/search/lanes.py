@@ -215,7 +215,7 @@ def vector_lane_of(snapshot: Snapshot, request: SearchRequest) -> VectorLane | N
 
     Raises:
         InvalidInput: a vector is needed and missing, or is not valid.
-        NotFound: the space does not exist.
+        NotFound: no space is named, and there are no vectors.
         EmbedderFailed: the embedder could not embed the question.
     """
     space = request.space
@@ -260,7 +260,7 @@ def late_lane_of(snapshot: Snapshot, request: SearchRequest) -> LateLane | None:
     Raises:
         InvalidInput: the token vectors are not valid, or missing although the request names their
             space or reranks by them.
-        NotFound: the space does not exist.
+        NotFound: no space is named, and there are no vectors.
         EmbedderFailed: the embedder could not embed the question, or its spans do not align.
     """
     space = request.tokens_space

@@ -92,7 +92,7 @@ class LateLane(SpaceLane):
 
         Raises:
             InvalidInput: the token vectors or weights are not valid, or not exactly one space fits.
-            NotFound: the space does not exist at the snapshot's basis.
+            NotFound: no space is named, and there are no vectors at the snapshot's basis.
         """
         self.tokens = token_matrix(tokens)
         self.weights = None if weights is None else checked_weights(weights, len(self.tokens))

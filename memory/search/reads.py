@@ -128,7 +128,7 @@ class SearchReads(Reader):
             InvalidInput: query is neither text, a query nor a vector, k is not positive, no such
                 profile or mode exists, no vector is available to search or rerank by, or ``after``
                 is a hit of another question.
-            NotFound: no such space exists.
+            NotFound: no space is named, and there are no vectors.
             EmbedderFailed: the embedder could not embed the question.
             RerankerFailed: the reranker raised, or returned no finite score for each text.
             Unsupported: none of the profile's lanes can run here.

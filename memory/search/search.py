@@ -54,7 +54,7 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
 
     Raises:
         InvalidInput: the filter is no `Filter`, or a vector is not valid, or missing and needed.
-        NotFound: no such space exists.
+        NotFound: no space is named, and there are no vectors.
         EmbedderFailed: the embedder could not embed the question.
         Unsupported: none of the profile's lanes can run.
     """

@@ -98,20 +98,23 @@ class SpaceLane(ABC):
 def key_for(snapshot: Snapshot, dimension: int, space: str | None, *, tokens: bool) -> Key:
     """Return the space of a question's vectors; its name may be None if a single space fits.
 
+    A named space without vectors at the basis has any dimension: the lane is then empty.
+
     Raises:
         InvalidInput: no space has the dimension, or several have.
-        NotFound: the space does not exist.
+        NotFound: no space is named, and there are no vectors.
     """
     noun = "token vectors" if tokens else "vectors"
     keys = keys_of(snapshot, tokens=tokens)
     named = [key for key in keys if space is None or key[0] == space]
     if not named:
-        spaces = ", ".join(repr(key[0]) for key in keys) or "none"
-        missing = f"There are no {noun}" if space is None else f"There is no space {space!r}"
+        if space is not None:
+            # The dtype matters to no vector, since the space has none.
+            return space, "f4", dimension
         raise NotFound(
-            missing,
+            f"There are no {noun}",
             where=f"basis {snapshot.basis:,}",
-            remedy=f"The spaces of {noun} are: {spaces}.",
+            remedy="Store frames with an embedding, or open the store with an embedder.",
         )
     fitting = [key for key in named if key[2] == dimension]
     if not fitting:

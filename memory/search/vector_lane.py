@@ -80,7 +80,7 @@ class VectorLane(SpaceLane):
 
         Raises:
             InvalidInput: the vector is not valid, no space has its dimension, or several have.
-            NotFound: the space does not exist at the snapshot's basis.
+            NotFound: no space is named, and there are no vectors at the snapshot's basis.
         """
         self.query = _checked(vector)
         self.feedback: tuple[int, ...] = ()

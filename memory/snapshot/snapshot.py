@@ -27,7 +27,14 @@ from cerata.engine.events import (
 )
 from cerata.engine.head import Head
 from cerata.engine.late import late
-from cerata.projections.columnar.scopes import MISSING, Reach, admits, pairs_of, read_scope
+from cerata.projections.columnar.scopes import (
+    MISSING,
+    Reach,
+    admits,
+    pairs_of,
+    read_scope,
+    tenant_of_rows,
+)
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 
 from ..values.arguments import narrowed
@@ -548,15 +555,26 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
     def user_projection(self, name: str) -> OwnProjection:
         """Return a projection of rows by its name, as of the basis and the pending drafts.
 
+        In the scope of a tenant these are the rows of the tenant.
+
         Raises:
-            Unsupported: the snapshot has a scope, and a projection's rows are of all scopes.
+            Unsupported: the snapshot has a scope, and the projection's rows are of all tenants, or
+                the scope is narrower than a tenant.
         """
-        if self.reach is not None:
+        if self.reach is None:
+            return self._rows(name)
+        if not self._fold.is_by_tenant(name):
             raise Unsupported(
                 "A projection's rows are not narrowed to a scope",
-                remedy="Read it from a store without a scope; put the scope into the rows' keys.",
+                remedy="Read it from a store without a scope, or begin the rows' keys with the "
+                "tenant and set tenant_first = True.",
             )
-        return self._rows(name)
+        if not self.reach.is_tenant:
+            raise Unsupported(
+                "A projection's rows are narrowed to a tenant, and this scope is narrower",
+                remedy="Read it from a store with the scope of the tenant alone.",
+            )
+        return self._fold.rows_within(self._rows(name), (tenant_of_rows(self.reach.pairs),))
 
     def _rows(self, name: str) -> OwnProjection:
         if self._pending is None or not self._pending.count:

@@ -170,6 +170,12 @@ def tenant_key(tenant: ScopeValue) -> str:
     return msgspec.json.encode(tenant).decode()
 
 
+def tenant_of_rows(scope: Scope) -> str | int | bytes:
+    """Return the tenant of a scope as the first item of a row's key; a bool as bytes of JSON."""
+    tenant = scope[0][1] if scope else ""
+    return msgspec.json.encode(tenant) if isinstance(tenant, bool) else tenant
+
+
 class AdmittedCodes:
     """The codes of the scopes that a reach admits, for a dictionary of scope texts.
 

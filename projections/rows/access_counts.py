@@ -33,7 +33,7 @@ class Accesses(RowProjection[tuple[int, str], Counts]):
         """The rows of each frame; only for a state that no longer changes, such as a view's."""
         counts_of: dict[int, list[tuple[Scope, Counts]]] = {}
         scopes: dict[str, Scope] = {}
-        for (frame, text), counts in self.rows.in_no_order():
+        for (frame, text), counts in self.rows.range():
             scope = scopes.get(text) or scopes.setdefault(text, read_scope(text))
             counts_of.setdefault(frame, []).append((scope, counts))
         return counts_of

@@ -34,7 +34,7 @@ from ..core.projection import (
 )
 from ..core.ranges import RANGE_SEQS, RANGE_SEQS_MAX, Range, is_range
 from ..core.seal import StateDamaged
-from .row_projection import RowProjection
+from .row_projection import Key, RowProjection
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,10 +87,22 @@ class RowFold:
         return self._seq
 
     def snapshot(self) -> OwnProjection:
-        """Return the user's projection with the rows at ``seq``, frozen; O(rows)."""
+        """Return the user's projection with the rows at ``seq``, frozen; O(1)."""
         projection = self._make()
         projection.rows.copy_of(self._own.rows)
         projection.rows.freeze()
+        return projection
+
+    @property
+    def is_by_tenant(self) -> bool:
+        """True if the keys begin with a tenant."""
+        return self._own.tenant_first
+
+    def within(self, own: OwnProjection, prefix: tuple[Key, ...]) -> OwnProjection:
+        """Return a frozen snapshot of the rows whose keys begin with ``prefix``; O(1)."""
+        projection = self._make()
+        projection.rows.copy_of(own.rows)
+        projection.rows.narrow(prefix)
         return projection
 
     def over(self, own: OwnProjection, events: Sequence[FoldedEvent]) -> OwnProjection:
@@ -179,6 +191,8 @@ class RowFold:
             total = self._sum
             for key, then, now in rows.changes(before):
                 total += _row_hash(key, now) - _row_hash(key, then)
+            if self._own.tenant_first:
+                rows.check_tenants(before)
             self._sum = total % _MODULUS
         except BaseException as error:
             rows.undo(before)

@@ -336,7 +336,6 @@ def test_a_scope_hides_tokens_as_it_hides_frames(tmp_path: Path) -> None:
         ({"token_embedding": UNITS[:0]}, cerata.InvalidInput, "0 token vectors"),
         ({"token_embedding": UNITS[:, :3]}, cerata.InvalidInput, "3 dimensions"),
         ({"token_embedding": [[np.inf] * 6]}, cerata.InvalidInput, "not finite"),
-        ({"token_embedding": UNITS, "tokens_space": "none"}, cerata.NotFound, "'none'"),
         ({"token_embedding": UNITS, "mode": "both"}, cerata.InvalidInput, "'both'"),
         ({"token_embedding": UNITS, "rerank": 1}, cerata.InvalidInput, "not 1"),
         ({"rerank": True}, cerata.InvalidInput, "no token vectors to rerank"),
@@ -350,6 +349,12 @@ def test_what_cannot_be_asked_is_refused(
     """Token vectors are no vectors: a question with one vector does not find them."""
     with pytest.raises(error, match=what):
         store.search("tea", **more)
+
+
+def test_a_token_space_without_vectors_changes_no_result(store: Store) -> None:
+    """A lane without its input leaves the ranking of the others alone."""
+    hits = store.search("tea", token_embedding=UNITS, tokens_space="none/6/maxsim/i1")
+    assert [hit.id for hit in hits] == [hit.id for hit in store.search("tea", mode="text")]
 
 
 def test_a_space_is_named_where_several_fit(store: Store) -> None:

@@ -253,7 +253,6 @@ REFUSED: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
     (np.array([1.0, np.nan]), {}, cerata.InvalidInput, "not finite"),
     (np.array(["a", "b"]), {}, cerata.InvalidInput, "<U1"),
     (np.ones(3), {}, cerata.InvalidInput, "3 dimensions"),
-    (np.ones(2), {"space": "none"}, cerata.NotFound, "'none'"),
     (np.ones(2), {"embedding": np.ones(2)}, cerata.InvalidInput, "query must be text"),
     (np.ones(2), {"mode": "text"}, cerata.InvalidInput, "query must be text"),
     (np.ones(2), {"mode": "both"}, cerata.InvalidInput, "'both'"),
@@ -275,6 +274,23 @@ def test_what_is_no_vector_is_refused_with_what_is_there(
         store.put_frame("a", embedding=[1, 0], space="s")
         with pytest.raises(error, match=what):
             store.search(query, **more)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 5])
+def test_a_space_without_vectors_has_no_hits(dimension: int) -> None:
+    """A space is made by its first vector: until then a search in it finds nothing."""
+    with cerata.open(":memory:") as store:
+        empty = store.search(np.ones(dimension), space="new")
+        store.put_frame("tea", embedding=[1, 0], space="s")
+        before = store.head.seq
+        assert list(empty) == list(store.search(np.ones(dimension), space="new")) == []
+        hits = store.search("tea", embedding=np.ones(dimension), space="new")
+        assert [hit.text for hit in hits] == ["tea"]
+        store.put_frame("b", embedding=[1.0] * dimension, space="new")
+        assert [hit.text for hit in store.search(np.ones(dimension), space="new")] == ["b"]
+        assert not store.at(before).search(np.ones(dimension), space="new")
+        with pytest.raises(cerata.InvalidInput, match="dimensions"):
+            store.search(np.ones(dimension + 1), space="new")
 
 
 def test_a_memory_without_vectors_says_so() -> None:
@@ -568,8 +584,7 @@ def test_a_store_with_an_embedder_makes_the_questions_vectors() -> None:
     embedder = Hashing()
     with cerata.open(":memory:", embedder=embedder) as store:
         assert store.search("tea") == []
-        with pytest.raises(cerata.NotFound):
-            store.search("tea", mode="vector")
+        assert store.search("tea", mode="vector") == []
         first = store.put_frame("green tea").id
         then = store.head
         store.put_frame("a train")
