@@ -891,6 +891,11 @@ _encode = msgspec.msgpack.Encoder().encode
 _DECODERS: "dict[type[EventBody], Decoders]" = {}
 
 
+def kind_named(name: str) -> type[EventBody] | None:
+    """Return the class of the bodies of a type in this process, or None."""
+    return _REGISTRY.get(name)
+
+
 def lift(reference: int | None, header: EventHeader) -> int | None:
     """Convert a stored reference to a seq: −k is the k-th event of the header's batch."""
     if reference is None or reference > 0:

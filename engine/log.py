@@ -45,7 +45,7 @@ from .lineage import Branch, Identity, branches_of, check_point
 from .log_state import LogState
 from .memory_storage import PrivateMemory
 from .poison import Poison
-from .reader import Reader, Snapshot
+from .reader import Reader, Snapshot, in_sequences
 from .recovery import RecoveredState, RecoveryReport
 from .salted_hashes import salted_arguments
 from .segment_index import ColumnKey
@@ -296,6 +296,32 @@ class Log(Handle):
         snapshot = self.snapshot
         stop = snapshot.head_seq if last is None else min(last, snapshot.head_seq)
         return self._state.reader.events(snapshot, max(first, 1), stop)
+
+    def read_in_sequences(self, first: int, last: int, size: int) -> Iterator[Sequence[Event]]:
+        """Yield the same events as `read` in sequences, for a fold: most make no `Event`.
+
+        Args:
+            first: seq of the first event, from 1.
+            last: seq of the last event.
+            size: a sequence has at most this number of events.
+
+        Raises:
+            Corrupt: at the first damage; all events before it have been yielded.
+        """
+        snapshot = self.snapshot
+        stop = min(last, snapshot.head_seq)
+        return self._state.reader.event_batches(snapshot, max(first, 1), stop, size)
+
+    def recent_in_sequences(self, first: int, last: int, size: int) -> Iterator[Sequence[Event]]:
+        """Yield the same events as `recent` in sequences, as `read_in_sequences`.
+
+        Raises:
+            Corrupt: at the first damage; all events before it have been yielded.
+        """
+        held = next(self._state.recent.within(first, last), None)
+        if held is None and first <= last:
+            return self.read_in_sequences(first, last, size)
+        return in_sequences(self.recent(first, last), size)
 
     def recent(self, first: int, last: int) -> Iterator[Event]:
         """Yield the same events as `read`; those that this handle appended last from memory.

@@ -24,6 +24,7 @@ from .format.toc import Ref, Toc
 from .integrity import Tree, chain_start, chain_through, commitment_of, hash_bytes, leaf_of
 from .late import late
 from .recovery import rebuild_toc
+from .sealed_events import BatchSpan, SealedEvents
 from .segment_index import BatchRow, ColumnKey
 from .segment_reader import I64, U8, Segment
 from .segment_writer import columns_of
@@ -101,6 +102,77 @@ class Reader:
             yield from self._batch_events(
                 batch, max(first, batch.first_seq), min(last, batch.last_seq)
             )
+
+    def event_batches(
+        self, snapshot: Snapshot, first: int, last: int, size: int
+    ) -> Iterator[Sequence[Event]]:
+        """Yield the events of `events` in sequences of at most ``size``.
+
+        A segment gives its events as columns (`SealedEvents`).
+
+        Raises:
+            Corrupt: at the first damage; all events before it have been yielded.
+        """
+        at = first
+        sealed = min(last, snapshot.page.sealed_seq)
+        while at <= sealed:
+            ref = self._segment_ref(self.toc(snapshot.page), at)
+            for source, first_own, spans in self._spans(ref, at, min(sealed, ref.last_seq), size):
+                stop = spans[-1].first_seq + spans[-1].stop
+                sequence = None if source.is_cut else _whole_sequence(source, first_own, spans)
+                if sequence is None:
+                    # Up to a damaged block if there is one, and else with the hashes of vectors.
+                    yield from in_sequences(self.events(snapshot, at, stop - 1), size)
+                else:
+                    yield sequence
+                at = stop
+        if at <= last:
+            yield from in_sequences(self.events(snapshot, at, last), size)
+
+    def _spans(
+        self, ref: Ref, first: int, last: int, size: int
+    ) -> Iterator[tuple[Segment, int, list[BatchSpan]]]:
+        """Yield (source, own event, spans): the parts of batches that lie in one source.
+
+        The spans have at most ``size`` events together.
+        """
+        segment = self._segment(ref)
+        spans: list[BatchSpan] = []
+        first_own = 0
+        room = size
+        number = segment.batch_of(first - ref.first_seq)
+        at = first
+        while at <= last:
+            row = segment.index.batches[number]
+            batch_first = ref.first_seq + segment.batch_first(number)
+            is_own = row.spill is None
+            source = segment
+            if row.spill is not None:
+                if spans:
+                    yield segment, first_own, spans
+                    spans = []
+                    room = size
+                source = self._spill(row.spill.offset, row.spill.length)
+            end = min(last + 1, batch_first + row.count)
+            while at < end:
+                stop = min(end, at + room)
+                if not spans:
+                    first_own = at - batch_first
+                    first_own += segment.own_first(number) if is_own else 0
+                low = at - batch_first
+                clock, count = row.clock, row.count
+                spans.append(
+                    BatchSpan(batch_first, count, row.recorded, clock, low, stop - batch_first)
+                )
+                room -= stop - at
+                if not is_own or room == 0:
+                    yield source, first_own, spans
+                    spans = []
+                    room = size
+                at = stop
+            number += 1
+        if spans:
+            yield segment, first_own, spans
 
     def batches(self, snapshot: Snapshot, first: int = 1) -> Iterator[Batch]:
         """Yield each batch, from the one that holds ``first`` on, with its events and attachments.
@@ -378,6 +450,37 @@ class Reader:
 
     def _spill(self, offset: int, length: int) -> Segment:
         return self._log_file.segment(offset, length)
+
+
+def _whole_sequence(
+    source: Segment, first_own: int, spans: Sequence[BatchSpan]
+) -> SealedEvents | None:
+    """Return the events of spans, or None if a block of the source does not verify."""
+    try:
+        return SealedEvents.read(source, first_own, spans)
+    except Corrupt:
+        return None
+
+
+def in_sequences(events: Iterator[Event], size: int) -> Iterator[Sequence[Event]]:
+    """Yield events in lists of at most ``size``.
+
+    Raises:
+        Corrupt: at the first damage; all events before it have been yielded.
+    """
+    pieces: list[Event] = []
+    try:
+        for event in events:
+            pieces.append(event)
+            if len(pieces) == size:
+                yield pieces
+                pieces = []
+    except Corrupt:
+        if pieces:
+            yield pieces
+        raise
+    if pieces:
+        yield pieces
 
 
 _encode = msgspec.msgpack.Encoder().encode

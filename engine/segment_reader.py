@@ -10,7 +10,8 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import accumulate, pairwise, repeat
-from typing import TYPE_CHECKING, Any, TypeAlias
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import zstandard
 
@@ -84,6 +85,20 @@ def _column(data: bytes, dtype: str) -> "np.ndarray[tuple[int], np.dtype[np.unsi
     """Return a column of little-endian numbers; empty if the data is truncated."""
     whole = len(data) % np.dtype(dtype).itemsize == 0
     return np.frombuffer(data if whole else b"", dtype)
+
+
+class StoredEvents(NamedTuple):
+    """The stored payloads of consecutive events, and the salts of each of their blocks."""
+
+    payloads: list[bytes]
+    salts: list[tuple[int, bytes]]
+    """The first event of a block, and the salts of all its events."""
+
+    def salt(self, own_event: int) -> bytes:
+        """Return the salt of an event."""
+        block = bisect.bisect_right(self.salts, own_event, key=itemgetter(0)) - 1
+        first, salts = self.salts[block]
+        return _salt(salts, own_event - first)
 
 
 class Segment:
@@ -232,6 +247,50 @@ class Segment:
                 payload = self._whole(payload, own_event, hashes)
             yield WireEvent(name, version, causation, salt, payload, attached)
             at += size
+
+    def stored(self, first: int, stop: int) -> "StoredEvents":
+        """Return the stored payloads and salts of events ``first`` to before ``stop``.
+
+        The payload of an erased event is empty; that of an event with a vector lacks its hash.
+        """
+        payloads: list[bytes] = []
+        salts: list[tuple[int, bytes]] = []
+        block = bisect.bisect_right(self._block_firsts, first) - 1
+        at = first
+        while at < stop:
+            data, block_salts = self._block(block)
+            block_first = self._block_firsts[block]
+            block_stop = self._block_stops[block]
+            base = self._starts[block_first]
+            bounds = [place - base for place in self._starts[at : min(stop, block_stop) + 1]]
+            payloads += [data[low:high] for low, high in pairwise(bounds)]
+            salts.append((block_first, block_salts))
+            at = block_stop
+            block += 1
+        return StoredEvents(payloads, salts)
+
+    def kind_of(self, own_event: int) -> tuple[str, int, int | None]:
+        """Return the type, version and stored causation of an event."""
+        name, version = self.index.types[self._codes[own_event]]
+        return name, version, self._causations.get(own_event)
+
+    def erased(self, own_event: int) -> bytes | None:
+        """Return the commitment of an erased event, or None."""
+        return self._erased.get(own_event)
+
+    @property
+    def has_erased(self) -> bool:
+        """True if the segment has an erased event."""
+        return bool(self._erased)
+
+    @property
+    def is_cut(self) -> bool:
+        """True if payloads lack the hashes of their vectors."""
+        return bool(self._cut_firsts)
+
+    def is_only(self, name: str, version: int) -> bool:
+        """Return whether the events of a type all have this version."""
+        return all(kind != name or number == version for kind, number in self.index.types)
 
     def _whole(self, stored: bytes, own_event: int, hashes: "dict[int, bytes | None]") -> bytes:
         """Return a payload with the hash that it is stored without."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from cerata.engine.errors import Corrupt
-from cerata.engine.events import Event
+from cerata.engine.log import Log
 from cerata.projections.core.event_batch import EventBatch
 from cerata.projections.core.projection import Projection
 
@@ -22,32 +22,25 @@ def next_stop(seq: int) -> int:
     return seq - seq % _SAVE_SEQS + _SAVE_SEQS
 
 
-def apply_events(projection: Projection, events: Iterator[Event]) -> None:
-    """Fold events in batches.
+def apply_events(projection: Projection, pieces: Iterator[EventBatch]) -> None:
+    """Fold batches of events.
 
     Raises:
         Corrupt: the log is damaged; every event before the damage is folded.
         ProjectionFailed: the user's code raised; every event before that event is folded.
     """
-    for batch in batches(events):
+    for batch in pieces:
         projection.apply(batch)
 
 
-def batches(events: Iterator[Event]) -> Iterator[EventBatch]:
-    """Yield events in batches; at damage, yield the events before it, then raise."""
-    batch: list[Event] = []
-    try:
-        for event in events:
-            batch.append(event)
-            if len(batch) == _STEP_EVENTS:
-                yield EventBatch(batch)
-                batch = []
-    except Corrupt:
-        if batch:
-            yield EventBatch(batch)
-        raise
-    if batch:
-        yield EventBatch(batch)
+def read_batches(log: Log, first: int, last: int) -> Iterator[EventBatch]:
+    """Yield events of the file in batches; at damage, yield the events before it, then raise."""
+    return map(EventBatch, log.read_in_sequences(first, last, _STEP_EVENTS))
+
+
+def recent_batches(log: Log, first: int, last: int) -> Iterator[EventBatch]:
+    """Yield the same, the events that this handle appended last from memory."""
+    return map(EventBatch, log.recent_in_sequences(first, last, _STEP_EVENTS))
 
 
 def hole(error: Corrupt, last_seq: int) -> Corrupt:

@@ -27,9 +27,7 @@ from cerata.engine.errors import (
     OutcomeUnknown,
     ProjectionFailed,
     StorageFailed,
-    Unsupported,
 )
-from cerata.engine.events import Event
 from cerata.engine.format.toc import Ref, SavedProjection, Toc
 from cerata.engine.late import late
 from cerata.engine.log import Log
@@ -41,7 +39,7 @@ from cerata.projections.core.seal import StateDamaged
 from cerata.projections.registry import BUILT_IN, Registry, projection_key
 
 from .checkpoint import Plan, chunk_refs, plan_checkpoint, publish, read_chunk, stored_chunks
-from .feed import apply_events, batches, hole, next_stop
+from .feed import apply_events, hole, next_stop, read_batches, recent_batches
 from .gradual_checkpoint import GradualCheckpoint
 
 if TYPE_CHECKING:
@@ -377,7 +375,7 @@ class Fold:
         fold = _row_fold(projection)
         if fold.seq > seq:
             fold = fold.at_range(seq)
-            apply_events(fold, self._log.read(fold.seq + 1, seq))
+            apply_events(fold, read_batches(self._log, fold.seq + 1, seq))
         return fold
 
     def digests(self) -> dict[str, bytes]:
@@ -513,7 +511,9 @@ class Fold:
         try:
             while projection.seq < min(end, target) and damage is None:
                 stop = min(end, next_stop(projection.seq))
-                damage = _fold_events(projection, self._log.recent(projection.seq + 1, stop))
+                damage = _fold_events(
+                    projection, recent_batches(self._log, projection.seq + 1, stop)
+                )
                 if stop < end and damage is None:
                     # A long fold: save progress, so that a killed process need not repeat it.
                     self._save_quietly(projection)
@@ -540,7 +540,7 @@ class Fold:
         taken = {name: self._take(name) for name in self.registry.names}
         first = min(projection.seq for projection in taken.values())
         together = [projection for projection in taken.values() if projection.seq == first]
-        pieces = batches(self._log.recent(first + 1, self._end))
+        pieces = recent_batches(self._log, first + 1, self._end)
         with suppress(Corrupt):
             # A later read past the damage raises it.
             for batch in _decodable(pieces):
@@ -588,7 +588,7 @@ class Fold:
                 hurt: Corrupt | ProjectionFailed | None
                 try:
                     stop = min(ref.last_seq, (self._undecodable or ref.last_seq + 1) - 1)
-                    hurt = _fold_events(projection, self._log.read(before + 1, stop))
+                    hurt = _fold_events(projection, read_batches(self._log, before + 1, stop))
                 except ProjectionFailed as failure:
                     hurt = failure
                 replayed += projection.seq - before
@@ -742,7 +742,7 @@ class Fold:
         taken = {name: self._settled.pop(name) for name in self.names}
         with suppress(Corrupt):
             # A later read past the damage raises it.
-            for batch in _decodable(batches(self._log.recent(before + 1, through))):
+            for batch in _decodable(recent_batches(self._log, before + 1, through)):
                 for name in list(taken):
                     if not self._apply_rest(taken[name], batch):
                         del taken[name]
@@ -908,14 +908,13 @@ class Undecodable(Exception):
         self.damage = damage
 
 
-def _fold_events(projection: Projection, events: Iterator[Event]) -> Corrupt | None:
+def _fold_events(projection: Projection, pieces: Iterator[EventBatch]) -> Corrupt | None:
     """Fold events in batches; return damage of the log, with every event before it folded.
 
     Raises:
         ProjectionFailed: the user's code raised; every event before that event is folded.
         Undecodable: a payload cannot be decoded; the state is half changed.
     """
-    pieces = batches(events)
     while True:
         try:
             batch = next(pieces, None)
@@ -926,37 +925,22 @@ def _fold_events(projection: Projection, events: Iterator[Event]) -> Corrupt | N
         try:
             projection.apply(batch)
         except Corrupt as error:
-            seq = _first_undecodable(batch)
-            if seq is None:
+            place = batch.first_undecodable()
+            if place is None:
                 # An attachment cannot be read; every event before it is folded.
                 return error
-            raise Undecodable(seq, error) from error
+            raise Undecodable(batch[place].seq, error) from error
 
 
 def _decodable(pieces: Iterator[EventBatch]) -> Iterator[EventBatch]:
     """Yield batches up to the first event with an undecodable payload."""
     for batch in pieces:
-        for place, event in enumerate(batch):
-            try:
-                _ = event.body
-            except Corrupt:
+        place = batch.first_undecodable()
+        if place is not None:
+            if place:
                 yield batch[:place]
-                return
-            except Unsupported:
-                # A body of another version: a projection that handles it raises.
-                continue
+            return
         yield batch
-
-
-def _first_undecodable(batch: EventBatch) -> int | None:
-    for event in batch:
-        try:
-            _ = event.body
-        except Corrupt:
-            return event.seq
-        except Unsupported:
-            continue
-    return None
 
 
 def _row_fold(projection: Projection) -> RowFold:

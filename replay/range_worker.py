@@ -22,7 +22,7 @@ from cerata.projections.core.ranges import RANGE_SEQS_MAX, Range
 from cerata.projections.core.seal import StateDamaged
 
 from .checkpoint import chunk_body
-from .feed import batches
+from .feed import read_batches
 from .fold import Fold
 
 AHEAD: Final = 2
@@ -72,7 +72,7 @@ def folded_range(
     after, through = span
     for name, projection in projections.items():
         fold.load_saved(name, projection, after)
-    for batch in batches(log.read(after + 1, through)):
+    for batch in read_batches(log, after + 1, through):
         for projection in projections.values():
             projection.apply(batch)
     chunks: dict[str, FoldedChunks] = {}

@@ -24,7 +24,7 @@ from cerata.projections.core.seal import StateDamaged
 from cerata.projections.registry import projection_key
 
 from .checkpoint import Plan, plan_checkpoint, publish
-from .feed import apply_events, batches, next_stop
+from .feed import apply_events, next_stop, read_batches
 from .fold import Fold, Progress, Undecodable, silent
 from .parity import Divergence, Parity, Replayed
 
@@ -177,7 +177,7 @@ def _folded_together(
 def _apply_together(log: Log, sides: dict[str, Side], after: int, through: int) -> bool:
     """Fold events into all sides that lack them; return whether the log was read so far."""
     try:
-        for batch in batches(log.read(after + 1, through)):
+        for batch in read_batches(log, after + 1, through):
             for name, side in [*sides.items()]:
                 rest = batch[side.fresh.seq + 1 - batch[0].seq :]
                 try:
@@ -215,7 +215,7 @@ def _finished(log: Log, fold: Fold, side: Side, report: Progress) -> Replayed | 
     begun = fresh.seq
     while fresh.seq < (end := log.head.seq):
         stop = min(end, next_stop(fresh.seq))
-        apply_events(fresh, log.read(fresh.seq + 1, stop))
+        apply_events(fresh, read_batches(log, fresh.seq + 1, stop))
         if stop < end:
             _save(log, fold, side)
         report(label, fresh.seq, end)
@@ -226,7 +226,7 @@ def _finished(log: Log, fold: Fold, side: Side, report: Progress) -> Replayed | 
     if replayed is not None:
         parity.compare_chunks(replayed)
     with fold.exclusive():
-        apply_events(fresh, log.read(fresh.seq + 1, log.head.seq))
+        apply_events(fresh, read_batches(log, fresh.seq + 1, log.head.seq))
         if replayed is not None and log.erased == side.erased:
             parity.compare_serving(replayed)
         moves = {side.saved_as: side.key} if side.has_old else {}

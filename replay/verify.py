@@ -18,7 +18,7 @@ from cerata.projections.core.event_batch import EventBatch
 from cerata.projections.registry import projection_key
 
 from .checkpoint import ledger_of
-from .feed import batches
+from .feed import read_batches
 from .fold import Fold, Progress, silent
 from .parity import Divergence, Parity, Replayed
 
@@ -117,7 +117,7 @@ class _Replaying:
                     self._compare(check, stop)
 
     def _replay(self, after: int, through: int) -> None:
-        for batch in batches(self._log.read(after + 1, through)):
+        for batch in read_batches(self._log, after + 1, through):
             for check in self.checks:
                 if check.projection.seq == batch[0].seq - 1:
                     self._apply(check, batch)

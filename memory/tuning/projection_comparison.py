@@ -16,7 +16,7 @@ from cerata.engine.plain_value import PlainValue
 from cerata.projections.core.event_batch import EventBatch
 from cerata.projections.registry import Registry
 from cerata.projections.rows.row_fold import MakeOwn, OwnProjection, RowFold
-from cerata.replay.feed import batches
+from cerata.replay.feed import read_batches
 
 from ..snapshot.reader import Reader, snapshot_of
 from .replayed_life import Progress
@@ -90,7 +90,7 @@ def compare_projections(
     states = [fold.snapshot() for fold in folds]
     first: int | None = None
     log, _, _ = snapshot.source
-    for events in batches(log.read(1, snapshot.basis)):
+    for events in read_batches(log, 1, snapshot.basis):
         new = _over(folds, states, events)
         if first is None and not _are_equal(new):
             first = _parting(folds, states, events)

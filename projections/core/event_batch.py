@@ -5,9 +5,12 @@ events themselves. A projection that handles no type of the step does nothing fo
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Self, overload
+from contextlib import suppress
+from typing import Final, NamedTuple, Self, overload
 
+from cerata.engine.errors import Corrupt, Unsupported
 from cerata.engine.events import Erased, EventBody, Scope
+from cerata.engine.sealed_events import SealedEvents
 
 from .projection import FoldedEvent
 
@@ -21,6 +24,9 @@ class EventColumns(NamedTuple):
     bodies: Sequence[EventBody | Erased]
 
 
+_NO_EVENTS: Final = EventColumns((), (), (), ())
+
+
 class EventBatch(Sequence[FoldedEvent]):
     """Consecutive events of a log; they never change."""
 
@@ -28,7 +34,10 @@ class EventBatch(Sequence[FoldedEvent]):
 
     def __init__(self, events: Sequence[FoldedEvent]) -> None:
         self._events = events
-        self._types = [event.type for event in events]
+        if isinstance(events, SealedEvents):
+            self._types = events.types
+        else:
+            self._types = [event.type for event in events]
         self._kinds = frozenset(self._types)
         self._columns: dict[str, EventColumns] = {}
 
@@ -52,25 +61,64 @@ class EventBatch(Sequence[FoldedEvent]):
 
     def of_types(self, names: frozenset[str]) -> Sequence[FoldedEvent]:
         """Return the events of some types, in order of seq."""
-        if self._kinds.isdisjoint(names):
+        handled = self._kinds & names
+        if not handled:
             return ()
+        if isinstance(self._events, SealedEvents):
+            # All bodies of a type at once: the events then have theirs.
+            for name in handled:
+                with suppress(Corrupt, Unsupported):
+                    self._events.columns(name)
         if self._kinds <= names:
             return self._events
         return [
             event for event, name in zip(self._events, self._types, strict=True) if name in names
         ]
 
+    def first_undecodable(self) -> int | None:
+        """Return the place of the first event with an undecodable payload, or None."""
+        try:
+            for name in self._kinds:
+                self.columns(name)
+        except (Corrupt, Unsupported):
+            return next((place for place in range(len(self)) if self._is_undecodable(place)), None)
+        return None
+
+    def _is_undecodable(self, place: int) -> bool:
+        try:
+            _ = self._events[place].body
+        except Corrupt:
+            return True
+        except Unsupported:
+            # A body of another version: a projection that handles it raises.
+            return False
+        return False
+
     def columns(self, name: str) -> EventColumns:
-        """Return the parts of the events of a type; projections share the result."""
+        """Return the parts of the events of a type; projections share the result.
+
+        Raises:
+            Corrupt: a payload cannot be decoded.
+            Unsupported: a body is of another version, and cannot be lifted.
+        """
         columns = self._columns.get(name)
         if columns is None:
-            events = self.of_types(frozenset((name,)))
-            # The body first: it is decoded together with the scope.
-            bodies = [event.body for event in events]
-            columns = self._columns[name] = EventColumns(
-                [event.seq for event in events],
-                [event.recorded for event in events],
-                [event.scope for event in events],
-                bodies,
-            )
+            columns = self._columns[name] = self._columns_of(name)
         return columns
+
+    def _columns_of(self, name: str) -> EventColumns:
+        if name not in self._kinds:
+            return _NO_EVENTS
+        if isinstance(self._events, SealedEvents):
+            places, scopes, bodies = self._events.columns(name)
+            seqs = self._events.seqs(places)
+            return EventColumns(seqs, self._events.recorded(places), scopes, bodies)
+        events = self.of_types(frozenset((name,)))
+        # The body first: it is decoded together with the scope.
+        bodies = [event.body for event in events]
+        return EventColumns(
+            [event.seq for event in events],
+            [event.recorded for event in events],
+            [event.scope for event in events],
+            bodies,
+        )

@@ -11,6 +11,7 @@ from cerata.engine.errors import Corrupt, InvalidInput
 from cerata.engine.events import Event
 from cerata.engine.file import LogFile
 from cerata.engine.format.toc import Ref
+from cerata.engine.sealed_events import SealedPiece
 from cerata.projections.core.projection import Projection
 from cerata.projections.core.seal import StateDamaged
 from cerata.projections.frames.projection import FramesProjection
@@ -59,6 +60,12 @@ def test_reads_after_a_damaged_state_was_dropped_are_of_the_new_one(tmp_path: Pa
         assert len(list(store.frames(where=Filter(kind="text")))) == 30
 
 
+def plant_undecodable(patch: pytest.MonkeyPatch, seq: int) -> None:
+    """Make the payload of an event undecodable, alone and in a column."""
+    patch.setattr(Event, "body", undecodable(seq), raising=False)
+    patch.setattr(SealedPiece, "_in_one_pass", lambda *_: None)
+
+
 def undecodable(seq: int) -> property:
     """Return a body that cannot be decoded for one event."""
     decode = vars(Event)["body"]
@@ -84,7 +91,7 @@ def test_a_payload_that_cannot_be_decoded_under_a_bad_chunk_is_corrupt(
         raise Corrupt("The chunk is damaged")
 
     with cerata.open(path) as store:
-        monkeypatch.setattr(Event, "body", undecodable(6), raising=False)
+        plant_undecodable(monkeypatch, 6)
         monkeypatch.setattr(fold_module, "read_chunk", unreadable)
         for _ in range(2):
             with pytest.raises(Corrupt, match="damaged after event 5"):
@@ -111,7 +118,7 @@ def test_a_resumed_rebuild_over_a_bad_chunk_is_corrupt(
             store.rebuild("frames", killed_at(1_024))
         assert any(key.endswith("~") for key in store._log.toc().projections)
     with cerata.open(path) as store:
-        monkeypatch.setattr(Event, "body", undecodable(6), raising=False)
+        plant_undecodable(monkeypatch, 6)
         monkeypatch.setattr(fold_module, "read_chunk", unreadable)
         with pytest.raises(Corrupt, match="payload of event 6"):
             store.rebuild("frames")
@@ -142,7 +149,7 @@ def test_a_payload_that_can_be_decoded_again_is_folded(
     with cerata.open(tmp_path / "a.cera") as store:
         store.put_frames([f"wax {number}" for number in range(10)])
         with monkeypatch.context() as patch:
-            patch.setattr(Event, "body", undecodable(6), raising=False)
+            plant_undecodable(patch, 6)
             with pytest.raises(Corrupt, match="damaged after event 5"):
                 store.search("wax")
         assert len(store.search("wax", k=20)) == 10

@@ -45,6 +45,7 @@ def unread() -> Generator[None]:
     refused = AssertionError("an event was read from the file")
     with (
         mock.patch.object(Reader, "events", side_effect=refused),
+        mock.patch.object(Reader, "event_batches", side_effect=refused),
         mock.patch.object(Segment, "_read_block", side_effect=refused),
     ):
         yield
@@ -53,8 +54,9 @@ def unread() -> Generator[None]:
 def check_equal(store: Store) -> None:
     """Compare each projection with the fold of the file."""
     fold = store._fold
-    alone = Fold(store._session.log, fold.registry, use_checkpoints=False)
-    with mock.patch.object(store._session.log, "recent", store._session.log.read):
+    log = store._session.log
+    alone = Fold(log, fold.registry, use_checkpoints=False)
+    with mock.patch.object(log, "recent_in_sequences", log.read_in_sequences):
         expected = alone.digests()
     assert fold.digests() == expected
 

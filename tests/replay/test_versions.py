@@ -1,6 +1,5 @@
 """Versions of a projection: each has its entry in the file, until nobody runs it."""
 
-import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -33,11 +32,9 @@ def test_a_new_version_is_folded_from_the_start_and_saved_on_the_way(
     class Newer(Spending):
         version = 2
 
-    applied = itertools.count()
-
     class Dying(Newer):
         def apply(self, events: Sequence[FoldedEvent]) -> None:
-            if next(applied) == 3:
+            if events[-1].seq > 1_536:
                 raise Killed
             super().apply(events)
 
