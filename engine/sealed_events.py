@@ -1,8 +1,8 @@
 """Consecutive events of a segment, by type and a column at a time.
 
 Owns `SealedEvents`, a sequence that makes an event only for a caller that reads it: a fold needs
-bodies, and no header, salt or object of each event. Leaves out events with a vector, whose payloads a
-segment stores without a hash, and events in the ring; readers yield lists of these.
+bodies, and no header, salt or object of each event. Leaves out events with a vector, whose
+payloads a segment stores without a hash, and events in the ring; readers yield lists of these.
 """
 
 from bisect import bisect_left, bisect_right

@@ -5,7 +5,7 @@ point, which is the order of their UTF-8. The bytes of a string are padded to wo
 compare like their bytes.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -59,6 +59,19 @@ class Strings:
             self._new.append((text, seq))
             code = self._cached[text] = -len(self._new)
         return code
+
+    def settled_codes(self, texts: Sequence[str]) -> U64 | None:
+        """Return the codes of strings, or None if one has no settled code in the cache."""
+        codes = [*map(self._cached.get, texts)]
+        if self._new or None in codes:
+            return None
+        return np.array(codes, np.uint64)
+
+    def codes(self, texts: Sequence[str], seqs: Sequence[int]) -> U64:
+        """Return the codes of strings of events in order of seq, and settle the new strings."""
+        codes = [self.code(text, seq) for text, seq in zip(texts, seqs, strict=True)]
+        settled = self.settle()
+        return np.array([code if code > 0 else settled[-code - 1] for code in codes], np.uint64)
 
     def settle(self) -> list[int]:
         """Append the new strings; return the codes of −1, −2, …, in this order."""

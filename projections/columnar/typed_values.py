@@ -22,6 +22,9 @@ else:
     np = late("numpy")
 
 KEY_MAX: Final = (1 << 64) - 1
+EXACT_MAX: Final = 1 << 53
+"""Every whole number up to this is a float64."""
+
 _BIAS: Final = 1 << 63
 _pack: Final = struct.Struct("<d").pack
 

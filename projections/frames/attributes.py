@@ -36,12 +36,14 @@ from ..columnar.string_table import StringRows
 from ..columnar.strings import Strings
 from ..columnar.tables import check_codes
 from ..columnar.typed_values import (
+    EXACT_MAX,
     KEY_MAX,
     ValueType,
     exact_number_keys,
     number_key,
     time_key,
 )
+from .alike_attributes import AttributeRows, alike_rows
 
 URI: Final = "uri"
 TITLE: Final = "title"
@@ -61,9 +63,6 @@ _SPAN: Final = "span"
 _NUMBER: Final = int(ValueType.NUMBER)
 _STRING: Final = int(ValueType.STRING)
 """As plain integers: an `IntEnum` takes three times as long to add."""
-
-_EXACT_MAX: Final = 1 << 53
-"""Every whole number up to this is a float64."""
 
 _TYPE_BITS: Final = 3
 _TYPE_MASK: Final = (1 << _TYPE_BITS) - 1
@@ -95,9 +94,11 @@ class Attributes:
         self._keys: list[int] = []
         self._numbers: list[float] = []
         self._number_places: list[int] = []
-        # The first group of each field so far, and of each name in metadata.
+        # Or the attributes of a step of frames that are alike.
+        self._alike: AttributeRows | None = None
+        # The first group of each field so far; that of each name in metadata, and of tags (None).
         self._bases: dict[str, int] = {}
-        self._metadata_bases: dict[str, int] = {}
+        self._alike_bases: dict[str | None, int] = {}
 
     # --- adding ----------------------------------------------------------------------------------
 
@@ -105,6 +106,11 @@ class Attributes:
         """Add the attributes of frames; readable after `settle`. About 0.2 us a value."""
         rows = self._rows
         groups = self._groups
+        if not rows and self._alike is None:
+            self._alike = alike_rows(first_row, seqs, bodies, self.strings, self._alike_bases)
+            if self._alike is not None:
+                return
+        bases = self._alike_bases
         for row, (seq, body) in enumerate(zip(seqs, bodies, strict=True), start=first_row):
             if body.uri is not None or body.title is not None or body.track is not None:
                 for field, text in ((URI, body.uri), (TITLE, body.title), (TRACK, body.track)):
@@ -112,6 +118,7 @@ class Attributes:
                         self._add_strings(seq, field, (text,))
             if body.tags:
                 self._add_strings(seq, TAG, body.tags)
+                bases[None] = self._bases[TAG]
             if body.labels:
                 self._add_strings(seq, LABEL, body.labels)
             if body.content_dates:
@@ -129,13 +136,13 @@ class Attributes:
         self._keys += map(time_key, times)
 
     def _add_metadata(self, seq: int, body: PutFrame) -> None:
-        bases = self._metadata_bases
+        bases = self._alike_bases
         keys = self._keys
         for name, value in body.metadata.items():
             base = bases.get(name)
             if base is None:
                 base = bases[name] = self._base(METADATA + name, seq)
-            if type(value) is int and -_EXACT_MAX <= value <= _EXACT_MAX:
+            if type(value) is int and -EXACT_MAX <= value <= EXACT_MAX:
                 self._number_places.append(len(keys))
                 self._numbers.append(value)
                 self._groups.append(base | _NUMBER)
@@ -195,6 +202,11 @@ class Attributes:
 
     def settle(self) -> None:
         """Append the added attributes to the columns."""
+        if self._alike is not None:
+            self.row.extend(self._alike.row)
+            self.group.extend(self._alike.group)
+            self.key.extend(self._alike.key)
+            self._alike = None
         if not self._rows:
             return
         codes = self.strings.settle()
