@@ -39,6 +39,13 @@ from cerata.engine.events import (
     UnsplitEntity,
     UseEmbedder,
 )
+from cerata.engine.langgraph_events import (
+    DropCheckpoints,
+    DroppedCheckpoints,
+    PutCheckpoint,
+    PutWrites,
+    TaskWrite,
+)
 
 __all__ = [
     "AccessFrames",
@@ -46,6 +53,8 @@ __all__ = [
     "Attachment",
     "Branch",
     "DeleteFrame",
+    "DropCheckpoints",
+    "DroppedCheckpoints",
     "Embedding",
     "EndActivity",
     "Erased",
@@ -56,17 +65,20 @@ __all__ = [
     "ImportBatch",
     "LinkFacts",
     "MergeEntities",
+    "PutCheckpoint",
     "PutEmbedding",
     "PutEntity",
     "PutFrame",
     "PutPredicate",
     "PutTag",
+    "PutWrites",
     "RecallContext",
     "RecordCall",
     "RetractFact",
     "SplitEntity",
     "StartActivity",
     "SupersedeFrame",
+    "TaskWrite",
     "UnknownBody",
     "UnlinkFacts",
     "UnmergeEntities",

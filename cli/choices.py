@@ -34,4 +34,5 @@ PROJECTIONS: Final = (
     "tags",
     "access",
     "embedders",
+    "langgraph",
 )

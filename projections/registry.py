@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .links import projection as links_projection
     from .rows import access_counts, row_projection
     from .rows import embedders as embedder_rows
+    from .rows import langgraph as langgraph_rows
     from .rows import row_fold as rows_fold
     from .rows import tags as tag_rows
     from .rows.row_fold import MakeOwn, OwnProjection
@@ -41,6 +42,7 @@ else:
     vectors_projection = late("cerata.projections.vectors.projection")
     access_counts = late("cerata.projections.rows.access_counts")
     embedder_rows = late("cerata.projections.rows.embedders")
+    langgraph_rows = late("cerata.projections.rows.langgraph")
     tag_rows = late("cerata.projections.rows.tags")
     rows_fold = late("cerata.projections.rows.row_fold")
     row_projection = late("cerata.projections.rows.row_projection")
@@ -59,6 +61,7 @@ BUILT_IN: Final[Mapping[str, Make]] = {
     "tags": lambda: rows_fold.row_fold(tag_rows.Tags),
     "access": lambda: rows_fold.row_fold(access_counts.Accesses),
     "embedders": lambda: rows_fold.row_fold(embedder_rows.UsedEmbedders),
+    "langgraph": lambda: rows_fold.row_fold(langgraph_rows.GraphThreads),
 }
 """The projections of every store by name, in the order in which they are saved.
 
@@ -76,6 +79,7 @@ _KEYS: Final = {
     "tags": "tags/2/ca5f834418e5c25c",
     "access": "access/1/863f7fd6ea4ee7af",
     "embedders": "embedders/1/da9fb9a52d52567e",
+    "langgraph": "langgraph/1/f082c3643cc54529",
 }
 """The `projection_key` of each built-in projection: its checkpoint is found without its module."""
 

@@ -30,6 +30,7 @@ from cerata.engine.events import (
     UnsplitEntity,
     UseEmbedder,
 )
+from cerata.engine.langgraph_events import DropCheckpoints, PutCheckpoint, PutWrites
 
 from ..values.words import bytes_text, clipped, counted
 
@@ -56,6 +57,9 @@ ACTS: Final = {
     "endActivity": "end",
     "recordCall": "call",
     "branch": "fork",
+    "langgraph.putCheckpoint": "checkpoint",
+    "langgraph.putWrites": "write",
+    "langgraph.dropCheckpoints": "drop",
 }
 """Names of kinds of events for people; other kinds have their names on disk."""
 
@@ -96,7 +100,21 @@ def describe(event: Event) -> str:
         return ", ".join(f"#{frame}" for frame in body.frames)
     if isinstance(body, StartActivity | EndActivity | RecordCall):
         return _describe_activity(body)
+    if isinstance(body, PutCheckpoint | PutWrites | DropCheckpoints):
+        return _describe_thread(body)
     return _describe_fact(body)
+
+
+def _describe_thread(body: PutCheckpoint | PutWrites | DropCheckpoints) -> str:
+    if isinstance(body, DropCheckpoints):
+        return ", ".join(
+            "/".join(filter(None, (each.thread, each.ns, each.checkpoint_id)))
+            for each in body.dropped
+        )
+    place = "/".join(filter(None, (body.thread, body.ns, body.checkpoint_id)))
+    if isinstance(body, PutCheckpoint):
+        return f"{place}, {bytes_text(len(body.checkpoint))}"
+    return f"{place}: {', '.join(write.channel for write in body.writes)}"
 
 
 def _describe_activity(body: StartActivity | EndActivity | RecordCall) -> str:

@@ -61,9 +61,11 @@ if TYPE_CHECKING:
     from cerata.projections.links.reader import LinksAt
     from cerata.projections.rows import access_counts
     from cerata.projections.rows import embedders as embedder_rows
+    from cerata.projections.rows import langgraph as graph_rows
     from cerata.projections.rows import tags as rows_tags
     from cerata.projections.rows.access_counts import Accesses, Counts
     from cerata.projections.rows.embedders import Used
+    from cerata.projections.rows.langgraph import GraphThreads
     from cerata.projections.rows.row_fold import OwnProjection
     from cerata.projections.vectors.reader import Space, Vectors
     from cerata.replay.fold import Fold
@@ -94,6 +96,7 @@ else:
     links_reader = late("cerata.projections.links.reader")
     access_counts = late("cerata.projections.rows.access_counts")
     embedder_rows = late("cerata.projections.rows.embedders")
+    graph_rows = late("cerata.projections.rows.langgraph")
     rows_tags = late("cerata.projections.rows.tags")
     acts = late("cerata.memory.values.acts")
     fact_conversion = late("cerata.memory.snapshot.fact_conversion")
@@ -580,6 +583,13 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         if self._pending is None or not self._pending.count:
             return self._fold.own(name, self.basis)
         return self._fold.own_over(name, self.basis, list(self._pending.events()))
+
+    @once
+    def graph_threads(self) -> GraphThreads:
+        """The rows of LangGraph's threads in all scopes; the reader takes those of its scope."""
+        threads = self._rows(graph_rows.GraphThreads.name)
+        assert isinstance(threads, graph_rows.GraphThreads)
+        return threads
 
     def accessed_frames(self) -> list[int]:
         """Return the frames within the scope that any recall showed or any call used."""

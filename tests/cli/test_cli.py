@@ -65,8 +65,8 @@ def test_verify_says_ok_and_what_was_checked(run: Run, notes: Path) -> None:
     assert code == 0
     assert out == (
         "ok: 2 events, every hash recomputed\n"
-        "    access, activities, embedders, facts, facttext, frames, fulltext, links,\n"
-        "    tags, vectors equal their replay\n"
+        "    access, activities, embedders, facts, facttext, frames, fulltext, langgraph,\n"
+        "    links, tags, vectors equal their replay\n"
     )
 
 
@@ -279,7 +279,9 @@ def test_the_tour_holds_on_other_peoples_files(run: Run, notes: Path) -> None:
     assert said["kill"]["acknowledged"] >= 200
     assert said["kill"]["missing"] == 0
     assert said["correct"]["now"] != said["correct"]["before"]
-    folded = "access activities embedders facts facttext frames fulltext links tags vectors"
+    folded = (
+        "access activities embedders facts facttext frames fulltext langgraph links tags vectors"
+    )
     assert set(said["rebuild"]["digests"]) == set(folded.split())
     assert len(said["next"]) == 3
 

@@ -51,7 +51,7 @@ def cddl() -> str:
 
 def rules() -> set[str]:
     """Return the names that the CDDL defines."""
-    return set(re.findall(r"^([a-zA-Z][\w-]*) = ", cddl(), re.MULTILINE))
+    return set(re.findall(r"^([a-zA-Z][\w.-]*) = ", cddl(), re.MULTILINE))
 
 
 def example() -> list[str]:

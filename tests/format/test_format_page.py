@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from blake3 import blake3
 
-from cerata.engine import agent_events, events, limits, segment_index
+from cerata.engine import agent_events, events, langgraph_events, limits, segment_index
 from cerata.engine.codec import SpillRef, WireBatch, WireEvent
 from cerata.engine.events import EventBody, EventHeader, Payload
 from cerata.engine.format import checksums as checks
@@ -210,7 +210,8 @@ def test_wire_event_and_rows_have_as_many_fields_as_in_the_code() -> None:
 
 
 def documented_bodies() -> dict[str, type[EventBody]]:
-    values = [*vars(events).values(), *vars(agent_events).values()]
+    modules = (events, agent_events, langgraph_events)
+    values = [value for module in modules for value in vars(module).values()]
     bodies = [value for value in values if isinstance(value, type)]
     return {
         body.wire_name: body for body in bodies if issubclass(body, EventBody) and body.wire_name

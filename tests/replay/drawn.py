@@ -42,6 +42,13 @@ from cerata.engine.events import (
     is_token_space,
 )
 from cerata.engine.integrity import hash_bytes
+from cerata.engine.langgraph_events import (
+    DropCheckpoints,
+    DroppedCheckpoints,
+    PutCheckpoint,
+    PutWrites,
+    TaskWrite,
+)
 from cerata.engine.log import Log
 from cerata.engine.open import open_log
 
@@ -163,6 +170,8 @@ def _body(source: Random, first: int, place: int) -> EventBody:
         return UnknownBody(kind=source.choice(("rare", "testSpent")), kind_version=9, data=data)
     if draw < 0.90:
         return _about_agents(source, ref)
+    if draw < 0.92:
+        return _about_threads(source)
     return Spent(tag=source.choice(WORDS), cents=source.choice((-2, -1, 1, 1, 2, 2)))
 
 
@@ -190,6 +199,32 @@ def _about_agents(source: Random, ref: Callable[[], int]) -> EventBody:
         results=(ref(),) if draw < 0.8 else (),
         value=None if draw < 0.9 else "1",
     )
+
+
+def _about_threads(source: Random) -> EventBody:
+    """Events of LangGraph: few threads, so that puts replace, and deletions hide some."""
+    draw = source.random()
+    thread, ns, checkpoint_id = (source.choice("ab") for _ in range(3))
+    if draw < 0.5:
+        return PutCheckpoint(
+            thread=thread,
+            ns=ns,
+            checkpoint_id=checkpoint_id,
+            run_id=source.choice((None, "run")),
+            encoding="bytes",
+            checkpoint=b"checkpoint",
+            metadata_encoding="bytes",
+            metadata=b"{}",
+        )
+    if draw < 0.8:
+        write = TaskWrite(source.choice((0, -1)), "channel", "bytes", b"value")
+        return PutWrites(
+            thread=thread, ns=ns, checkpoint_id=checkpoint_id, task_id="t", writes=(write,)
+        )
+    dropped = DroppedCheckpoints(
+        thread, source.choice((None, ns)), source.choice((None, checkpoint_id))
+    )
+    return DropCheckpoints(dropped=(dropped,))
 
 
 def _use(first: int) -> EventBody:

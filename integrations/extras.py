@@ -1,0 +1,29 @@
+"""Frameworks that may be missing: their modules, or an error that names the extra.
+
+Owns the error. Leaves out what each integration does with its framework.
+"""
+
+import importlib
+
+from cerata.engine.errors import Unsupported
+from cerata.engine.loading import loading
+
+
+def require(module: str, extra: str) -> None:
+    """Import a framework's module.
+
+    Args:
+        module: The module without which the integration cannot run.
+        extra: The extra of Cerata that installs the framework.
+
+    Raises:
+        Unsupported: the framework is not installed.
+    """
+    try:
+        with loading(module):
+            importlib.import_module(module)
+    except ImportError as error:
+        raise Unsupported(
+            f"cerata.integrations.{extra} needs {module}, which is not installed",
+            remedy=f"Run: pip install 'cerata[{extra}]'",
+        ) from error

@@ -1,0 +1,104 @@
+# Where the extra langgraph is missing, its types are unknown.
+# pyright: basic, reportMissingImports=false
+"""Values of LangGraph as typed bytes, and the refusal of pickles.
+
+Owns the checks around a serializer. A pickle runs code of whoever wrote it, so no serializer may
+make or read one.
+"""
+
+from types import ModuleType
+from typing import Any, Final
+
+import zstandard
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from cerata.engine.errors import Corrupt, InvalidInput, Unsupported
+from cerata.engine.limits import BLOB_SIZE_MAX
+
+_PICKLE = "pickle"
+
+_COMPRESSED_FROM: Final = 16 << 10
+"""Bytes of a checkpoint that is compressed: larger batches leave the ring, and sync twice."""
+
+_LEVEL: Final = 3
+_PICKLERS = frozenset({"pickle", "cPickle", "cloudpickle", "dill", "marshal", "joblib"})
+
+Typed = tuple[str, bytes]
+"""The name of an encoding, and the encoded value."""
+
+
+def check_serializer(serde: object) -> None:
+    """Refuse a serializer that pickles, also inside another serializer: `InvalidInput`."""
+    inner: object = serde
+    for _ in range(8):
+        is_module = isinstance(inner, ModuleType) and inner.__name__ in _PICKLERS
+        if is_module or getattr(inner, "pickle_fallback", False):
+            raise InvalidInput(
+                f"The serializer {serde!r:.80} pickles values, and a pickle can run any code",
+                remedy="Pass JsonPlusSerializer(), and list your types in "
+                "allowed_msgpack_modules=.",
+            )
+        inner = getattr(inner, "serde", None)
+        if inner is None:
+            return
+
+
+def encoded(serde: SerializerProtocol, value: Any) -> Typed:
+    """Return a value as typed bytes.
+
+    Raises:
+        InvalidInput: the serializer pickled the value, or returned no bytes.
+    """
+    encoding, data = serde.dumps_typed(value)
+    if _is_pickle(encoding) or not isinstance(data, bytes | bytearray):
+        raise InvalidInput(
+            f"The serializer stored a {type(value).__name__} as {encoding!r}",
+            remedy="Use a serializer that returns bytes and does not pickle.",
+        )
+    return encoding, bytes(data)
+
+
+def decoded(serde: SerializerProtocol, encoding: str, data: bytes, where: str) -> Any:
+    """Return the value of typed bytes.
+
+    Raises:
+        Unsupported: the value is a pickle.
+    """
+    if _is_pickle(encoding):
+        raise Unsupported(
+            "A value of the thread is a pickle, which Cerata never reads",
+            where=where,
+            remedy="Write the checkpoint again with a serializer that does not pickle.",
+        )
+    return serde.loads_typed((encoding, data))
+
+
+def compressed(data: bytes) -> tuple[bytes, bool]:
+    """Return the bytes to store for a checkpoint, and whether they are compressed."""
+    if len(data) < _COMPRESSED_FROM:
+        return data, False
+    return zstandard.ZstdCompressor(level=_LEVEL).compress(data), True
+
+
+def decompressed(data: bytes, where: str) -> bytes:
+    """Return the bytes that `compressed` compressed.
+
+    Raises:
+        Corrupt: the bytes are no such bytes, or too many.
+    """
+    try:
+        size = zstandard.frame_content_size(data)
+        if not 0 <= size <= BLOB_SIZE_MAX:
+            raise zstandard.ZstdError(f"its size is {size:,}")
+        return zstandard.ZstdDecompressor().decompress(data)
+    except zstandard.ZstdError as error:
+        raise Corrupt(
+            f"A checkpoint cannot be decompressed: {error}",
+            where=where,
+            remedy="Read an earlier checkpoint of the thread.",
+        ) from error
+
+
+def _is_pickle(encoding: str) -> bool:
+    # An encrypting serializer adds "+" and the cipher's name.
+    return encoding.partition("+")[0] == _PICKLE
