@@ -67,7 +67,6 @@ class SealedPiece:
         # Read at once, so that damage shows before any event is used.
         self._stored = source.stored(first_own, stop)
         self._columns: dict[str, SealedColumns] = {}
-        self._events: dict[int, Event] = {}
 
     @once
     def recorded(self) -> list[int]:
@@ -78,12 +77,6 @@ class SealedPiece:
         return times
 
     def event(self, place: int) -> Event:
-        event = self._events.get(place)
-        if event is None:
-            event = self._events[place] = self._made(place)
-        return event
-
-    def _made(self, place: int) -> Event:
         number = bisect_right(self.starts, place) - 1
         span = self._spans[number]
         index = span.low + place - self.starts[number]

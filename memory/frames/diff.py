@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from cerata.engine.plain_value import PlainValue
 
 from ..facts.changes import FactChange, fact_changes
-from ..snapshot.beginning import common_beginning
+from ..snapshot.beginning import Common, common_beginning
 from ..values.text_diff import text_diff
 from .frame_changes import frame_changes
 
@@ -144,12 +144,15 @@ class Diff(PlainValue):
             *self.replaced,
             *((frame, frame) for frame in self.changed),
         ]
+        olds = first.frames_at(dict.fromkeys(old for old, _ in pairs if old is not None))
+        news = second.frames_at(dict.fromkeys(new for _, new in pairs if new is not None))
+        common = common_beginning(first, second)
         changes = [
             Change(
                 seq,
-                None if old is None else first.frame_at(old),
-                None if new is None else second.frame_at(new),
-                _verb_of(first, second, old, new),
+                None if old is None else olds[old],
+                None if new is None else news[new],
+                _verb_of(first, second, common, old, new),
             )
             for seq, (old, new) in zip(self._seqs, pairs, strict=True)
         ]
@@ -212,12 +215,14 @@ def diff(a: Snapshot, b: Snapshot) -> Diff:
     )
 
 
-def _verb_of(first: Snapshot, second: Snapshot, old: int | None, new: int | None) -> FrameVerb:
+def _verb_of(
+    first: Snapshot, second: Snapshot, common: Common, old: int | None, new: int | None
+) -> FrameVerb:
     if old is not None and new is not None:
         return "changed" if old == new else "superseded"
     state, frame = (second, old) if new is None else (first, new)
     closing = None
-    if frame is not None and common_beginning(first, second).has(frame):
+    if frame is not None and common.has(frame):
         closing = state.layers.closing_of(frame)
     if closing is None:
         return "added"

@@ -8,7 +8,7 @@ public face (`cerata.memory.view`).
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -515,6 +515,14 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
             NotFound: no frame with this id exists at this basis within the scope.
         """
         return frame_conversion.frame_of(self.layers, number, self.act)
+
+    def frames_at(self, numbers: Collection[int]) -> dict[int, Frame]:
+        """Return frames by their ids; takes less time than `frame_at` if they lie close together.
+
+        Raises:
+            NotFound: no frame with an id exists at this basis within the scope.
+        """
+        return frame_conversion.frames_of(self.layers, numbers, self.act)
 
     def attachment(self, number: int, attachment: Attachment) -> bytes:
         """Return bytes that the event or draft of a frame names, verified against their hash."""
