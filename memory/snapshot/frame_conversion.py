@@ -39,10 +39,10 @@ else:
 
 
 _GAP_MAX: Final = 16
-"""Events between two frames that are read along: about as long as the look-up of an event."""
+"""Events between two frames to read along: about as long as the look-up of an event."""
 
 _RUN_MIN: Final = 8
-"""Fewer frames are read one by one."""
+"""The loop over single frames reads fewer."""
 
 _SEQUENCE_EVENTS: Final = 1_024
 
@@ -50,17 +50,16 @@ _SEQUENCE_EVENTS: Final = 1_024
 def frames_of(
     layers: Layers, numbers: Collection[int], act: Callable[[int], Act | None]
 ) -> dict[int, Frame]:
-    """Return frames by id, as `frame_of`; those that lie close together are read together.
+    """Return frames by id, as `frame_of`, with one read for frames that lie close together.
 
-    Each event is dropped as soon as it is a frame: a thousand that live at once would start the
-    garbage collector.
+    Each event lives only until it is a frame: a thousand at once would start the garbage collector.
 
     Raises:
         NotFound: no frame with an id exists within the scope.
     """
     frames: dict[int, Frame] = {}
     with suppress(Corrupt):
-        # A damaged neighbour must not hide a frame, so the rest is read one by one.
+        # A damaged neighbour must not hide a frame: the loop below reads the rest one by one.
         for event in _close_events(layers, numbers):
             layers.check_has(event.seq)
             frames[event.seq] = _frame_from(layers, event.seq, act, event)
