@@ -262,6 +262,16 @@ class Fold:
                 self._last_links = links
         return links
 
+    def has_no_links(self, through: int) -> bool:
+        """Return whether no event through at least ``through`` created a link.
+
+        An erasure adds no link, so links that were read before it give the answer, too.
+        """
+        links = self._last_links
+        if links is None or links.seq < through or not links.is_empty:
+            links = self.links(through)
+        return links.is_empty
+
     def activities(self, through: int | None = None) -> Activities:
         """Return activities folded through at least an event, by default the log's head."""
         return self._using_kind(

@@ -290,7 +290,7 @@ HOT_PATHS = (
     HotPath("append", 3.2, append, Log, "append"),
     HotPath("cold", 4.1, cold, Log, "__init__"),
     HotPath("delete", 1.7, delete, Log, "append"),
-    HotPath("facts", 1.5, facts, FactsAt, "find"),
+    HotPath("facts", 1.4, facts, FactsAt, "find"),
     HotPath("search", 0.55, search, Store, "search"),
     HotPath("past", 0.8, past, Store, "at"),
 )

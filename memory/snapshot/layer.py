@@ -19,7 +19,6 @@ from ..values.arguments import DOCUMENT_KIND
 if TYPE_CHECKING:
     import numpy as np
 
-    from cerata.engine import segment_reader
     from cerata.projections.columnar import turn_order as turn_order_module
     from cerata.projections.columnar.columns import I64, Mask
     from cerata.projections.columnar.scopes import Reach
@@ -36,7 +35,6 @@ else:
     turn_order_module = late("cerata.projections.columnar.turn_order")
     facts_reader = late("cerata.projections.facts.reader")
     filters = late("cerata.projections.frames.filters")
-    segment_reader = late("cerata.engine.segment_reader")
 
 
 _PAST_LAYERS_MAX: Final = 4
@@ -197,7 +195,9 @@ class PastLayers:
             self._end = end
         layer = layers.pop(n, None) or LogLayer(fold, n, reach)
         layers[n] = layer
-        segment_reader.forget_oldest(layers, _PAST_LAYERS_MAX)
+        if len(layers) > _PAST_LAYERS_MAX:
+            # Another thread may have dropped it already.
+            layers.pop(next(iter(layers), n), None)
         return layer
 
 

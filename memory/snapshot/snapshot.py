@@ -360,10 +360,10 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         """The facts of the log and of the transaction's drafts, without the invalid facts."""
         pending = self._pending
         facts = self.base.facts if pending is None else self._all_facts
-        if not facts.row_count:
+        if facts.is_empty:
             return facts
         has_drafts = pending is not None and pending.has_any(links_projection.LINK_EVENTS)
-        if not has_drafts and self._fold.links(self.basis).is_empty:
+        if not has_drafts and self._fold.has_no_links(self.basis):
             return facts
         return facts.labelled(self.labelling) if len(self._links) else facts
 

@@ -280,6 +280,8 @@ def plain_object(value: FactObject) -> JsonValue:
 
 def entity_name(role: str, value: object) -> str:
     """Return the name of an entity, from its name or an `Entity`. Raises `InvalidInput`."""
+    if type(value) is str and value.isascii() and value and not value.isspace():
+        return value
     return checked_name(role, value.name if isinstance(value, Entity) else value)
 
 

@@ -103,6 +103,8 @@ class _Piece(NamedTuple):
     starts: memoryview
     """The start of each bucket in ``rows``, then the end of the last bucket."""
     rows: U32
+    few: memoryview
+    """The same rows, of which a few take less time to read."""
 
 
 class HashIndex:
@@ -151,7 +153,7 @@ class HashIndex:
         size = len(keys)
         hashed = key * _MIX & _MASK
         parts: list[I64] = []
-        for _, end, shift, starts, rows in pieces:
+        for _, end, shift, starts, rows, _ in pieces:
             bucket = hashed >> shift
             members = rows[starts[bucket] : starts[bucket + 1]].astype(np.int64)
             if end > size:
@@ -232,7 +234,7 @@ def _few(
     size = len(keys)
     item = keys.item
     matches: list[int] = []
-    for _, _, shift, starts, rows in pieces:
+    for _, _, shift, starts, _, rows in pieces:
         bucket = hashed >> shift
         start = starts[bucket]
         stop = starts[bucket + 1]
@@ -318,7 +320,8 @@ def _piece(keys: Keys, first: int, end: int) -> _Piece:
     starts = np.zeros((1 << bits) + 1, np.uint32)
     np.cumsum(np.bincount(buckets, minlength=1 << bits), out=starts[1:])
     rows: I64 = ascending_order(buckets) + first
-    return _Piece(first, end, shift, starts.data, rows.astype(np.uint32))
+    narrow = rows.astype(np.uint32)
+    return _Piece(first, end, shift, starts.data, narrow, narrow.data)
 
 
 def _hashed(keys: U64) -> U64:

@@ -53,6 +53,12 @@ class FactRows:
         self._closings = rows_up_to(facts.closing_seqs, n) if facts.any_closings else 0
 
     @property
+    def is_empty(self) -> bool:
+        """True if no event up to n asserts a fact."""
+        births = self._facts.births
+        return not len(births) or births[0] > self.n
+
+    @property
     def row_count(self) -> int:
         """The count of rows at n."""
         return rows_up_to(self._facts.seqs, self.n)
