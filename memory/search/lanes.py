@@ -173,7 +173,7 @@ def running_lanes(snapshot: Snapshot, request: SearchRequest) -> RunningLanes:
     late = late_lane_of(snapshot, request)
     weights = _weights(request, vectors, late)
     facts: list[FactHit] = []
-    if "facts" in weights and snapshot.facts_at.row_count:
+    if "facts" in weights and not snapshot.facts_at.is_empty:
         # Earlier versions of a profile leave facts out of a context with a filter.
         where = request.where if profile.fact_words else None
         facts = fact_search.relevant_facts(

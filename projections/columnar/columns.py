@@ -11,7 +11,7 @@ multiple of 8 so that reading copies nothing. The same columns always give the s
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import lru_cache
 from typing import (
     TYPE_CHECKING,
@@ -265,6 +265,10 @@ class Columns:
 
     def names(self) -> list[str]:
         return list(self._dtypes)
+
+    def is_empty(self, *, but: Container[str]) -> bool:
+        """Return whether no column has an item, ``but`` some; not of joined chunks."""
+        return not any(count and name not in but for name, count in self._counts.items())
 
     def _array(self, name: str) -> AnyColumn:
         column = self._columns.get(name)

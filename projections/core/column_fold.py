@@ -6,9 +6,10 @@ out the columns themselves and the effects of an event, which each projection de
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Generic, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, Protocol, Self, TypeVar, cast
 
 from cerata.engine.events import Scope
+from cerata.engine.late import late
 
 from ..columnar.columns import (
     AnyColumn,
@@ -33,6 +34,14 @@ from .projection import (
     steps_of,
 )
 from .seal import Seal, StateDamaged
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = late("numpy")
+
+_HEADS: Final = frozenset({"salt", "range", "blocks"})
+"""The columns that a chunk without an effect has, too."""
 
 
 class FoldedColumns(Protocol):
@@ -206,10 +215,13 @@ class ColumnFold(BlockFold, Generic[ColumnsType]):
         through = self._seq
         for part in parts:
             through = check_head(part, self._digests.salt, through)
-        columns = Columns.end_to_end(parts)
-        self._digests.check(columns.u8("blocks"), self._seq, through)
-        self._columns.load(columns, self._seq, through)
-        self._digests.load(columns.u8("blocks"))
+        blocks = np.concatenate([part.u8("blocks") for part in parts])
+        self._digests.check(blocks, self._seq, through)
+        # Most logs have no event of most kinds: their chunks need no check of each column.
+        filled = [part for part in parts if not part.is_empty(but=_HEADS)]
+        if filled:
+            self._columns.load(Columns.end_to_end(filled), self._seq, through)
+        self._digests.load(blocks)
         self._seq = through
         self._reserve()
         self._seal.restart()

@@ -359,3 +359,36 @@ def test_a_hash_index_finds_every_row_of_every_prefix() -> None:
         prefix = hashes[:size]
         for wanted in (0, 7, 499, 500):
             assert index.find(prefix, wanted) == np.flatnonzero(prefix == wanted).tolist()
+
+
+# --- chunks without an effect --------------------------------------------------------------------
+
+
+def facts_of(events: Sequence[Folded]) -> FactsProjection:
+    projection = FactsProjection()
+    projection.apply(events)
+    return projection
+
+
+def test_a_chunk_without_an_effect_is_loaded_by_its_head_alone() -> None:
+    """Most logs have no event of most kinds, and every process loads the chunks of them all."""
+    whole = facts_of(EVENTS)
+    chunk = whole.chunk(0)
+    assert decode_columns(chunk).is_empty(but={"salt", "range", "blocks"})
+    loaded = FactsProjection()
+    loaded.load(chunk)
+    assert (loaded.seq, loaded.digest()) == (whole.seq, whole.digest())
+    assert loaded.chunk(0) == chunk
+    assert FactsAt(loaded.snapshot(), len(EVENTS)).is_empty
+
+
+def test_chunks_with_and_without_effects_are_loaded_together() -> None:
+    """A chunk without an effect between two with effects changes neither of them."""
+    knows = AssertFact(subject="ann", predicate="knows", object_kind="string", object="lisp")
+    events = events_of([PutFrame(text="a"), knows, PutFrame(text="b"), knows, PutFrame(text="c")])
+    whole = facts_of(events)
+    loaded = FactsProjection()
+    loaded.load(*[whole.chunk(seq, seq + 1) for seq in range(len(events))])
+    assert (loaded.seq, loaded.digest()) == (whole.seq, whole.digest())
+    assert loaded.chunk(0) == whole.chunk(0)
+    assert [FactsAt(loaded.snapshot(), n).is_empty for n in (1, 2, 5)] == [True, False, False]
