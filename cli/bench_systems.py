@@ -69,6 +69,8 @@ class Entry:
     extra: str
     durability: str
     note: str
+    imports_late: bool = False
+    """True if most modules are imported when a store uses them."""
 
     def missing(self) -> str | None:
         """Return the remedy if a package of the system is not installed."""
@@ -79,7 +81,7 @@ class Entry:
         return None
 
     def load(self) -> None:
-        """Import the modules of the system, which a first answer should not include."""
+        """Import the modules of the system."""
         for module in self.modules:
             importlib.import_module(module)
 
@@ -148,6 +150,7 @@ SYSTEMS: Final = {
         "",
         "sync a batch",
         "its checkpoints are part of the batches and of the close",
+        imports_late=True,
     ),
     "sqlite": Entry(
         "SQLite",

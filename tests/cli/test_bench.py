@@ -1,6 +1,8 @@
 """`cerata bench`: the same documents in every run, right answers, and peers that may be missing."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -122,3 +124,35 @@ def test_equal_results_are_an_equal_picture() -> None:
     assert picture.startswith(b"<?xml")
     assert picture == chart(lines, "Median times", "svg")
     assert picture != chart({"hybrid search": {"Cerata": [(1_000, 0.6)]}}, "Median times", "svg")
+
+
+_COLD = """
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from cerata.cli.bench_cold import import_all
+from cerata.cli.bench_documents import Documents
+from cerata.cli.bench_systems import SYSTEMS
+
+documents = Documents(20)
+question = documents.questions(1)[0]
+import_all(SYSTEMS["cerata"], question)
+loaded = set(sys.modules)
+store = SYSTEMS["cerata"].open(Path(sys.argv[1]))
+assert store.hybrid(question)
+print(*{name for name in sys.modules if name.startswith("cerata.")} - loaded)
+"""
+
+
+def test_a_first_answer_imports_nothing(tmp_path: Path) -> None:
+    """Modules are imported when they are used; their imports were most of the first answer."""
+    store = Cerata(tmp_path)
+    for batch in Documents(20).batches():
+        store.add(batch)
+    store.close()
+    child = subprocess.run(
+        [sys.executable, "-c", _COLD, str(tmp_path)], stdout=subprocess.PIPE, text=True, check=True
+    )
+    assert child.stdout.split() == []
