@@ -342,6 +342,10 @@ class _Verifier:
             if batch.recorded <= self._recorded:
                 self._add(None, f"Event {batch.first_seq:,} was recorded before its predecessor")
             self._recorded = batch.recorded
+            for index, wire in enumerate(batch.events):
+                if wire.type == BRANCH and index:
+                    seq = batch.first_seq + index
+                    self._add(None, f"The branch of event {seq:,} does not begin its batch")
             if self._has_damaged_payload(batch):
                 chain = tree = None
                 continue

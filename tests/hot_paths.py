@@ -29,9 +29,12 @@ from benchmarks.facts_bench import Tables as FactTables
 from cerata import Store
 from cerata.cli.bench_documents import Documents, Question
 from cerata.cli.bench_sqlite import Tables
+from cerata.engine.events import PutFrame, decoders
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log
 from cerata.projections.facts.reader import FactsAt
+from cerata.projections.frames.projection import FramesProjection
+from cerata.replay.fold import replay
 
 from . import timing
 
@@ -270,6 +273,38 @@ def past(folder: Path) -> Generator[Sides]:
         yield _searches(store, tables, half)
 
 
+@contextmanager
+def replayed(folder: Path) -> Generator[Sides]:
+    """All projections from 8,192 frames with a tag and two numbers, beside decoding the payloads.
+
+    The floor also hashes each payload. A rebuild and a verification spend most of their time so.
+    """
+    with cerata.open(folder / "a.cera") as store:
+        for first in range(0, 8_192, 1_024):
+            numbers = range(first, first + 1_024)
+            store.append(
+                *[
+                    PutFrame(metadata={"n": n, "group": n % 97}, tags=(f"t{n % 9}",))
+                    for n in numbers
+                ]
+            )
+    with cerata.open(folder / "a.cera", mode="r") as store:
+        log = store._session.log
+        payloads = [event.payload_bytes or b"" for event in log.read()]
+        decode = decoders(PutFrame).payload.decode
+        digests = store._fold.digests()
+
+        def ours() -> None:
+            assert replay(log).digests() == digests
+
+        def floor() -> None:
+            for payload in payloads:
+                decode(payload)
+                hash_bytes(payload)
+
+        yield Sides(ours, floor)
+
+
 def _searches(store: Store, tables: Tables, basis: int | None = None) -> Sides:
     questions = _questions()
 
@@ -293,6 +328,7 @@ HOT_PATHS = (
     HotPath("facts", 1.4, facts, FactsAt, "find"),
     HotPath("search", 0.55, search, Store, "search"),
     HotPath("past", 0.8, past, Store, "at"),
+    HotPath("replay", 6.0, replayed, FramesProjection, "apply"),
 )
 
 

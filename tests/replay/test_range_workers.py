@@ -1,6 +1,7 @@
 """Rebuilding in worker processes: equal for any number of them, and for any that fails."""
 
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 import cerata
+from cerata.engine.errors import ProjectionFailed
 from cerata.engine.open import open_log
 from cerata.memory.batch.writer import session_of
 from cerata.memory.store import Store
@@ -16,7 +18,7 @@ from cerata.projections.core.projection import FoldedEvent, Projection
 from cerata.projections.registry import projection_key
 from cerata.replay import range_workers
 from cerata.replay.checkpoint import read_chunk, stored_chunks
-from cerata.replay.range_worker import FoldedRange
+from cerata.replay.range_worker import FoldedRange, Task
 
 from .drawn import history
 from .spending import Spending, Spent
@@ -173,6 +175,59 @@ def test_a_worker_that_ends_at_once_costs_only_time(
         assert store.rebuild(workers=2).equal
         assert state_of(store) == before
     assert folded == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_workers_that_are_killed_at_random_leave_the_same_file(
+    filled: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """The caller takes the ranges before the first missing one, and folds the rest itself."""
+    source = Random(seed)
+    start = range_workers._Worker.__init__
+    timers: list[threading.Timer] = []
+
+    def doomed(worker: Any, task: Task) -> None:
+        start(worker, task)
+        timers.append(threading.Timer(source.random() * 3, worker._process.kill))
+        timers[-1].start()
+
+    monkeypatch.setattr(range_workers._Worker, "__init__", doomed)
+    with opened(filled) as store:
+        before = state_of(store)
+        assert store.rebuild(workers=2).equal
+        assert state_of(store) == before
+        assert store.verify().ok
+    for timer in timers:
+        timer.cancel()
+    assert len(timers) == 2
+
+
+@pytest.mark.parametrize("fault", ["raises", "differs"])
+def test_a_faulty_projection_of_the_user_fails_beside_workers(
+    filled: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    """Its code runs in the caller only, so a worker need not import it."""
+    apply = Spending.apply
+
+    def faulty(own: Spending, events: Sequence[FoldedEvent]) -> None:
+        if fault == "raises":
+            raise ZeroDivisionError
+        apply(own, [event for event in events if event.seq != 9_007])
+
+    with opened(filled) as store:
+        store.append(Spent(tag="food", cents=5))
+        seq = store.head.seq
+        store.checkpoint()
+        monkeypatch.setattr(Spending, "apply", faulty)
+        if fault == "raises":
+            with pytest.raises(ProjectionFailed):
+                store.rebuild(workers=2)
+        else:
+            assert store.rebuild(workers=2).seq == seq
+    monkeypatch.undo()
+    with opened(filled) as store:
+        assert store.rebuild().seq == seq
+        assert store.verify().ok
 
 
 def test_an_old_state_that_differs_is_named_to_the_event_of_a_row(tmp_path: Path) -> None:
