@@ -6,7 +6,7 @@ Owns `Agent` and the start of activities. Leaves out the calls of a run (`run`),
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -31,7 +31,9 @@ from cerata.projections.activities.reader import ActivityRow
 from cerata.projections.columnar.scopes import check_reach
 
 from .activity import RUN_KIND, Activity, Call, Reference, activity_of, call_of, run_named
+from .agent_memory import AgentMemory
 from .code import AgentCode, Code
+from .declarations import Source, checked_memory
 from .journal import LiveJournal, input_drafts
 from .json_text import encoded, error_text
 from .names import check_name
@@ -41,7 +43,8 @@ from .rerun import Repetition, Rerun, chosen_function, repeat
 from .run import Context, Run, check_outside_transaction
 from .run_results import RunResults
 from .session import Session
-from .spec import MemorySpec, declared, working_slot
+from .slot import Slot
+from .spec import MemorySpec, working_slot
 
 
 class Agent(Handle):
@@ -82,11 +85,10 @@ class Agent(Handle):
         self._store = store
         self._name = name
         self._version = version
-        self._memory: dict[str, MemorySpec] = {}
-        for slot, spec in (memory or {}).items():
-            self._memory[slot] = declared(slot, spec)
-        self._working = working_slot(self._memory)
+        self._memory = AgentMemory(name, version, checked_memory(memory))
+        self._working = working_slot(self._memory.specs)
         self._view: View | None = None
+        self._memory.declare(store)
 
     def __repr__(self) -> str:
         at = "" if self._view is None else f" at event {self._view.basis:,}"
@@ -106,6 +108,36 @@ class Agent(Handle):
     def version(self) -> str:
         """The version, recorded with every activity."""
         return self._version
+
+    # --- slots -----------------------------------------------------------------------------------
+
+    def slot(self, name: str, **dimensions: ScopeValue) -> Slot:
+        """Return an instance of a slot; sessions and runs supply their dimensions.
+
+        Args:
+            name: The slot's name.
+            dimensions: Values of the names in the slot's scope.
+
+        Raises:
+            NotFound: the agent has no such slot.
+            InvalidInput: a dimension is missing, empty, not listed by the slot, or changed.
+        """
+        return self.slot_of(name, dimensions)
+
+    def slot_of(
+        self,
+        name: str,
+        passed: Mapping[str, ScopeValue],
+        sources: Sequence[Source] = (),
+    ) -> Slot:
+        """Return an instance of a slot; see `slot`.
+
+        Args:
+            name: The slot's name.
+            passed: The dimensions of the call.
+            sources: The dimensions of the session and the run, each with its name.
+        """
+        return self._memory.slot(self._store, self._view, name, passed, sources)
 
     # --- activities ------------------------------------------------------------------------------
 
@@ -130,7 +162,7 @@ class Agent(Handle):
         receipt = writer.write([Draft(body, scope)])
         seq = receipt.seqs[0] if row is None else row.seq
         ending = partial(end_activity, writer, seq, None)
-        return Session(name, seq, dimensions, self.run_of, ending)
+        return Session(name, seq, dimensions, (self.run_of, self.slot_of), ending)
 
     def run(
         self,
@@ -202,7 +234,9 @@ class Agent(Handle):
             _check_inputs(Recording.of(snapshot, row, self._working.prefix), captured, name)
             body = self._start("run", name, resumes=row.seq, replays=replay, code=code)
             writer.write([Draft(body, scope)])
-        return self._handle(writer, row, scope, replay=replay)
+        sources: list[Source] = [] if session is None else [session.source]
+        sources.append(("run", {"workflow": workflow}))
+        return self._handle(writer, row, scope, sources, replay=replay)
 
     def _started_run(
         self, writer: WriteSession, body: StartActivity, inputs: Mapping[str, bytes], scope: Scope
@@ -224,14 +258,27 @@ class Agent(Handle):
         assert row is not None
         return row
 
-    def _handle(self, writer: WriteSession, row: ActivityRow, scope: Scope, *, replay: bool) -> Run:
+    def _handle(
+        self,
+        writer: WriteSession,
+        row: ActivityRow,
+        scope: Scope,
+        sources: Sequence[Source],
+        *,
+        replay: bool,
+    ) -> Run:
         live = self.live_journal(writer, row, scope)
         journal: LiveJournal | ReplayedJournal = live
         if replay:
             recording = Recording.of(writer.snapshot(), row, self._working.prefix)
             journal = ReplayedJournal(recording, live, resumes=True)
         store = self._store
-        context = Context(writer.log, lambda: store, partial(check_outside_transaction, store))
+        context = Context(
+            writer.log,
+            lambda: store,
+            partial(check_outside_transaction, store),
+            partial(self.slot_of, sources=sources),
+        )
         return Run(
             context,
             lambda: activity_of(writer.snapshot(), _row_of(writer.snapshot(), row.seq)),
@@ -300,7 +347,7 @@ class Agent(Handle):
 
     def over(self, store: Store) -> Agent:
         """Return this agent over another store, such as a fork."""
-        return Agent(store, self._name, version=self._version, memory=self._memory)
+        return Agent(store, self._name, version=self._version, memory=self._memory.specs)
 
     def refs(self, run: str | int) -> list[Reference]:
         """Return the references of a run, in order; none after its end. Cost: a read of each.
@@ -417,7 +464,10 @@ class Agent(Handle):
                 remedy="Use run.store inside functions that run.call() calls.",
             )
 
-        context = Context(session_of(self._store).log, store, _check_nothing)
+        def slot(name: str, passed: Mapping[str, ScopeValue]) -> Slot:
+            return self.over(store()).slot_of(name, passed)
+
+        context = Context(session_of(self._store).log, store, _check_nothing, slot)
         return Repetition(
             activity, Recording.of(snapshot, row, self._working.prefix), make_run, fork
         )

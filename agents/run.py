@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Protocol, Self, cast
@@ -18,11 +18,12 @@ from blake3 import blake3
 
 from cerata.engine.arguments import expect_type
 from cerata.engine.errors import Closed, Corrupt, InvalidInput
-from cerata.engine.events import JsonValue
+from cerata.engine.events import JsonValue, ScopeValue
 from cerata.engine.handle import Handle
 from cerata.engine.log import Log
 from cerata.memory.batch.writer import session_of
 from cerata.memory.store import Store
+from cerata.memory.values.frames import Receipt
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 
 from .activity import Activity, Lineage, Reference, Result
@@ -30,6 +31,7 @@ from .journal import RETURN, Answer, Journal, Request, request_of
 from .json_text import NOT_RECORDED, canonical, decoded, encoded, hide_message
 from .names import check_name
 from .prompt import RunContext, context_of
+from .slot import Slot
 
 _RANDOM_BITS: Final = 53
 _RANDOM_SIZE: Final = 7
@@ -45,11 +47,12 @@ class Ending(Protocol):
 
 
 class Context(NamedTuple):
-    """The surroundings of a run: its log, its store, and a check before each call."""
+    """The surroundings of a run: its log, its store, a check before each call, and its slots."""
 
     log: Log
     store: Callable[[], Store]
     check: Callable[[], None]
+    slot: Callable[[str, Mapping[str, ScopeValue]], Slot]
 
 
 class Run(Handle):
@@ -321,6 +324,43 @@ class Run(Handle):
         """
         self._check_open()
         return context_of(self._journal.results(), question, max_tokens, reserved)
+
+    # --- slots -----------------------------------------------------------------------------------
+
+    def slot(self, name: str, **dimensions: ScopeValue) -> Slot:
+        """Return an instance of a slot, with the dimensions of the session and the run.
+
+        Args:
+            name: The slot's name.
+            dimensions: Further values of the names in the slot's scope.
+
+        Raises:
+            Closed: the run has ended.
+            RerunFailed: the run is a re-run, which has no store.
+            NotFound, InvalidInput: as `Agent.slot`.
+        """
+        self._check_open()
+        return self._context.slot(name, dimensions)
+
+    def keep(
+        self, ref: str, slot: str, key: str | None = None, **dimensions: ScopeValue
+    ) -> Receipt:
+        """Write the value of a reference to a slot, so that it outlives the run.
+
+        Args:
+            ref: A reference, as in `get`.
+            slot: The slot's name.
+            key: The key in a map; left out for a list or a single value.
+            dimensions: Further values of the names in the slot's scope.
+
+        Raises:
+            InvalidInput, NotFound: as `get` and `slot`; or the slot is a map and has no key.
+        """
+        value = self.get(ref)
+        target = self.slot(slot, **dimensions)
+        if target.spec.type == "list":
+            return target.append(value)
+        return target.set(value) if key is None else target.set(key, value)
 
     # --- the clock and randomness ----------------------------------------------------------------
 

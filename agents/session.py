@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -11,7 +11,10 @@ from cerata.engine.events import ScopeValue
 from cerata.engine.handle import Handle
 
 from .code import Code
+from .declarations import Source
 from .run import Ending, Run
+from .slot import Slot
+from .spec import SESSION_DIMENSION
 
 
 class Starting(Protocol):
@@ -30,6 +33,14 @@ class Starting(Protocol):
     ) -> Run: ...
 
 
+class Slotting(Protocol):
+    """Returns an instance of a slot."""
+
+    def __call__(
+        self, name: str, passed: Mapping[str, ScopeValue], sources: Sequence[Source]
+    ) -> Slot: ...
+
+
 class Session(Handle):
     """A session of an agent, from `Agent.session`; a context manager.
 
@@ -43,10 +54,10 @@ class Session(Handle):
         name: str,
         activity_id: int,
         dimensions: Mapping[str, ScopeValue],
-        starting: Starting,
+        calls: tuple[Starting, Slotting],
         ending: Ending,
     ) -> None:
-        self._starting = starting
+        self._starting, self._slotting = calls
         self._name = name
         self.activity_id = activity_id
         """The seq of the session's first start."""
@@ -76,6 +87,25 @@ class Session(Handle):
         if is_ended or (error is not None and not isinstance(error, Exception)):
             return
         self._ending("done" if error is None else "failed", error)
+
+    @property
+    def source(self) -> Source:
+        """The dimensions that the session gives to slots."""
+        return "session", {SESSION_DIMENSION: self._name, **self.dimensions}
+
+    def slot(self, name: str, **dimensions: ScopeValue) -> Slot:
+        """Return an instance of a slot, with the dimensions of the session; see `Agent.slot`.
+
+        Args:
+            name: The slot's name.
+            dimensions: Further values of the names in the slot's scope.
+
+        Raises:
+            Closed: the session has ended.
+            NotFound, InvalidInput: as `Agent.slot`.
+        """
+        self._check_open()
+        return self._slotting(name, dimensions, [self.source])
 
     def run(
         self,
@@ -114,11 +144,7 @@ class Session(Handle):
         code: Code,
     ) -> Run:
         """Return a run of a function; see `run`."""
-        if self._ended:
-            raise Closed(
-                f"The session {self._name!r} has ended",
-                remedy="Enter it again with agent.session(id).",
-            )
+        self._check_open()
         return self._starting(
             id,
             inputs=inputs,
@@ -128,3 +154,10 @@ class Session(Handle):
             code=code,
             session=self,
         )
+
+    def _check_open(self) -> None:
+        if self._ended:
+            raise Closed(
+                f"The session {self._name!r} has ended",
+                remedy="Enter it again with agent.session(id).",
+            )

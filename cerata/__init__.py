@@ -31,6 +31,7 @@ agents.replayed Divergence
 agents.rerun Rerun
 agents.run Run
 agents.session Session
+agents.slot Slot SlotItem
 agents.spec MemorySpec conversation_memory scratchpad semantic_memory
 engine.environment Environment
 engine.errors BisectFailed CerataError Closed Conflict Corrupt Diverged EmbedderFailed

@@ -12,6 +12,8 @@ from cerata.agents.replayed import Divergence as Divergence
 from cerata.agents.rerun import Rerun as Rerun
 from cerata.agents.run import Run as Run
 from cerata.agents.session import Session as Session
+from cerata.agents.slot import Slot as Slot
+from cerata.agents.slot import SlotItem as SlotItem
 from cerata.agents.spec import MemorySpec as MemorySpec
 from cerata.agents.spec import conversation_memory as conversation_memory
 from cerata.agents.spec import scratchpad as scratchpad

@@ -8,7 +8,7 @@
 importer Wax keeps.
 """
 
-from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
+from cerata.engine.agent_events import EndActivity, PutSlot, RecordCall, StartActivity
 from cerata.engine.events import (
     AccessFrames,
     AssertFact,
@@ -70,6 +70,7 @@ __all__ = [
     "PutEntity",
     "PutFrame",
     "PutPredicate",
+    "PutSlot",
     "PutTag",
     "PutWrites",
     "RecallContext",

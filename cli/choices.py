@@ -35,4 +35,5 @@ PROJECTIONS: Final = (
     "access",
     "embedders",
     "langgraph",
+    "slots",
 )

@@ -85,3 +85,17 @@ class RecordCall(EventBody, frozen=True, kw_only=True):
     error: str | None = None
     value: str | None = None
     overlaps: int = 0
+
+
+@event("putSlot")
+class PutSlot(EventBody, frozen=True, kw_only=True):
+    """A slot of an agent's memory is declared; the declaration holds from this event on.
+
+    ``spec`` is the MemorySpec without schema and upcasters, as canonical JSON; ``schema`` the JSON
+    Schema of the values, never an import path.
+    """
+
+    agent: str
+    slot: str
+    spec: str
+    schema: str | None = None

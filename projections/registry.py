@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .rows import embedders as embedder_rows
     from .rows import langgraph as langgraph_rows
     from .rows import row_fold as rows_fold
+    from .rows import slots as slot_rows
     from .rows import tags as tag_rows
     from .rows.row_fold import MakeOwn, OwnProjection
     from .vectors import projection as vectors_projection
@@ -43,6 +44,7 @@ else:
     access_counts = late("cerata.projections.rows.access_counts")
     embedder_rows = late("cerata.projections.rows.embedders")
     langgraph_rows = late("cerata.projections.rows.langgraph")
+    slot_rows = late("cerata.projections.rows.slots")
     tag_rows = late("cerata.projections.rows.tags")
     rows_fold = late("cerata.projections.rows.row_fold")
     row_projection = late("cerata.projections.rows.row_projection")
@@ -62,6 +64,7 @@ BUILT_IN: Final[Mapping[str, Make]] = {
     "access": lambda: rows_fold.row_fold(access_counts.Accesses),
     "embedders": lambda: rows_fold.row_fold(embedder_rows.UsedEmbedders),
     "langgraph": lambda: rows_fold.row_fold(langgraph_rows.GraphThreads),
+    "slots": lambda: rows_fold.row_fold(slot_rows.Slots),
 }
 """The projections of every store by name, in the order in which they are saved.
 
@@ -80,6 +83,7 @@ _KEYS: Final = {
     "access": "access/1/863f7fd6ea4ee7af",
     "embedders": "embedders/1/da9fb9a52d52567e",
     "langgraph": "langgraph/1/f082c3643cc54529",
+    "slots": "slots/1/0cb745685e324755",
 }
 """The `projection_key` of each built-in projection: its checkpoint is found without its module."""
 

@@ -62,11 +62,13 @@ if TYPE_CHECKING:
     from cerata.projections.rows import access_counts
     from cerata.projections.rows import embedders as embedder_rows
     from cerata.projections.rows import langgraph as graph_rows
+    from cerata.projections.rows import slots as slot_rows
     from cerata.projections.rows import tags as rows_tags
     from cerata.projections.rows.access_counts import Accesses, Counts
     from cerata.projections.rows.embedders import Used
     from cerata.projections.rows.langgraph import GraphThreads
     from cerata.projections.rows.row_fold import OwnProjection
+    from cerata.projections.rows.slots import DeclaredSlot
     from cerata.projections.vectors.reader import Space, Vectors
     from cerata.replay.fold import Fold
     from cerata.replay.token_vector_store import StoredTokens
@@ -98,6 +100,7 @@ else:
     embedder_rows = late("cerata.projections.rows.embedders")
     graph_rows = late("cerata.projections.rows.langgraph")
     rows_tags = late("cerata.projections.rows.tags")
+    slot_rows = late("cerata.projections.rows.slots")
     acts = late("cerata.memory.values.acts")
     fact_conversion = late("cerata.memory.snapshot.fact_conversion")
     frame_conversion = late("cerata.memory.snapshot.frame_conversion")
@@ -622,6 +625,12 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
             scope = read_scope(text)
             if self.sees(scope):
                 yield scope, name, at, seq
+
+    def declared_slots(self, agent: str | None = None) -> list[DeclaredSlot]:
+        """Return the slots that agents of the tenant declare, as of the basis."""
+        slots = self._rows(slot_rows.Slots.name)
+        assert isinstance(slots, slot_rows.Slots)
+        return slots.declared(self.scope, self.end, agent)
 
     # --- the embedder ----------------------------------------------------------------------------
 

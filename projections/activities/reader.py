@@ -172,7 +172,9 @@ class ActivitiesAt:
         places = self._places_of_name(row, name)
         if not 1 <= ordinal <= len(places):
             return None
-        return self._call_row(int(places[ordinal - 1]), ordinal)
+        call = self._call_row(int(places[ordinal - 1]), ordinal)
+        results = np.count_nonzero(self._columns.result.view()[places[:ordinal]])
+        return call._replace(number=int(results) if call.result else 0)
 
     def result(self, row: int, name: str, number: int) -> CallRow | None:
         """Return the call with the n-th result of a name in an activity, from 1, or None."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
+from cerata.engine.agent_events import EndActivity, PutSlot, RecordCall, StartActivity
 from cerata.engine.events import (
     DEFAULT_SCOPE,
     AccessFrames,
@@ -177,6 +177,13 @@ def _body(source: Random, first: int, place: int) -> EventBody:
 
 def _about_agents(source: Random, ref: Callable[[], int]) -> EventBody:
     draw = source.random()
+    if draw < 0.1:
+        return PutSlot(
+            agent=source.choice(("analyst", "clerk")),
+            slot=source.choice(("notes", "mode")),
+            spec=source.choice(("{}", '{"tier":"semantic"}')),
+            schema=source.choice((None, "{}")),
+        )
     if draw < 0.35:
         return StartActivity(
             kind=source.choice(("run", "session")),

@@ -54,6 +54,14 @@ def recorded(store: Store) -> tuple[cerata.Agent, cerata.Result]:
     return agent, result
 
 
+def slot_items(store: Store) -> list[cerata.SlotItem]:
+    """Return the items of a slot with a value."""
+    memory = {"mode": cerata.MemorySpec(type="value", ttl="1d")}
+    slot = cerata.Agent(store, "analyst", memory=memory).slot("mode")
+    slot.set({"speed": 3})
+    return slot.items()
+
+
 def referring(store: Store) -> tuple[cerata.Reference, cerata.Lineage, cerata.RunContext]:
     """Return the values of a run's references."""
     with cerata.Agent(store, "analyst").run() as run:
@@ -100,6 +108,7 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "Call": lambda store, _: recorded(store)[0].calls("r1")[0],
     "Divergence": lambda store, _: recorded(store)[0].rerun("r1", cerata.Run.now).divergence,
     "Rerun": lambda store, _: recorded(store)[0].rerun("r1", cerata.Run.now),
+    "SlotItem": lambda store, _: slot_items(store)[0],
     "MemorySpec": lambda _, __: cerata.scratchpad(),
     "Reference": lambda store, _: referring(store)[0],
     "Lineage": lambda store, _: referring(store)[1],
@@ -166,7 +175,7 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
 
 NO_VALUES = {
     *("Environment", "EventStream", "Store", "Transaction", "View", "RowProjection"),
-    *("Agent", "Run", "Session", "agent"),
+    *("Agent", "Run", "Session", "Slot", "agent"),
     *("CallableEmbedder", "EndpointEmbedder", "MiniLMEmbedder", "SentenceTransformersEmbedder"),
     *("ContextEmbedder", "Embedder", "TokenEmbedder", "Reranker", "Extractor", "EnglishFacts"),
     *("conversation_memory", "scratchpad", "semantic_memory"),

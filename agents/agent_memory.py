@@ -1,0 +1,97 @@
+"""The memory of an agent: its declared slots, in the log and as of a view.
+
+Owns the append of declarations, and the choice of an instance. Leaves out the fields (`spec`), the
+events (`declarations`) and the values (`slot`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from cerata.engine.events import DEFAULT_SCOPE, ScopeValue
+from cerata.memory.batch.attempts import attempted
+from cerata.memory.batch.writer import session_of
+from cerata.memory.snapshot.reader import snapshot_of
+from cerata.memory.snapshot.snapshot import Snapshot
+from cerata.memory.store import Store
+from cerata.memory.view import View
+
+from .declarations import Dimensions, Source, new_declarations, slot_named, spec_of
+from .slot import Instance, Slot
+from .spec import MemorySpec
+
+
+class AgentMemory(NamedTuple):
+    """The slots of an agent, by checked specs."""
+
+    agent: str
+    version: str
+    specs: dict[str, MemorySpec]
+
+    def declare(self, store: Store) -> None:
+        """Append the declarations that are new or changed, if the store can be written.
+
+        Raises:
+            Conflict: a stored declaration contradicts a spec.
+        """
+        session = session_of(store)
+
+        def attempt(snapshot: Snapshot) -> None:
+            scope = session.scope or DEFAULT_SCOPE
+            rows = snapshot.within(scope).declared_slots(self.agent)
+            drafts = new_declarations(self.agent, self.specs, rows, scope)
+            if drafts and session.log.is_writable:
+                session.write(drafts, expect=None if session.in_transaction else snapshot.basis)
+
+        if self.specs:
+            attempted(session, attempt, where=f"agent {self.agent!r}")
+
+    def slot(
+        self,
+        store: Store,
+        view: View | None,
+        name: str,
+        passed: Mapping[str, ScopeValue],
+        sources: Sequence[Source],
+    ) -> Slot:
+        """Return an instance of a slot.
+
+        Args:
+            store: The store.
+            view: The view that is read; None for the store.
+            name: The slot's name.
+            passed: The dimensions of the call.
+            sources: The dimensions of the session and the run, each with its name.
+
+        Raises:
+            NotFound: the agent has no such slot.
+            InvalidInput: a dimension is missing, empty, not listed by the slot, or changed.
+        """
+        specs = self.specs if view is None else self._specs_at(store, view)
+        spec = slot_named(name, specs, self.agent)
+        dimensions = Dimensions(store.scope)
+        dimensions.add("agent", {"agent": self.agent, "agent_version": self.version})
+        for source, values in sources:
+            dimensions.add(source, values)
+        instance = Instance(self.agent, name, dimensions.scope_of(name, spec, passed))
+        reader = store.view if view is None else lambda: view
+        return Slot(store, reader, instance, spec, is_past=view is not None)
+
+    def _specs_at(self, store: Store, view: View) -> dict[str, MemorySpec]:
+        """Return the declarations as of a view, with the schemas of this program."""
+        snapshot = snapshot_of(view).within(store.scope or DEFAULT_SCOPE)
+        specs: dict[str, MemorySpec] = {}
+        for row in snapshot.declared_slots(self.agent):
+            spec, present = spec_of(row), self.specs.get(row.slot)
+            if present is not None:
+                spec = replace(
+                    spec,
+                    schema=present.schema,
+                    upcasters=present.upcasters,
+                    schema_version=present.schema_version,
+                )
+            specs[row.slot] = spec
+        return specs

@@ -1,0 +1,87 @@
+"""Schemas of slot values: checked and lifted to the version of the declaration.
+
+Owns validation, upcasting, and the JSON Schema that the log keeps. Leaves out the declaration
+(`spec`) and the storage (`slot`).
+"""
+
+from __future__ import annotations
+
+from typing import Final, cast
+
+import msgspec
+
+from cerata.engine.errors import InvalidInput, Unsupported
+from cerata.engine.events import JsonValue
+
+from .spec import MemorySpec
+
+VERSION_KEY: Final = "schema_version"
+"""The name of the version in the metadata of a value. On disk: never change it."""
+
+
+def json_schema(spec: MemorySpec) -> str | None:
+    """Return the JSON Schema of a slot's values, as canonical JSON; None without a schema."""
+    if spec.schema is None:
+        return None
+    return msgspec.json.encode(msgspec.json.schema(spec.schema), order="deterministic").decode()
+
+
+def stored_value(spec: MemorySpec, value: object, where: str) -> object:
+    """Return a value as plain JSON values, after a check against the schema.
+
+    Raises:
+        InvalidInput: the value does not match the schema.
+    """
+    if spec.schema is None:
+        return value
+    plain = msgspec.to_builtins(value)
+    _converted(spec, plain, where, spec.schema_version or 1)
+    return plain
+
+
+def read_value(spec: MemorySpec, value: JsonValue, version: int, where: str) -> object:
+    """Return a stored value, lifted to the version of the slot, as the schema's Struct.
+
+    Raises:
+        InvalidInput: an upcaster is missing or failed, or the value does not match the schema.
+        Unsupported: the value is newer than the slot's schema.
+    """
+    if spec.schema is None:
+        return value
+    current = spec.schema_version or 1
+    if version > current:
+        raise Unsupported(
+            f"The value has version {version} of the schema, and this program has {current}",
+            where=where,
+            remedy="Update the program, or read the stored value with raw().",
+        )
+    lifted: object = value
+    for each in range(version, current):
+        upcaster = (spec.upcasters or {}).get(each)
+        if upcaster is None:
+            raise InvalidInput(
+                f"No upcaster lifts version {each} of the schema to {each + 1}",
+                where=where,
+                remedy=f"Declare upcasters={{{each}: ...}}, or read the stored value with raw().",
+            )
+        try:
+            lifted = upcaster(cast("dict[str, object]", lifted))
+        except Exception as error:
+            raise InvalidInput(
+                f"The upcaster of version {each} raised {type(error).__name__}: {error}",
+                where=where,
+                remedy="Correct the upcaster, or read the stored value with raw().",
+            ) from error
+    return _converted(spec, lifted, where, version)
+
+
+def _converted(spec: MemorySpec, value: object, where: str, version: int) -> msgspec.Struct:
+    assert spec.schema is not None
+    try:
+        return msgspec.convert(value, spec.schema)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(
+            f"The value of version {version} does not match {spec.schema.__name__}: {error}",
+            where=where,
+            remedy="Pass a value of the schema; raw() returns a stored value as it is.",
+        ) from error

@@ -1,0 +1,464 @@
+"""Slots: typed memory of an agent that outlives its runs.
+
+Owns `Slot`, its reads as of a basis and its writes. Leaves out declarations (`declarations`) and
+the check of values (`schemas`).
+
+A value is a frame of kind "value". The frames of a map or of a single value have a URI, so at most
+one of them is current; those of a list have none. An instance is told by its track and by exactly
+its scope, compared as a map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from cerata.engine.arguments import expect_integer
+from cerata.engine.errors import Conflict, Corrupt, InvalidInput, NotFound, ReadOnly
+from cerata.engine.events import JsonValue, Scope, ScopeValue
+from cerata.engine.handle import Handle
+from cerata.engine.plain_value import PlainValue
+from cerata.memory.batch.attempts import attempted
+from cerata.memory.batch.writer import session_of
+from cerata.memory.snapshot.snapshot import Snapshot
+from cerata.memory.store import Store
+from cerata.memory.values.frames import Frame, Hit, Receipt
+from cerata.memory.view import View
+from cerata.projections.columnar.scopes import is_same
+from cerata.projections.columnar.times import to_datetime
+from cerata.projections.frames.filters import Filter
+
+from .json_text import decoded, encoded
+from .schemas import VERSION_KEY, read_value, stored_value
+from .spec import MemorySpec, ttl_us
+
+VALUE_KIND: Final = "value"
+"""The kind of the frames that hold values. On disk: never change it."""
+
+_URI: Final = "slot:"
+_UNSET: Final = msgspec.UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class SlotItem(PlainValue):
+    """A value of a slot.
+
+    - ``id`` is the frame that holds it, ``key`` None for lists and single values.
+    - ``schema_version`` is that of the write; None without a schema.
+    """
+
+    id: int
+    key: str | None
+    value: Any
+    created: datetime
+    expires: datetime | None
+    schema_version: int | None
+
+
+class Instance(NamedTuple):
+    """The identity of an instance: the agent, the slot, and exactly a scope."""
+
+    agent: str
+    slot: str
+    scope: Scope
+
+    @property
+    def track(self) -> str:
+        return f"{self.agent}/{self.slot}"
+
+
+class Slot(Handle):
+    """An instance of a declared slot, from `Agent.slot`: a map, a list or a single value.
+
+    Reads leave out expired values, and the oldest items beyond ``max_items``. Writes are durable
+    on return, or join the open transaction.
+    """
+
+    _instead = "Call agent.slot(name) there."
+
+    def __init__(
+        self,
+        store: Store,
+        view: Callable[[], View],
+        instance: Instance,
+        spec: MemorySpec,
+        *,
+        is_past: bool,
+    ) -> None:
+        self._store = store
+        self._view = view
+        self._instance = instance
+        self._spec = spec
+        self._is_past = is_past
+
+    def __repr__(self) -> str:
+        return f"<cerata slot {self._instance.track!r} of {dict(self._instance.scope)!r}>"
+
+    @property
+    def spec(self) -> MemorySpec:
+        """The declaration, with the defaults of its tier."""
+        return self._spec
+
+    @property
+    def scope(self) -> dict[str, ScopeValue]:
+        """The scope of the instance's values."""
+        return dict(self._instance.scope)
+
+    # --- reads -----------------------------------------------------------------------------------
+
+    def get(self, key: str | None = None, default: object = None) -> Any:
+        """Return the current value, or ``default``.
+
+        Args:
+            key: The key in a map; left out for a single value.
+            default: The value without a current one; default None.
+
+        Raises:
+            InvalidInput: the slot is a list, or a key is missing or superfluous; a stored value
+                does not match the schema.
+            Unsupported: the stored value is newer than the schema.
+        """
+        frame = self._current(self._snapshot(), self._uri(key))
+        return default if frame is None else self._value(self._frame(frame))
+
+    def keys(self) -> list[str]:
+        """Return the current keys of a map, sorted. Cost: a read of each value's frame."""
+        self._expect("dict", "keys()")
+        return sorted({self._key(frame) or "" for frame in self._frames()})
+
+    def items(self) -> list[SlotItem]:
+        """Return the current values, oldest first. Cost: a read of each value's frame."""
+        return [self._item(frame) for frame in self._frames()]
+
+    def last(self, n: int) -> list[SlotItem]:
+        """Return the last items of a list, oldest first.
+
+        Args:
+            n: Most items to return.
+        """
+        self._expect("list", "last()")
+        expect_integer("n", n, "a number of items", "Pass last(10).")
+        return [self._item(frame) for frame in self._frames()[-n:]] if n > 0 else []
+
+    def search(self, query: str, k: int = 10) -> list[Hit]:
+        """Return the best hits among the current values of this instance.
+
+        Args:
+            query: A question, as `Store.search` takes it.
+            k: Most hits to return.
+
+        Raises:
+            InvalidInput: the slot is not searchable.
+        """
+        if not self._spec.searchable:
+            raise InvalidInput(
+                f"The slot {self._instance.slot!r} is not searchable",
+                remedy="Declare it with searchable=True.",
+            )
+        view, found = self._reader(), k
+        current = {frame.id for frame in self._frames()}
+        where = Filter(track=self._instance.track, kind=VALUE_KIND)
+        while True:
+            # Instances of a wider scope have the same track.
+            hits = list(view.search(query, k=found, where=where))
+            kept = [hit for hit in hits if hit.id in current][:k]
+            if len(kept) == k or len(hits) < found:
+                return kept
+            found *= 2
+
+    def history(self, key: str | None = None) -> list[SlotItem]:
+        """Return every value with a key, or all values, oldest first; also closed and expired ones.
+
+        Args:
+            key: The key in a map; default all values.
+        """
+        uri = None if key is None else self._uri(key)
+        snapshot = self._snapshot()
+        layers = snapshot.layers
+        where = layers.passing(Filter(track=self._instance.track, kind=VALUE_KIND))
+        opened = layers.opened(include_superseded=True, include_deleted=True)
+        masks = [mask & passing for mask, passing in zip(opened, where, strict=True)]
+        frames = map(self._frame, reversed([*layers.newest(masks)]))
+        return [
+            self._item(frame)
+            for frame in frames
+            if self._is_mine(frame) and uri in (None, frame.uri)
+        ]
+
+    def raw(self, key: str | int) -> JsonValue:
+        """Return a stored value, neither lifted nor checked.
+
+        Args:
+            key: The key in a map, or the id of a value.
+
+        Raises:
+            NotFound: the instance has no such value.
+        """
+        return self._stored(self._frame(self._id_of(self._snapshot(), key)))
+
+    # --- writes ----------------------------------------------------------------------------------
+
+    def set(self, key: Any, value: Any = _UNSET, /, *, expect: int | None = None) -> Receipt:
+        """Store a value in place of the current: ``set(key, value)`` in a map, else ``set(value)``.
+
+        Args:
+            key: The key; for a single value the value.
+            value: The value: JSON, or of the schema.
+            expect: The id of the value that the caller saw, 0 for none; default not checked.
+
+        Raises:
+            InvalidInput: the slot is a list, or the value is not JSON or not of the schema.
+            Conflict: another value than ``expect`` is current.
+            ReadOnly: the store or the agent only reads.
+        """
+        if self._spec.type == "value":
+            if value is not _UNSET:
+                raise InvalidInput(
+                    f"The slot {self._instance.slot!r} is a single value",
+                    remedy="Call set(value).",
+                )
+            key, value = None, key
+        elif value is _UNSET:
+            raise InvalidInput("set() needs a key and a value", remedy="Call set(key, value).")
+        uri = self._uri(key)
+        fields = self._fields(value, key)
+
+        def work(snapshot: Snapshot) -> Receipt:
+            self._check_expected(snapshot, uri, expect)
+            # A title is searched.
+            title = key if self._spec.searchable else None
+            return self._put(uri=uri, title=title, replace=True, **fields)
+
+        return self._written(work, is_checked=expect is not None)
+
+    def append(self, value: Any) -> Receipt:
+        """Add an item to a list; the oldest items beyond ``max_items`` leave in the same batch.
+
+        Args:
+            value: The value: JSON, or of the schema.
+
+        Raises:
+            InvalidInput: the slot is no list, or the value is not JSON or not of the schema.
+            ReadOnly: the store or the agent only reads.
+        """
+        self._expect("list", "append()")
+        fields = self._fields(value, None)
+        if self._spec.max_items is None:
+            return self._written(lambda _: self._put(**fields), is_checked=False)
+
+        def work(snapshot: Snapshot) -> Receipt:
+            kept = max(0, (self._spec.max_items or 0) - 1)
+            ids = self._ids(snapshot)
+            receipt = self._put(**fields)
+            for frame in ids[: max(0, len(ids) - kept)]:
+                self._store.delete(frame, reason="max_items")
+            return receipt
+
+        return self._written(work, is_checked=True)
+
+    def delete(self, key: str | int) -> Receipt:
+        """Close a value; it stays in the history.
+
+        Args:
+            key: The key in a map, or the id of a value.
+
+        Raises:
+            NotFound: the instance has no such current value.
+            ReadOnly: the store or the agent only reads.
+        """
+
+        def work(snapshot: Snapshot) -> Receipt:
+            return self._store.delete(self._id_of(snapshot, key))
+
+        return self._written(work, is_checked=False)
+
+    # --- the parts of a write --------------------------------------------------------------------
+
+    def _fields(self, value: object, key: str | None) -> dict[str, Any]:
+        """Return the content, the metadata and the expiry of a new value."""
+        if self._is_past:
+            raise ReadOnly(
+                "An agent of the past only reads", remedy="Write with the slot of the agent itself."
+            )
+        where = f"slot {self._instance.slot!r}" + (f", key {key!r}" if key else "")
+        plain = stored_value(self._spec, value, where)
+        data = encoded(plain, f"The value of {where}")
+        content: str | bytes = data
+        words: str | None = None
+        if self._spec.searchable and isinstance(plain, str) and plain:
+            content = plain
+        elif self._spec.searchable:
+            words = "\n".join(_words(decoded(data))) or None
+        ttl = ttl_us(self._spec.ttl)
+        now = session_of(self._store).log.environment.now_us()
+        version = self._spec.schema_version
+        return {
+            "content": content,
+            "search_text": words,
+            "metadata": {} if version is None else {VERSION_KEY: version},
+            "expires": None if ttl is None else to_datetime(now + ttl),
+        }
+
+    def _put(self, content: str | bytes, **fields: Any) -> Receipt:
+        return self._store.put_frame(
+            content,
+            kind=VALUE_KIND,
+            track=self._instance.track,
+            scope=self.scope,
+            content_dates=(),
+            **fields,
+        )
+
+    def _written(self, work: Callable[[Snapshot], Receipt], *, is_checked: bool) -> Receipt:
+        """Run a write; if it depends on the state, on exactly the state that it was given."""
+        session = session_of(self._store)
+        session.check_writable()
+        if session.in_transaction:
+            return work(self._snapshot())
+
+        def attempt(_: Snapshot) -> Receipt:
+            snapshot = self._snapshot()
+            if not is_checked:
+                return work(snapshot)
+            with self._store.transaction(expect=snapshot.basis) as block:
+                work(snapshot)
+            return block.receipt
+
+        return attempted(session, attempt, where=f"slot {self._instance.slot!r}")
+
+    def _check_expected(self, snapshot: Snapshot, uri: str, expect: int | None) -> None:
+        if expect is None:
+            return
+        expect_integer("expect", expect, "the id of a value, or 0", "Pass expect=0 for none.")
+        current = self._current(snapshot, uri) or 0
+        if current != expect:
+            raise Conflict(
+                f"The current value is {current or 'none'}, expected {expect or 'none'}",
+                where=f"slot {self._instance.slot!r}",
+                remedy="Read the value again, and decide from it.",
+            )
+
+    # --- the parts of a read ---------------------------------------------------------------------
+
+    def _reader(self) -> View:
+        return self._view().within(self._instance.scope)
+
+    def _snapshot(self) -> Snapshot:
+        return self._reader()._snapshot()  # pyright: ignore[reportPrivateUsage]
+
+    def _expect(self, kind: str, call: str) -> None:
+        if self._spec.type != kind:
+            raise InvalidInput(
+                f"The slot {self._instance.slot!r} is a {self._spec.type}, and {call} is for a "
+                f"{kind}",
+                remedy=f"Declare it with type={kind!r}, or call items().",
+            )
+
+    def _uri(self, key: str | None) -> str:
+        """Return the URI of a key, or of a single value."""
+        track = self._instance.track
+        if self._spec.type == "value":
+            if key is not None:
+                self._expect("dict", "a key")
+            return f"{_URI}{track}"
+        self._expect("dict", "a key")
+        if not isinstance(key, str) or not key:
+            raise InvalidInput(
+                f"The key of a value is {key!r:.60}, expected a text",
+                where=f"slot {self._instance.slot!r}",
+                remedy="Pass a key such as 'risk'.",
+            )
+        return f"{_URI}{track}/{key}"
+
+    def _key(self, frame: Frame) -> str | None:
+        uri = frame.uri or ""
+        start = f"{_URI}{self._instance.track}/"
+        return uri[len(start) :] if uri.startswith(start) else None
+
+    def _current(self, snapshot: Snapshot, uri: str) -> int | None:
+        layers = snapshot.layers
+        frames = layers.unexpired(layers.whole_of_uri(uri, self._instance.scope))
+        return frames[-1] if frames else None
+
+    def _ids(self, snapshot: Snapshot) -> list[int]:
+        """Return the frames of the current values, oldest first."""
+        layers = snapshot.layers
+        masks = layers.admitted(Filter(track=self._instance.track, kind=VALUE_KIND))
+        frames = reversed([*layers.newest(masks)])
+        return [frame for frame in frames if is_same(layers.scope_of(frame), self._instance.scope)]
+
+    def _frames(self) -> list[Frame]:
+        ids = self._ids(self._snapshot())
+        if self._spec.max_items is not None:
+            # Concurrent writers can leave more.
+            ids = ids[-self._spec.max_items :]
+        return [self._frame(frame) for frame in ids]
+
+    def _frame(self, number: int) -> Frame:
+        frame = self._reader().frame(number)
+        if not self._is_mine(frame):
+            raise Corrupt(
+                f"The value in frame {number:,} lies outside its instance",
+                where=f"slot {self._instance.slot!r}",
+                remedy="Run 'cerata verify', then 'cerata rebuild'.",
+            )
+        return frame
+
+    def _is_mine(self, frame: Frame) -> bool:
+        return is_same(tuple(frame.scope.items()), self._instance.scope)
+
+    def _id_of(self, snapshot: Snapshot, key: str | int) -> int:
+        if isinstance(key, str):
+            frame = self._current(snapshot, self._uri(key))
+        else:
+            expect_integer("A value", key, "a key or the id of a value", "Pass item.id.")
+            frame = key if key in self._ids(snapshot) else None
+        if frame is None:
+            raise NotFound(
+                f"There is no current value {key!r:.60}",
+                where=f"slot {self._instance.slot!r}",
+                remedy="items() lists the current values.",
+            )
+        return frame
+
+    def _stored(self, frame: Frame) -> JsonValue:
+        # The text of a value is never empty.
+        return frame.text or decoded(self._reader().content(frame.id))
+
+    def _value(self, frame: Frame) -> Any:
+        where = f"slot {self._instance.slot!r}, value {frame.id:,}"
+        version = _version_of(frame)
+        return read_value(self._spec, self._stored(frame), version or 1, where)
+
+    def _item(self, frame: Frame) -> SlotItem:
+        return SlotItem(
+            frame.id,
+            self._key(frame),
+            self._value(frame),
+            frame.created,
+            frame.expires,
+            _version_of(frame),
+        )
+
+
+def _version_of(frame: Frame) -> int | None:
+    version = frame.metadata.get(VERSION_KEY)
+    return version if isinstance(version, int) else None
+
+
+def _words(value: JsonValue) -> Iterable[str]:
+    """Yield the strings and numbers of a value, in order."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _words(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _words(item)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield str(value)

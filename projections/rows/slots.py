@@ -1,0 +1,60 @@
+"""The fold of declared slots: the memory of each agent of a tenant, and since when.
+
+Every event keeps its row, so the rows with a seq up to n are the state as of n: a view of the past
+reads the newest state. Declarations are few.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cerata.engine.agent_events import PutSlot
+from cerata.engine.events import DEFAULT_SCOPE, Scope
+
+from ..columnar.scopes import tenant_in
+from ..core.projection import FoldedEvent
+from .row_projection import RowProjection
+
+SlotRow = tuple[str, str | None]
+"""The spec and the schema, both JSON."""
+
+
+class DeclaredSlot(NamedTuple):
+    """A slot of an agent, as its newest event declares it."""
+
+    seq: int
+    agent: str
+    slot: str
+    spec: str
+    schema: str | None
+
+
+class Slots(RowProjection[tuple[str, str, str, int], SlotRow]):
+    """Rows of (tenant, agent, slot, seq) and `SlotRow`."""
+
+    name = "slots"
+    handles = (PutSlot,)
+
+    def apply(self, events: Sequence[FoldedEvent]) -> None:
+        for event in events:
+            body = event.body
+            if isinstance(body, PutSlot) and event.scope is not None:
+                key = tenant_in(event.scope), body.agent, body.slot, event.seq
+                self.rows[key] = body.spec, body.schema
+
+    def declared(
+        self, scope: Scope | None, through: int, agent: str | None = None
+    ) -> list[DeclaredSlot]:
+        """Return the declared slots of a tenant, in order of agent and slot.
+
+        Args:
+            scope: The scope of a read; without a tenant, that of the tenant "default".
+            through: The last event that counts.
+            agent: The agent; None for all.
+        """
+        tenant = tenant_in(DEFAULT_SCOPE if scope is None else scope)
+        newest: dict[tuple[str, str], DeclaredSlot] = {}
+        for (of, name, slot, seq), (spec, schema) in self.rows.items():
+            if of == tenant and agent in (None, name) and seq <= through:
+                # Rows are in order of key, so the newest comes last.
+                newest[name, slot] = DeclaredSlot(seq, name, slot, spec, schema)
+        return list(newest.values())
