@@ -14,5 +14,6 @@ from ..extras import require
 require("langgraph.checkpoint.base", "langgraph")
 
 from .saver import CerataSaver  # noqa: E402
+from .store import CerataStore  # noqa: E402
 
-__all__ = ["CerataSaver"]
+__all__ = ["CerataSaver", "CerataStore"]

@@ -27,6 +27,12 @@ def test_the_first_program_of_the_page_runs(tmp_path: Path) -> None:
     assert int(second[1]) > int(first[1])
 
 
+def test_the_program_of_the_store_runs(tmp_path: Path) -> None:
+    """An item is a frame, too."""
+    program = [block for block in blocks(PAGE) if block.language == "python"][1]
+    assert run_block(program, tmp_path) == run_block(program, tmp_path) == "['prefs']\ndark\n"
+
+
 def test_a_killed_graph_goes_on(tmp_path: Path) -> None:
     """No finished node runs again, and the thread has all of them."""
 
