@@ -47,3 +47,11 @@ def test_a_killed_graph_goes_on(tmp_path: Path) -> None:
     ended = run()
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("runs summarize\nruns report\nfinished: search, read, summarize")
+
+
+def test_the_benchmark_runs() -> None:
+    """The figures of the page of measurements have a command that works."""
+    pytest.importorskip("langgraph.checkpoint.sqlite", reason="needs the extra conformance")
+    command = [sys.executable, "-m", "benchmarks.langgraph_bench", "--tiny"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=120)
+    assert "first row after an append, ratio" in run.stdout
