@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import cast
 
 import msgspec
 import pytest
@@ -9,7 +10,7 @@ import pytest
 import cerata
 from cerata.engine import codec
 from cerata.engine.errors import Corrupt
-from cerata.engine.events import Event, EventBody, Payload, PutFrame
+from cerata.engine.events import Event, Payload, PutFrame
 from cerata.engine.log import Log
 from cerata.engine.sealed_events import SealedEvents
 from cerata.engine.segment_reader import Segment
@@ -105,7 +106,7 @@ def test_a_payload_that_cannot_be_decoded_is_corrupt_by_column(
     encode = codec._encode
 
     def spoilt(value: object) -> bytes:
-        body: EventBody | None = value.body if isinstance(value, Payload) else None
+        body: object = cast("Payload[object]", value).body if isinstance(value, Payload) else None
         if isinstance(body, PutFrame) and body.text == "bad":
             return msgspec.msgpack.encode([1, 2])
         return encode(value)

@@ -60,10 +60,14 @@ def test_reads_after_a_damaged_state_was_dropped_are_of_the_new_one(tmp_path: Pa
         assert len(list(store.frames(where=Filter(kind="text")))) == 30
 
 
+def nothing(*_: object) -> None:
+    """Return None, as a column that cannot be decoded in one pass."""
+
+
 def plant_undecodable(patch: pytest.MonkeyPatch, seq: int) -> None:
     """Make the payload of an event undecodable, alone and in a column."""
     patch.setattr(Event, "body", undecodable(seq), raising=False)
-    patch.setattr(SealedPiece, "_in_one_pass", lambda *_: None)
+    patch.setattr(SealedPiece, "_in_one_pass", nothing)
 
 
 def undecodable(seq: int) -> property:

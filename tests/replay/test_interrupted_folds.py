@@ -162,6 +162,10 @@ def test_a_fold_in_place_is_found_by_interrupts(
         check_after_interrupts(path, 200)
 
 
+def nothing(*_: object) -> None:
+    """Return None, as a column that cannot be decoded in one pass."""
+
+
 def interrupted(function: Callable[..., object], calls: int) -> Callable[..., object]:
     """Return a function that raises KeyboardInterrupt once, at its n-th call."""
     count = 0
@@ -362,7 +366,7 @@ def test_a_payload_that_cannot_be_decoded_leaves_what_is_before_it(
         return decode.__get__(event)
 
     monkeypatch.setattr(Event, "body", property(body), raising=False)
-    monkeypatch.setattr(SealedPiece, "_in_one_pass", lambda *_: None)
+    monkeypatch.setattr(SealedPiece, "_in_one_pass", nothing)
     with cerata.open(path) as store:
         for _ in range(2):
             with pytest.raises(Corrupt, match="damaged after event 5"):

@@ -62,8 +62,7 @@ def test_rows_are_those_of_a_plain_model(history: list[EventBody]) -> None:
     rows: dict[tuple[object, ...], object] = {}
     for event in events:
         body = event.body
-        if event.scope is None:
-            continue
+        assert event.scope
         realm = realm_of(event.scope)
         if isinstance(body, PutCheckpoint):
             place = (body.thread, body.ns, body.checkpoint_id)

@@ -27,7 +27,7 @@ few = st.sampled_from(
 def place(key: Item) -> tuple[Item, ...]:
     """Return the documented order: integers, strings, bytes, tuples item by item."""
     if isinstance(key, tuple):
-        return 3, tuple(map(place, key))
+        return 3, tuple(place(item) for item in key)
     return (int, str, bytes).index(type(key)), key
 
 
