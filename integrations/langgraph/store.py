@@ -11,8 +11,8 @@ it, which opens and closes with the item.
 import concurrent.futures
 import json
 import threading
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, cast
 
@@ -446,19 +446,6 @@ class CerataStore(BaseStore):
         )
         name = type(self.embeddings).__name__
         return f"langgraph:{name}:{model or ''}:{self.index_config.get('dims')}"
-
-
-class AsyncCerataStore(CerataStore):
-    """`CerataStore` with an async context manager, as other stores have."""
-
-    @classmethod
-    @asynccontextmanager
-    async def from_conn_string(  # type: ignore[override]
-        cls, path: str, **named: Any
-    ) -> AsyncIterator["CerataStore"]:
-        """As `CerataStore.from_conn_string`."""
-        with CerataStore.from_conn_string(path, **named) as store:
-            yield store
 
 
 def _checked(op: Op) -> Op:

@@ -1,7 +1,7 @@
 """The sorted map: a dictionary in order of key, whose copies no change reaches."""
 
 import random
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import pytest
 from hypothesis import given
@@ -27,7 +27,7 @@ few = st.sampled_from(
 def place(key: Item) -> tuple[Item, ...]:
     """Return the documented order: integers, strings, bytes, tuples item by item."""
     if isinstance(key, tuple):
-        return 3, tuple(place(item) for item in key)
+        return 3, tuple(place(item) for item in cast("tuple[Item, ...]", key))
     return (int, str, bytes).index(type(key)), key
 
 
