@@ -38,6 +38,16 @@ def said(store: Store, point: int) -> object:
     )
 
 
+def described(store: Store) -> object:
+    """Return the facts, the links and the texts of a store, without ids."""
+    links = [
+        (str(store.fact(link.fact).object), link.kind, str(store.fact(link.target).object))
+        for link in store.links()
+    ]
+    facts = [str(fact.object) for fact in store.facts(include_retracted=True, include_invalid=True)]
+    return sorted(links), sorted(facts), sorted(frame.text for frame in store.frames())
+
+
 ONES = np.ones(8, np.float32)
 
 
@@ -376,3 +386,30 @@ def test_an_event_that_names_a_hidden_event_is_not_applied(path: Path) -> None:
         with pytest.raises(InvalidInput, match="would not be appended with it"):
             store.apply(fork)
         assert store.head == head
+
+
+def test_links_imports_and_runs_of_a_fork_are_applied(store: Store, tmp_path: Path) -> None:
+    """Each names events of the fork, of its parent, or of both."""
+    old = store.assert_fact("index", "is", "Annoy")
+    slots = {"mode": cerata.MemorySpec(type="value")}
+    with cerata.open(tmp_path / "other.cera") as other:
+        fill(other, 2)
+        other.export_events(tmp_path / "events.jsonl")
+    with store.fork() as fork:
+        imported = fork.import_events(tmp_path / "events.jsonl")
+        assert imported.added
+        reason = fork.assert_fact("recall", "is", "slow")
+        result = fork.assert_fact("index", "will be", "HNSW")
+        fork.link(result, "depends_on", reason)
+        fork.link(reason, "invalidates", old)
+        fork.unlink(fork.link(result, "depends_on", old))
+        agent = cerata.Agent(fork, "analyst", memory=slots)
+        with agent.run("r1", inputs={"rows": [1, 2]}) as run:
+            ref = run.put("total", 3).ref
+            assert ref is not None
+            run.keep(ref, "mode")
+        there = described(fork)
+        store.apply(fork)
+        assert described(store) == there
+        assert store.verify().ok
+    assert cerata.Agent(store, "analyst", memory=slots).slot("mode").get() == 3
