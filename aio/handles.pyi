@@ -21,6 +21,7 @@ from cerata.engine.log import SyncPolicy
 from cerata.engine.recovery import RecoveryReport
 from cerata.memory.batch.transaction import Transaction
 from cerata.memory.bisection import Bisection, Probe, Test, Unit
+from cerata.memory.compaction import Compaction, Maintenance, Progress
 from cerata.memory.embeddings.commands import EmbeddedFrames
 from cerata.memory.event_stream import EventType
 from cerata.memory.facts.drafts import Assertion, EvidenceLike
@@ -92,7 +93,8 @@ from cerata.replay.verify import Verification
 from cerata.retrieval.context.entries import Form as EntriesForm
 from cerata.retrieval.context.packing import Order
 from cerata.retrieval.context.policies import ContextPolicy
-from cerata.retrieval.embedders.embedder import Embedder, Progress
+from cerata.retrieval.embedders.embedder import Embedder
+from cerata.retrieval.embedders.embedder import Progress as EmbedderProgress
 from cerata.retrieval.ranking.profiles import Profile
 from cerata.retrieval.ranking.relevance import Floor
 
@@ -461,6 +463,13 @@ class AsyncStore(Handle):
     async def chunks(self, document: FrameId) -> dict[int, int]: ...
     async def close(self) -> None: ...
     async def commit(self) -> None: ...
+    async def compact(
+        self,
+        *,
+        horizon: AsyncBasis | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Compaction: ...
     async def compare(self, fork: AsyncStore) -> ForkDiff: ...
     async def conflicts(
         self, subject: str | Entity | None = None, predicate: str | None = None
@@ -527,7 +536,7 @@ class AsyncStore(Handle):
         *,
         where: Filter | None = None,
         batch: int = ...,
-        progress: Progress | None = None,
+        progress: EmbedderProgress | None = None,
         actor: str | None = None,
     ) -> EmbeddedFrames: ...
     async def embedder(self) -> Embedder | None: ...
@@ -667,6 +676,9 @@ class AsyncStore(Handle):
         since: datetime | str | None = None,
         until: datetime | str | None = None,
     ) -> AsyncIterator[Event]: ...
+    async def maintain(
+        self, budget_seconds: float = 1.0, *, progress: Progress | None = None
+    ) -> Maintenance: ...
     async def merge_entities(
         self,
         entity: str | Entity,

@@ -157,7 +157,7 @@ def verifying(path: str, rounds: int) -> tuple[float, float]:
 def _unpacked(log: Log) -> None:
     """Decompress every block and hash every payload once: the floor of any verification."""
     page = log.page
-    snapshot = Snapshot(page, [], 0, page.sealed_seq, 0)
+    snapshot = Snapshot(log.reader, page, [], 0, page.sealed_seq, 0)
     decompress = zstandard.ZstdDecompressor().decompress
     for ref in log.reader.segment_refs(snapshot):
         index = log.file.segment(ref.offset, ref.length).index

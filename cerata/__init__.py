@@ -44,6 +44,7 @@ engine.head Head
 engine.lineage Branch
 memory.batch.transaction Transaction
 memory.bisection Bisection Probe
+memory.compaction Compaction Maintenance
 memory.embeddings.commands EmbeddedFrames
 memory.event_stream EventStream
 memory.facts.changes FactChange

@@ -50,6 +50,8 @@ from cerata.engine.lineage import Branch as Branch
 from cerata.memory.batch.transaction import Transaction as Transaction
 from cerata.memory.bisection import Bisection as Bisection
 from cerata.memory.bisection import Probe as Probe
+from cerata.memory.compaction import Compaction as Compaction
+from cerata.memory.compaction import Maintenance as Maintenance
 from cerata.memory.embeddings.commands import EmbeddedFrames as EmbeddedFrames
 from cerata.memory.event_stream import EventStream as EventStream
 from cerata.memory.facts.changes import FactChange as FactChange

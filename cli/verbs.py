@@ -41,6 +41,7 @@ SUBJECTS: Final = {
     "versions_verbs": ("update", "restore", "sweep", "values"),
     "info_verbs": ("info", "head"),
     "maintenance_verbs": ("verify", "rebuild", "checkpoint", "backup", "doctor", "repair"),
+    "compact_verbs": ("compact", "maintain"),
     "tour_verbs": ("tour",),
     "crash_test_verbs": ("crash-test",),
     "bench_verbs": ("bench",),

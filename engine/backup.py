@@ -53,9 +53,11 @@ def back_up(log: Log, path: str, *, through: int | None = None, lossy: bool = Fa
     last = log.head.seq if through is None else min(through, log.head.seq)
     # A store in memory has no folder for a copy: write it to disk.
     environment = Environment() if log.path == MEMORY_PATH else log.environment
-    page = _page_for(log, snapshot)
+    page = page_for(log, snapshot)
+    # A copy that ends before an erasure lacks the contents, too.
+    erased = min(snapshot.reader.toc(snapshot.page).erased, last)
     with new_file(path, environment) as (file, temporary):
-        write_empty(file, temporary, page, erased=log.reader.toc(snapshot.page).erased)
+        write_empty(file, temporary, page, erased=erased)
         copied = _copy(log, snapshot, file, temporary, last)
         copy = opened_copy(log, file, temporary)
         head = copy.head
@@ -70,8 +72,8 @@ def back_up(log: Log, path: str, *, through: int | None = None, lossy: bool = Fa
             add_branch(copy)
 
 
-def _page_for(log: Log, snapshot: Snapshot) -> HeaderPage:
-    """Return the first page of the copy: the log's id and ring size, and a new file id."""
+def page_for(log: Log, snapshot: Snapshot) -> HeaderPage:
+    """Return the first page of a copy: the log's id and ring size, and a new file id."""
     page = snapshot.page
     data_offset = RING_OFFSET + page.ring_size + WITNESS_SPACE
     return replace(
@@ -135,16 +137,16 @@ def _copy(log: Log, snapshot: Snapshot, file: StorageFile, path: str, last: int)
     """Copy the batches that end by event ``last``, and return the last copied event."""
     copy = opened_copy(log, file, path)
     with held(file, LockName.WRITER, clock=log.environment.clock, timeout=0, path=path):
-        return seal_batches(copy, _until(log, snapshot, last))
+        return seal_batches(copy, _until(snapshot, last))
 
 
-def _until(log: Log, snapshot: Snapshot, last: int) -> Iterator[Batch]:
-    for batch in log.reader.batches(snapshot) if last else ():
+def _until(snapshot: Snapshot, last: int) -> Iterator[Batch]:
+    for batch in snapshot.reader.batches(snapshot) if last else ():
         if batch.last_seq > last:
             return
         for seq, event in enumerate(batch.events, start=batch.first_seq):
             # The copy's own checks would hide damage that those of this file show.
-            log.reader.check_attachments(snapshot, seq, event.payload, event.attachments)
+            snapshot.reader.check_attachments(snapshot, seq, event.payload, event.attachments)
         yield batch
         if batch.last_seq == last:
             # The next batch may be unreadable.

@@ -546,6 +546,22 @@ class Branch(EventBody, frozen=True, kw_only=True):
     before: int = 0
 
 
+@event("erase")
+class Erase(EventBody, frozen=True, kw_only=True):
+    """The payloads of earlier events of one tenant were left out of the file, for a reason.
+
+    ``targets`` are ranges of events, first seq and count, in ascending order and apart from each
+    other. Their headers, commitments and hashes stay. ``reason`` is "retention" if the frames had
+    died by the event ``horizon``, the newest horizon of the log. Before the horizon only the points
+    in ``kept``, which had tags, can still be read.
+    """
+
+    targets: tuple[tuple[int, int], ...]
+    reason: str
+    horizon: int = 0
+    kept: tuple[int, ...] = ()
+
+
 @event("gap")
 class Gap(EventBody, frozen=True, kw_only=True):
     """Replaces a lost event, so that later ids stay; ``repair`` writes it."""

@@ -285,6 +285,10 @@ class LogFile:
         """Return a segment or spill with its decoded index; the last are cached."""
         return self._segments.get(self.file, offset, length)
 
+    def drop_segments(self) -> None:
+        """Drop the cached segments; a running read keeps those that it uses."""
+        self._segments.clear()
+
     def manifest(self, ref: Ref) -> tuple[Ref, ...]:
         """Return a manifest page's references; the last 256 pages are cached."""
         refs = self._manifests.get(ref)

@@ -145,7 +145,7 @@ def _prefix(log: Log, seq: int, states: KeptStates) -> tuple[Snapshot, _Prefix]:
                 f"{header.last_seq:,}",
                 remedy=f"Fork at {header.first_seq - 1} or at {header.last_seq}.",
             )
-    toc = log.reader.toc(page)
+    toc = snapshot.reader.toc(page)
     segments: list[Ref] = []
     cut: Ref | None = None
     for ref in toc.segments.walk(log.file.manifest):
@@ -209,7 +209,7 @@ def _continue(
 ) -> None:
     """Make a file that begins with a log's shared bytes the fork of the log."""
     page = _first_page(log, snapshot.page, prefix)
-    toc = log.reader.toc(snapshot.page)
+    toc = snapshot.reader.toc(snapshot.page)
     file.set_size(prefix.size)
     file.write_at(page.ring_offset, bytes(page.ring_size))
     log_file = LogFile(file, path, page.file_id)
@@ -224,7 +224,8 @@ def _continue(
             generation=page.generation + 1,
             segments=refs,
             keys=KeyIndex(log.file).until(toc.keys, prefix.sealed, flip),
-            erased=toc.erased,
+            # A fork of an earlier point lacks the event, and the contents before the point.
+            erased=min(toc.erased, prefix.seq),
             branch=_newest_branch(log, prefix.sealed),
         )
     )
@@ -278,7 +279,7 @@ def _rest(log: Log, snapshot: Snapshot, prefix: _Prefix) -> Iterator[Batch]:
         # Its checks cover what the fork encodes again, whose checks would hide any damage. The fork
         # shares the spills.
         log.file.read_extent(prefix.cut, ExtentKind.SEGMENT)
-        sealed = log.reader.segment_batches(prefix.cut, spilled=False)
+        sealed = snapshot.reader.segment_batches(prefix.cut, spilled=False)
     for batch in chain_of(sealed, snapshot.tail_from(1)):
         if batch.last_seq > prefix.seq:
             return

@@ -9,9 +9,10 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from types import TracebackType
+from weakref import WeakSet
 
 from .environment import Environment
-from .errors import CerataError, Closed, ReadOnly, StorageFailed
+from .errors import CerataError, Closed, Locked, ReadOnly, StorageFailed
 from .file import check_writable, choose_page
 from .format.page import HeaderPage
 from .locks import held, wait_for
@@ -51,7 +52,10 @@ class HandleLock:
         self._poison = poison
         self._lock_timeout = lock_timeout
         self._changing = False
-        self._left_files: list[StorageFile] = []
+        self.is_moving = False
+        """True while a compaction has the writer lock: a write in it would release the lock."""
+        # Files that a view or a running read still uses; the system frees the space with the last.
+        self._left_files = WeakSet[StorageFile]()
 
     # --- state -----------------------------------------------------------------------------------
 
@@ -78,6 +82,15 @@ class HandleLock:
         if not self.writable:
             raise ReadOnly(
                 "The log was opened for reading", where=self._path, remedy="Open it with mode='rw'."
+            )
+
+    def check_still(self) -> None:
+        """Under the mutex: refuse a write inside a swap. Raises `Locked`."""
+        if self.is_moving:
+            raise Locked(
+                "The file is being compacted",
+                where=self._path,
+                remedy="Write when the compaction is complete.",
             )
 
     def abandon(self) -> None:
@@ -182,7 +195,7 @@ class HandleLock:
     def follow_move(self, pages: bytes, *, locked: bool) -> bool:
         """Switch to the file that replaced the current file, if any; return whether it did."""
         state = self._state
-        before = self.file
+        before = state.log_file
         moved = follow_move(
             state,
             pages,
@@ -192,8 +205,9 @@ class HandleLock:
             clear=self._clear_moved if locked else None,
         )
         if moved:
-            # Views and running reads continue to use the file that they began with.
-            self._left_files.append(before)
+            # A running read ends in the file that it began with.
+            self._left_files.add(before.file)
+            before.drop_segments()
         return moved
 
     def _clear_moved(self, page: HeaderPage) -> None:
@@ -220,6 +234,7 @@ class Writing:
     def __enter__(self) -> None:
         lock = self._lock
         lock.check_writable()
+        lock.check_still()
         while True:
             # If the log moved, the lock taken is that of the old file: try again.
             file = self._file = lock.file

@@ -14,7 +14,8 @@ _LONGEST_WAIT = 1e-3
 _DOING = {
     LockName.WRITER: "Another process is writing",
     LockName.PRESENCE: "Another process is opening or recovering the file",
-    LockName.MAINTENANCE: "Another process is compacting the file",
+    LockName.MAINTENANCE: "Another process is saving a checkpoint",
+    LockName.COMPACTION: "Another process is compacting the file",
 }
 
 

@@ -31,7 +31,7 @@ from .errors import (
     OutcomeUnknown,
     StorageFailed,
 )
-from .events import Attachment, Draft, Event, Scope, ScopeValue, chosen
+from .events import Attachment, Draft, Erase, Event, Scope, ScopeValue, chosen
 from .file import LogFile, choose_page
 from .format.extent import ExtentKind, encode_extent, extent_size
 from .format.page import HeaderPage
@@ -40,6 +40,7 @@ from .format.toc import Toc
 from .handle import Handle
 from .handle_lock import HandleLock
 from .head import Appended, Head
+from .horizon import NO_HORIZON, Horizon
 from .integrity import Tree, chain_through
 from .lineage import Branch, Identity, branches_of, check_point
 from .log_state import LogState
@@ -47,6 +48,7 @@ from .memory_storage import PrivateMemory
 from .poison import Poison
 from .reader import Reader, Snapshot, in_sequences
 from .recovery import RecoveredState, RecoveryReport
+from .relocation import clear_moved, set_moved
 from .salted_hashes import salted_arguments
 from .segment_index import ColumnKey
 from .segment_reader import I64, U8
@@ -123,6 +125,8 @@ class Log(Handle):
         self._sync = sync
         self._sync_mutex = threading.Lock()
         self._spill_mutex = threading.Lock()
+        self.compacting = threading.Lock()
+        """Held by the thread that compacts the file."""
         self._salvaging = recovered.damage is not None
         self._poison = Poison(log_file.path)
         self._hashes: tuple[int, bytes, Tree] = -1, b"", Tree()
@@ -130,6 +134,7 @@ class Log(Handle):
         self._erased: tuple[HeaderPage | None, int] = None, 0
         self._branches: tuple[int, tuple[Branch, ...]] = 0, ()
         self._watches = WeakSet[Watch]()
+        self._horizon: tuple[int, Horizon] = 0, NO_HORIZON
         self._state = LogState(log_file, pages, recovered)
         self._writer = Writer(self._state, environment, self._poison, recovered.report)
         self._lock = HandleLock(
@@ -209,12 +214,18 @@ class Log(Handle):
 
     @property
     def reader(self) -> Reader:
-        """Reads over snapshots."""
-        return self._state.reader
+        """The reader of the current snapshot."""
+        return self._snapshot.reader
+
+    @property
+    def is_moving(self) -> bool:
+        """True while a compaction of this handle has the writer lock, and waits must be short."""
+        return self._lock.is_moving
 
     def toc(self) -> Toc:
         """Return the TOC of the current snapshot."""
-        return self._state.reader.toc(self.snapshot.page)
+        snapshot = self.snapshot
+        return snapshot.reader.toc(snapshot.page)
 
     @property
     def erased(self) -> int:
@@ -231,9 +242,29 @@ class Log(Handle):
         if page is not self._snapshot.page:
             with self._lock.mutex:
                 page = self.snapshot.page
-                erased = self._state.reader.toc(page).erased
+                erased = self.reader.toc(page).erased
                 self._erased = page, erased
         return erased
+
+    def horizon(self) -> Horizon:
+        """Return the event before which the log no longer has all payloads, and the exceptions.
+
+        Cost: nothing if the file reflects no erasure; else a read of one event, once.
+
+        Raises:
+            Corrupt: the event cannot be read.
+        """
+        erased, horizon = self._horizon
+        if self.is_open and (newest := self.erased) != erased:
+            horizon = NO_HORIZON
+            if 0 < newest <= self.snapshot.head_seq:
+                body = self.event(newest).body
+                # A fork or copy that ends before the erasure names its end instead.
+                horizon = Horizon(newest, (), newest)
+                if isinstance(body, Erase):
+                    horizon = Horizon.of(newest, body)
+            self._horizon = newest, horizon
+        return horizon
 
     def branches(self) -> tuple[Branch, ...]:
         """Return the branches of the log, oldest first; none if the log is no fork.
@@ -295,7 +326,7 @@ class Log(Handle):
         """
         snapshot = self.snapshot
         stop = snapshot.head_seq if last is None else min(last, snapshot.head_seq)
-        return self._state.reader.events(snapshot, max(first, 1), stop)
+        return snapshot.reader.events(snapshot, max(first, 1), stop)
 
     def read_in_sequences(self, first: int, last: int, size: int) -> Iterator[Sequence[Event]]:
         """Yield the same events as `read` in sequences, for a fold: most make no `Event`.
@@ -310,7 +341,7 @@ class Log(Handle):
         """
         snapshot = self.snapshot
         stop = min(last, snapshot.head_seq)
-        return self._state.reader.event_batches(snapshot, max(first, 1), stop, size)
+        return snapshot.reader.event_batches(snapshot, max(first, 1), stop, size)
 
     def recent_in_sequences(self, first: int, last: int, size: int) -> Iterator[Sequence[Event]]:
         """Yield the same events as `recent` in sequences, as `read_in_sequences`.
@@ -338,13 +369,13 @@ class Log(Handle):
         for held in self._state.recent.within(first, last):
             batch = held.batch
             if at < batch.first_seq:
-                yield from self._state.reader.events(snapshot, at, batch.first_seq - 1)
+                yield from snapshot.reader.events(snapshot, at, batch.first_seq - 1)
                 at = batch.first_seq
             stop = min(last, batch.last_seq) + 1
             yield from held.read(at - batch.first_seq, stop - batch.first_seq)
             at = stop
         if at <= last:
-            yield from self._state.reader.events(snapshot, at, last)
+            yield from snapshot.reader.events(snapshot, at, last)
 
     def drop_recent(self, through: int) -> None:
         """Free the memory of the sealed events up to ``through`` that `recent` would use."""
@@ -359,7 +390,7 @@ class Log(Handle):
             raise NotFound(
                 f"There is no event {seq:,}", remedy=f"Pass a seq of at most {snapshot.head_seq:,}."
             )
-        return next(self._state.reader.events(snapshot, seq, seq))
+        return next(snapshot.reader.events(snapshot, seq, seq))
 
     def attachment(self, seq: int, attachment: Attachment) -> bytes:
         """Return the bytes that a payload of event ``seq`` names; verified against their hash.
@@ -367,7 +398,8 @@ class Log(Handle):
         Raises:
             NotFound: the event has no such attachment. Corrupt: its bytes are damaged.
         """
-        candidates = self._state.reader.attachments(self.snapshot, seq)
+        snapshot = self.snapshot
+        candidates = snapshot.reader.attachments(snapshot, seq)
         return chosen(candidates, attachment, seq, self.path)
 
     def check_whole(self, event: Event) -> None:
@@ -377,7 +409,8 @@ class Log(Handle):
         """
         _ = event.leaf
         if event.payload_bytes is not None:
-            reader, snapshot = self._state.reader, self.snapshot
+            snapshot = self.snapshot
+            reader = snapshot.reader
             attachments = reader.attachments(snapshot, event.seq)
             reader.check_attachments(snapshot, event.seq, event.payload_bytes, attachments)
 
@@ -391,7 +424,8 @@ class Log(Handle):
         Raises:
             Corrupt: an event has no such vector, or its place cannot be read.
         """
-        return self._state.reader.embeddings(self.snapshot, key, seqs)
+        snapshot = self.snapshot
+        return snapshot.reader.embeddings(snapshot, key, seqs)
 
     def embedding_columns(self, key: ColumnKey, seqs: I64) -> Iterator[tuple[I64, int]]:
         """Yield the columns that have the vectors of events: their events, and offset in `file`.
@@ -400,7 +434,8 @@ class Log(Handle):
         column. The offsets never change. Cost: a look-up in each large batch and segment. Raises:
         Corrupt.
         """
-        return self._state.reader.embedding_columns(self.snapshot, key, seqs)
+        snapshot = self.snapshot
+        return snapshot.reader.embedding_columns(snapshot, key, seqs)
 
     def chain_at(self, seq: int) -> bytes:
         """Return the chain hash after event ``seq``. Cost: the events since its segment began."""
@@ -419,9 +454,9 @@ class Log(Handle):
                 # The hashes after an event never change, and callers ask for both.
                 return chain, tree
             if seq < at or at < snapshot.page.sealed_seq:
-                chain, tree = self.reader.chain_and_tree(snapshot, seq)
+                chain, tree = snapshot.reader.chain_and_tree(snapshot, seq)
             else:
-                leaves = [event.leaf for event in self.reader.events(snapshot, at + 1, seq)]
+                leaves = [event.leaf for event in snapshot.reader.events(snapshot, at + 1, seq)]
                 chain = chain_through(chain, leaves)
                 tree = tree.extend(leaves)
             self._hashes = seq, chain, tree
@@ -689,6 +724,36 @@ class Log(Handle):
         self._writer.take_sealed(batches)
         self._publish()
 
+    def move(self, swap: Callable[[Snapshot], None]) -> None:
+        """Call ``swap`` with everything in the log, while no process writes, and follow the log.
+
+        ``swap`` puts another file of the log at the path, for `replace_file`.
+        """
+        with self._lock.mutex, self._lock.writing():
+            self._check_in_place()
+            # Reads in ``swap`` see the newest events of other processes.
+            self._publish_synced()
+            self._lock.is_moving = True
+            try:
+                swap(self._state.snapshot())
+            finally:
+                self._lock.is_moving = False
+                if self._lock.follow_move(self._state.log_file.read_pages(), locked=False):
+                    self._take_in()
+                self._publish_synced()
+
+    def set_moved(self, *, moved: bool) -> None:
+        """Under the writer lock: say in the file whether another file continues the log.
+
+        Durable on return.
+        """
+        state = self._state
+        page, _ = state.choose_page(state.log_file.read_pages())
+        try:
+            (set_moved if moved else clear_moved)(state.log_file, page)
+        except StorageFailed as error:
+            raise self._poison.take(error) from error
+
     def become_copy(self, origin: Origin) -> None:
         """Give a log without events the id of another log, whose events follow. Durable on return.
 
@@ -739,11 +804,7 @@ class Log(Handle):
             pages = state.log_file.read_turned(state.pages)
             if state.page.moved or not state.is_current(pages):
                 self._take_in()
-            if state.head_seq > state.durable:
-                # The writer may not have synced yet, and shown events must stay.
-                self._file_sync()
-                state.durable = state.head_seq
-            self._publish()
+            self._publish_synced()
         return self.head
 
     def _take_in(self) -> None:
@@ -863,6 +924,15 @@ class Log(Handle):
         self._lock.abandon()
         # A thread that the child lacks may hold this mutex; the other two are taken after a check.
         self._spill_mutex = threading.Lock()
+
+    def _publish_synced(self) -> None:
+        """Show readers every event read, also of other processes, after a sync if one is due."""
+        state = self._state
+        if state.head_seq > state.durable:
+            # The writer may not have synced yet, and shown events must stay.
+            self._file_sync()
+            state.durable = state.head_seq
+        self._publish()
 
     def _publish(self) -> None:
         self._show(self._state.snapshot())

@@ -72,7 +72,9 @@ class LogState:
 
     def snapshot(self) -> Snapshot:
         """Return a snapshot of all events read; `tail` may grow beyond it."""
-        return Snapshot(self.page, self.tail, len(self.tail), self.head_seq, self.recorded)
+        return Snapshot(
+            self.reader, self.page, self.tail, len(self.tail), self.head_seq, self.recorded
+        )
 
     def durable_snapshot(self) -> Snapshot:
         """Return a snapshot of the durable events."""
@@ -83,9 +85,9 @@ class LogState:
             count -= 1
         if not count:
             page = self.page
-            return Snapshot(page, self.tail, 0, page.sealed_seq, page.recorded)
+            return Snapshot(self.reader, page, self.tail, 0, page.sealed_seq, page.recorded)
         last = self.tail[count - 1]
-        return Snapshot(self.page, self.tail, count, last.last_seq, last.recorded)
+        return Snapshot(self.reader, self.page, self.tail, count, last.last_seq, last.recorded)
 
     def events(self, first: int) -> Iterator[Event]:
         """Yield the events read, from ``first`` on; readers may not see all of them yet."""

@@ -11,7 +11,7 @@ from .storage import LockName, StorageFile
 
 
 class MaintenanceLock:
-    """The maintenance lock; it excludes no reader and no writer, only other maintenance."""
+    """The maintenance lock; it excludes no reader and no writer, only other checkpoints."""
 
     def __init__(self, log: Log) -> None:
         self._log = log

@@ -12,7 +12,15 @@ from typing import Literal
 
 from .errors import NotFound
 from .limits import PAGE_SIZE
-from .storage import Buffer, Identity, LockName, StorageFile, refused, search_sectors
+from .storage import (
+    SPACE_UNKNOWN,
+    Buffer,
+    Identity,
+    LockName,
+    StorageFile,
+    refused,
+    search_sectors,
+)
 from .watch import Watch
 
 
@@ -172,6 +180,9 @@ class MemoryFile:
     def identity(self) -> Identity:
         return 0, self._node.number
 
+    def __del__(self) -> None:
+        self.close()
+
     def close(self) -> None:
         for name in LockName:
             self.unlock(name)
@@ -265,6 +276,19 @@ class MemoryStorage:
         with self._guard:
             node = self._nodes.get(path)
             return None if node is None else MemoryWatch(node.watches)
+
+    def real_path(self, path: str) -> str:
+        return path
+
+    def link_count(self, path: str) -> int:
+        node = self._nodes.get(path)
+        return sum(1 for other in self._nodes.values() if other is node and node is not None)
+
+    def copy_permissions(self, source: str, target: str) -> None:
+        return
+
+    def free_space(self, path: str) -> int:
+        return SPACE_UNKNOWN
 
 
 class PrivateMemory(MemoryStorage):

@@ -1,7 +1,6 @@
 """The newest erasure and the newest branch of a file, searched in its segments.
 
-Owns the search after the loss of the TOC, which names both. This version writes no `erase` event;
-it reads a file that reflects one, and drops state that was computed before it.
+Owns the search after the loss of the TOC, which names both.
 """
 
 from collections.abc import Sequence
@@ -11,13 +10,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from .errors import Corrupt
-from .events import Branch
+from .events import Branch, Erase
 from .file import LogFile
 from .format.toc import Ref, Toc
 
-ERASE: Final = "erase"
-"""The type of the event that records an erasure. On disk: never change it."""
-
+ERASE: Final = Erase.wire_name
 BRANCH: Final = Branch.wire_name
 
 

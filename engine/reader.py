@@ -39,9 +39,11 @@ else:
 class Snapshot(msgspec.Struct, frozen=True):
     """The log at one moment: the sealed part by its page, the tail by its batches.
 
-    ``tail`` may grow beyond ``tail_count``; its earlier entries never change.
+    ``tail`` may grow beyond ``tail_count``; its earlier entries never change. ``reader`` reads the
+    file that the page is of, also after compaction has put another file in its place.
     """
 
+    reader: "Reader"
     page: HeaderPage
     tail: list[Batch]
     tail_count: int
@@ -348,6 +350,20 @@ class Reader:
                 yield places[low:high], source, events[low:high] - segment.batch_first(number)
         if bool(is_own.any()):
             yield places[is_own], segment, numbers[is_own]
+
+    def stored_size(self, snapshot: Snapshot, seqs: I64) -> int:
+        """Return about how many bytes of the file the contents of ascending events take."""
+        total = 0
+        for _, source, numbers in self._holding(snapshot, seqs):
+            if isinstance(source, Segment):
+                total += source.stored_size(numbers)
+            else:
+                rows: list[int] = numbers.tolist()
+                events = [source.events[row] for row in rows]
+                total += sum(
+                    len(event.payload) + sum(map(len, event.attachments)) for event in events
+                )
+        return total
 
     def chain_and_tree(self, snapshot: Snapshot, seq: int) -> tuple[bytes, Tree]:
         """Return chain hash and Merkle tree after event ``seq``; reads from its segment's start."""

@@ -20,6 +20,8 @@ def refused(error: OSError, doing: str, path: str) -> StorageFailed:
         errno.EISDIR: "Name a file, not a folder.",
         errno.EINVAL: "Name a regular file.",
         errno.ENXIO: "Name a regular file.",
+        errno.EXDEV: "Name the file in its own folder, not a mount of the file alone.",
+        errno.EBUSY: "Name the file in its own folder, not a mount of the file alone.",
         errno.ENOTDIR: "Name a path whose parts before the last are folders.",
     }
     code = error.errno or 0

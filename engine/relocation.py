@@ -54,6 +54,10 @@ def follow_move(
     newer = environment.storage.open(path, mode="rw" if writable else "r")
     try:
         if writable:
+            # The compactor may have died before its rename was durable. The folder is synced before
+            # another process can join in the new file, so that no acknowledged batch depends on the
+            # old name.
+            environment.storage.sync_dir(path)
             wait_for(
                 newer,
                 LockName.PRESENCE,
@@ -76,9 +80,25 @@ def follow_move(
     return True
 
 
+def set_moved(log_file: LogFile, page: HeaderPage) -> None:
+    """Name in both header pages that another file continues the log, under the writer lock.
+
+    Durable on return. Each page is whole on the disk before the other changes.
+    """
+    check_writable(page, log_file.path)
+    # A writer that died may have left records that no sync covers yet.
+    log_file.file.sync()
+    for _ in range(2):
+        page = replace(turned(page), moved=True)
+        log_file.file.write_at(page.number * PAGE_SIZE, page.encode())
+        log_file.file.sync()
+
+
 def clear_moved(log_file: LogFile, page: HeaderPage) -> None:
     """Remove the flag of a dead compactor, under the writer lock. Durable on return."""
     check_writable(page, log_file.path)
-    cleared = replace(turned(page), moved=False)
-    log_file.file.write_at(cleared.number * PAGE_SIZE, cleared.encode())
-    log_file.file.sync()
+    # The compactor may have died before the sync of its page, which is written again first: a power
+    # loss during the write of the other page must find it whole.
+    for copy in (page, replace(turned(page), moved=False)):
+        log_file.file.write_at(copy.number * PAGE_SIZE, copy.encode())
+        log_file.file.sync()

@@ -35,6 +35,12 @@ class SegmentCache:
             self._note_growth(segment.size_bytes)
         return segment
 
+    def clear(self) -> None:
+        """Drop all segments, each of which keeps its file open."""
+        with self._mutex:
+            self._segments.clear()
+            self.size_bytes = 0
+
     def _note_growth(self, size: int) -> None:
         with self._mutex:
             self.size_bytes += size

@@ -162,6 +162,20 @@ class Segment:
         """The tree's peaks after the last event; the caller knows the size."""
         return Tree(0, tuple(self.index.peaks))
 
+    def stored_size(self, own_events: I64) -> int:
+        """Return about how many bytes the payloads and attachments of events take."""
+        raw = sum(row.raw_size for row in self.index.blocks)
+        stored = sum(row.stored_size for row in self.index.blocks)
+        chosen: frozenset[int] = frozenset(own_events.tolist())
+        payloads = sum(self._sizes[event] for event in chosen)
+        attached = zip(
+            integers(self.index.attachment_events, "I"),
+            integers(self.index.attachment_sizes, "Q"),
+            strict=True,
+        )
+        sizes = sum(size for event, size in attached if event in chosen)
+        return payloads * stored // max(raw, 1) + sizes
+
     def batch_of(self, event: int) -> int:
         """Return the number of the batch that holds event ``event`` (from 0) of the segment."""
         return bisect.bisect_right(self._batch_firsts, event) - 1

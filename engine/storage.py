@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from enum import IntEnum
 from struct import Struct
-from typing import Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 from .errors import CerataError, Closed, NotFound
 from .limits import SECTOR_SIZE
@@ -34,7 +34,7 @@ Identity: TypeAlias = tuple[int, int]
 
 
 class LockName(IntEnum):
-    """The three locks of a file. On disk: never renumber (processes of all versions share them)."""
+    """The four locks of a file. On disk: never renumber (processes of all versions share them)."""
 
     WRITER = 0
     """Held during the write of a group or a flip."""
@@ -43,7 +43,10 @@ class LockName(IntEnum):
     """Shared by every opener for writing; an exclusive lock proves that no other has the file."""
 
     MAINTENANCE = 2
-    """Taken without waiting, by checkpoints and compaction."""
+    """Taken without waiting, by checkpoints that are saved in steps."""
+
+    COMPACTION = 3
+    """Held for the whole of a compaction, so that no other puts a file at the path."""
 
 
 class StorageFile(Protocol):
@@ -192,6 +195,43 @@ class Storage(Protocol):
             path: an existing file.
         """
         ...
+
+    def real_path(self, path: str) -> str:
+        """Return the path of the file behind symbolic links.
+
+        Args:
+            path: the file.
+        """
+        ...
+
+    def link_count(self, path: str) -> int:
+        """Return how many names the file at a path has; 0 if the path names no file.
+
+        Args:
+            path: the file.
+        """
+        ...
+
+    def copy_permissions(self, source: str, target: str) -> None:
+        """Give a file the permissions of another, and its owner if the system allows.
+
+        Args:
+            source: the file that has them.
+            target: the file that replaces it.
+        """
+        ...
+
+    def free_space(self, path: str) -> int:
+        """Return the bytes that this process can still write to the disk that holds ``path``.
+
+        Args:
+            path: any file in a folder of the disk.
+        """
+        ...
+
+
+SPACE_UNKNOWN: Final = 1 << 62
+"""The free space of a storage without a limit."""
 
 
 def search_sectors(
@@ -376,7 +416,7 @@ class OsFile:
     def _try_flock(self, name: LockName) -> bool:
         """Lock the whole file for one process if the system lacks OFD locks.
 
-        The presence lock then replaces all three.
+        The presence lock then replaces all four.
         """
         if name is not LockName.PRESENCE:
             return True
@@ -538,3 +578,31 @@ class OsStorage:
             from .inotify import file_watch
 
         return file_watch(path)
+
+    def real_path(self, path: str) -> str:
+        return os.path.realpath(path)
+
+    def link_count(self, path: str) -> int:
+        try:
+            return os.stat(path).st_nlink
+        except (FileNotFoundError, NotADirectoryError):
+            return 0
+        except OSError as error:
+            raise refused(error, "look at", path) from error
+
+    def copy_permissions(self, source: str, target: str) -> None:
+        try:
+            status = os.stat(source)
+            with suppress(PermissionError):
+                os.chown(target, status.st_uid, status.st_gid)
+            os.chmod(target, stat.S_IMODE(status.st_mode))
+        except OSError as error:
+            raise refused(error, "set the permissions of", target) from error
+
+    def free_space(self, path: str) -> int:
+        try:
+            disk = os.statvfs(os.path.dirname(path) or ".")
+        except OSError:
+            # A write that finds no space raises.
+            return SPACE_UNKNOWN
+        return disk.f_bavail * disk.f_frsize

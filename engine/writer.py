@@ -4,14 +4,15 @@ Owns the record of a batch, the flip that seals and publishes, and the settling 
 state. Leaves out following other writers (`log_state`), and locks, syncs and policies (`log`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from .codec import Batch, Prepared, SpillRef, WireBatch, encode_content
+from .codec import Batch, Prepared, SpillRef, WireBatch, WireEvent, encode_content
 from .environment import Environment
 from .errors import Corrupt, InvalidInput, StorageFailed
+from .events import Erase
 from .file import Flip, check_writable, choose_page, turned
 from .format.extent import ExtentKind
 from .format.page import HeaderPage, decode_page
@@ -31,7 +32,7 @@ from .idempotency import key_entries
 from .integrity import chain_start, chain_through
 from .limits import PAGE_SIZE, RECORDED_MAX, SECTOR_SIZE
 from .log_state import ASK, LogState
-from .newest_events import BRANCH
+from .newest_events import BRANCH, ERASE
 from .poison import Poison
 from .reader import leaves_of, wire_event
 from .recovery import RecoveredState, RecoveryReport, examine, read_cut, spill_end
@@ -361,12 +362,15 @@ class Writer:
         last = tail[-1].last_seq
         leaves: list[bytes] = []
         entries: list[tuple[int, int]] = []
-        branch = toc.branch
+        branch, erased = toc.branch, toc.erased
         for batch in tail:
             events = state.recent.events_of(batch) or state.reader.wire_events(batch)
             leaves += leaves_of(batch, events)
             if events[0].type == BRANCH:
                 branch = batch.first_seq
+            elif events[0].type == ERASE and self._reflects(batch, events):
+                # The batch of an erasure has no other events.
+                erased = batch.last_seq
             entries += key_entries([wire_event(batch, 0, events[0])])
         chain = chain_through(toc.chain, leaves)
         tree = toc.tree.extend(leaves)
@@ -386,13 +390,32 @@ class Writer:
             tree=tree,
             segments=segments,
             keys=keys,
+            erased=erased,
             branch=branch,
         )
+
+    def _reflects(self, batch: Batch, events: Sequence[WireEvent]) -> bool:
+        """Return whether the file lacks the payloads that a batch of erasures names.
+
+        A copy of the log that has the events from before keeps their payloads when it gets the
+        batch. It has the oldest if it has any, so the first of each range suffices.
+        """
+        state = self._state
+        for index, wire in enumerate(events):
+            body = wire_event(batch, index, wire).body
+            for first, _ in body.targets[:1] if isinstance(body, Erase) else ():
+                if not 1 <= first < batch.first_seq:
+                    return False
+                target = next(state.reader.events(state.snapshot(), first, first))
+                if target.payload_bytes is not None:
+                    return False
+        return True
 
     def _rebuilt_keys(self, flip: Flip, last: int) -> tuple[Ref, ...]:
         """Collect the keys of all events into one run, read from the events."""
         state = self._state
-        entries = [entry for event in state.events(1) for entry in key_entries([event])]
+        events = state.reader.events(state.snapshot(), 1, last)
+        entries = [entry for event in events for entry in key_entries([event])]
         return state.keys.extend((), entries, 1, last, flip)
 
     # --- repair ----------------------------------------------------------------------------------
@@ -465,6 +488,12 @@ class Writer:
             report = replace(report, sealed_events=recovered.head_seq - recovered.page.sealed_seq)
             if report.bad_witnesses:
                 log_file.write_witnesses(recovered.page, recovered.proven)
+            if recovered.page.moved:
+                # The sync of a compactor's page may have failed: the disk must have this page whole
+                # before the flip writes the other.
+                page = recovered.page
+                log_file.file.write_at(page.number * PAGE_SIZE, page.encode())
+                self._sync()
             self.flip(cut=recovered if report.cut_bytes else None)
         else:
             self._mark = self._last_mark()

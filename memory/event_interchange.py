@@ -58,7 +58,7 @@ class InterchangeCommands(PointsInTime):
                 remedy="Open the store without a scope.",
             )
         expect_integer("first", first, "a number", "Pass the seq of an event.")
-        basis = self._at(at).basis
+        basis = self._seq_of(at)
         with opened_target(to) as file:
             return export_events(self._log, file, first, basis, progress)
 

@@ -186,7 +186,7 @@ class StreamReads(PointsInTime):
             return self._log.refresh().seq
         if isinstance(after, str) and RememberedHead.is_text(after):
             return self._remembered_point(RememberedHead.parse(after))
-        return self._at(after).basis
+        return self._seq_of(after)
 
     def _remembered_point(self, head: RememberedHead) -> int:
         log = self._log

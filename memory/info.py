@@ -23,7 +23,8 @@ LEDGER_SHOWN: Final = 3
 def info(log: Log, snapshot: Snapshot) -> dict[str, JsonValue]:
     """Return the facts of an open log as plain values, sizes in bytes."""
     page, toc = log.page, log.toc()
-    segments = list(log.reader.segment_refs(log.snapshot))
+    of_log = log.snapshot
+    segments = list(of_log.reader.segment_refs(of_log))
     checkpoints: dict[str, JsonValue] = {
         _shown(key): int(entry.get("seq", 0)) for key, entry in sorted(toc.projections.items())
     }
@@ -65,7 +66,8 @@ def _unread(log: Log) -> JsonValue:
     None if the log is damaged. Cost: a read of each segment's index.
     """
     try:
-        counts = log.reader.kinds(log.snapshot)
+        of_log = log.snapshot
+        counts = of_log.reader.kinds(of_log)
     except Corrupt:
         return None
     return [

@@ -60,6 +60,8 @@ class PointsInTime(Writer):
         - ``"HEAD"``, the newest event, or ``"HEAD~2"``, two batches before;
         - the name of a tag: the batch end that it names.
 
+        After a compaction with a horizon, points before the horizon need a tag.
+
         Args:
             basis: The point of the log.
             valid_at: The instant at which the view's facts must be true, also in words such as
@@ -71,6 +73,7 @@ class PointsInTime(Writer):
             NotFound: the log ends before the basis.
             InvalidInput: the basis has no known form, or is a point of another memory.
             Diverged: the basis is a point of another fork, after the last common event.
+            HistoryPruned: the basis is before the horizon of a compaction, and had no tag.
         """
         if (
             type(basis) is int
@@ -81,6 +84,7 @@ class PointsInTime(Writer):
         ):
             # Events up to the snapshot's head never change, so the file need not be read again.
             instant = None if valid_at is None else to_microseconds(valid_at)
+            self._log.horizon().check(basis)
             return View(self._session.snapshot_at(basis, valid_at_us=instant))
         state = self._at(basis)
         if now is not None:
@@ -96,7 +100,15 @@ class PointsInTime(Writer):
         if basis == "HEAD":
             return self._session.snapshot_at(newest, self._log.environment.now_us())
         seq, now = seq_of_point(self._log, basis, self._tags, newest, self._clock())
+        self._log.horizon().check(seq)
         return self._session.snapshot_at(seq, now)
+
+    def _seq_of(self, basis: Basis) -> int:
+        """Return the event of a point for a read of the log, which retention leaves whole."""
+        if isinstance(basis, View) or basis == "HEAD":
+            return self._at(basis).basis
+        newest = self._session.newest_seq()
+        return seq_of_point(self._log, basis, self._tags, newest, self._clock())[0]
 
     def speculate(self, *events: EventBody | Draft) -> View:
         """Return the newest state with events that are not in the log; see `View.speculate`.

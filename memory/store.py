@@ -31,13 +31,13 @@ from cerata.projections.columnar.scopes import (
 
 from .batch.author import author_of
 from .batch.session import WriteSession
+from .compaction import CompactionCommands
 from .embeddings.commands import EmbeddingCommands
 from .event_interchange import InterchangeCommands
 from .event_stream import StreamReads
 from .facts.bulk_commands import BulkFactCommands
 from .facts.commands import FactCommands
 from .facts.reads import FactReads
-from .forks import ForkCommands
 from .frames.commands import FrameCommands
 from .frames.history_reads import HistoryReads
 from .frames.log_reads import LogReads
@@ -84,7 +84,7 @@ WORKERS_MAX: Final = 64
 
 
 class Store(
-    ForkCommands,
+    CompactionCommands,
     InterchangeCommands,
     StreamReads,
     FrameCommands,

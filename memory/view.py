@@ -172,6 +172,7 @@ class View(
             seq, instant = state.basis, state.now_us
         else:
             seq, instant = seq_of_point(log, basis, self.tags, state.basis, self.now)
+            log.horizon().check(seq)
         earlier = state.prefix(seq)
         if now is not None:
             instant = to_microseconds(now)

@@ -206,6 +206,14 @@ class Fold:
 
     # --- reading ---------------------------------------------------------------------------------
 
+    def check_whole(self, point: int) -> None:
+        """Refuse a point whose contents retention gave up, maybe since the caller chose it.
+
+        Raises:
+            HistoryPruned: the point lies before the horizon and had no tag.
+        """
+        self._log.horizon().check(point)
+
     def frames(self, through: int | None = None) -> Frames:
         """Return frames folded through at least an event, by default the log's head."""
         return self._using_kind(
@@ -803,7 +811,7 @@ class Fold:
     # --- saving at once --------------------------------------------------------------------------
 
     def _may_save(self) -> bool:
-        is_whole = self._use_checkpoints and self._last is None
+        is_whole = self._use_checkpoints and self._last is None and not self._log.is_moving
         return is_whole and self._log.is_writable and self._log.is_open
 
     def _save_quietly(self, projection: Projection) -> None:

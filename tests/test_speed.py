@@ -264,6 +264,7 @@ def test_a_verify_that_unpacks_a_block_for_each_event_is_seen(
         ("comparison_bench", "first answer, cold"),
         ("checkpoint_bench", "200 checkpoints: TOC"),
         ("filters_bench", "hash of all answers"),
+        ("compact_bench", "live: waits of a writer"),
         ("fork_bench", "x the copy"),
         ("follow_bench", "x those without"),
         ("folder_bench", "60 files, each once and whole"),

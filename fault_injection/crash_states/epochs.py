@@ -10,7 +10,7 @@ The names of files are durable when their folder was synced; until then each cha
 lost independently (`Naming`). Leaves out which combinations are tried (`states`).
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -231,6 +231,7 @@ def epochs(
     acked: int = 0,
     names: Mapping[str, int] | None = None,
     kept: Kept | None = None,
+    heirs: Collection[int] = (),
 ) -> Iterator[Epoch]:
     """Yield the epochs of one file in order; the last epoch ends with the trace, unsynced.
 
@@ -241,7 +242,9 @@ def epochs(
         acked: the seq acknowledged before the trace.
         names: the inode behind each path before the trace.
         kept: which sectors a failed sync persisted; by default none.
+        heirs: the files that replace this file; their acknowledgements count here.
     """
+    acknowledging = {0, node, *heirs}
     live = bytearray(base)
     digests = dict(enumerate(sector_digests(base)))
     digest = 0
@@ -280,7 +283,7 @@ def epochs(
                 recorder.write(operation.offset, operation.data, operation.step, acked)
             case SetSize() if operation.node == node:
                 recorder.resize(operation.size, operation.step, acked)
-            case Mark(label=label, seq=seq) if label == ACK and operation.node in (0, node):
+            case Mark(label=label, seq=seq) if label == ACK and operation.node in acknowledging:
                 acked = max(acked, seq)
             case Name():
                 folder.change(operation)

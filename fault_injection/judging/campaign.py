@@ -121,6 +121,10 @@ class Story:
     """The same run as a story of each file that received a copy of the log."""
     kept: Kept | None = None
     """Which sectors a failed sync persisted; None if no sync failed."""
+    replaces: int = 0
+    """The file that had the path before a compaction put this file there; 0 for none."""
+    heirs: frozenset[int] = frozenset()
+    """The files that had the path later: their events must be here if a crash undoes the change."""
 
     def epochs(self, trace: Sequence[AnyOperation] | None = None) -> Iterator[Epoch]:
         """Return the epochs of the file, in this trace or in a changed one."""
@@ -129,9 +133,15 @@ class Story:
             self.node,
             base=self.base,
             acked=self.acked,
-            names={self.path: self.node} if self.existing else {},
+            names=self._names(),
             kept=self.kept,
+            heirs=self.heirs,
         )
+
+    def _names(self) -> dict[str, int]:
+        """Return the file at the path before the trace began."""
+        before = self.node if self.existing else self.replaces
+        return {self.path: before} if before else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +298,9 @@ class Campaign(Trials):
         answers = EpochAnswers(epoch)
         unpublished: Counter[Naming] = Counter()
         for state in crash_states(epoch, self.plan if is_first else DEEP_PLAN):
+            if story.path in state.naming.others:
+                # Compaction put another file at the path: a state of that file's story.
+                continue
             published = story.path in state.naming.own
             if not published:
                 unpublished[state.naming] += 1

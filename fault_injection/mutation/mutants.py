@@ -158,7 +158,7 @@ PLANTS: tuple[Plant, ...] = (
     _bug(
         "show records before they are synced",
         "schedules",
-        _LOG + "refresh",
+        _LOG + "_publish_synced",
         "self._file_sync()",
         "pass",
     ),
@@ -287,6 +287,20 @@ PLANTS: tuple[Plant, ...] = (
         "wanted = list(toc.references())[:0]",
     ),
     _bug(
+        "put a compacted file in place without a word in the old file",
+        "stories",
+        "cerata.engine.compact:_Compaction._swap",
+        "log.set_moved(moved=True)",
+        "pass",
+    ),
+    _bug(
+        "compact without the events that others appended meanwhile",
+        "schedules",
+        "cerata.engine.compact:_Compaction._swap",
+        "self._copy(copy, retention, snapshot, whole=True)",
+        "snapshot = msgspec.structs.replace(snapshot, head_seq=copy.head.seq)",
+    ),
+    _bug(
         "append without taking in what others wrote",
         "schedules",
         "cerata.engine.handle_lock:HandleLock.catch_up",
@@ -366,4 +380,22 @@ PLANTS: tuple[Plant, ...] = (
 )
 """The catalogue. Grows with the engine; docs/reliability.md asks for at least 25 bugs."""
 
-BY_NAME = {plant.name: plant for plant in PLANTS}
+FROM_LONG_RUNS: tuple[Plant, ...] = (
+    _bug(
+        "show the records of a moved log before they are synced",
+        "cases",
+        _LOG + "move",
+        "self._take_in()\n            self._publish_synced()",
+        "self._take_in()\n            self._publish()",
+    ),
+    _bug(
+        "write one header page while the page of a dead compactor is not synced",
+        "cases",
+        "cerata.engine.relocation:clear_moved",
+        "for copy in (page, replace(turned(page), moved=False)):",
+        "for copy in (replace(turned(page), moved=False),):",
+    ),
+)
+"""Bugs that only a long run noticed. A case of the corpus shows each (tests/fault_injection)."""
+
+BY_NAME = {plant.name: plant for plant in (*PLANTS, *FROM_LONG_RUNS)}

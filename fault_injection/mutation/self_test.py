@@ -23,7 +23,7 @@ from .mutate import Plant
 _QUICK_PLAN: Final = Plan(exhaustive=128, samples=12, tears=24, pair_drops=12)
 """For planted bugs: there are many, and each breaks many states."""
 
-PAIRS: Final = (("small", "backup"), ("small", "checkpoint"))
+PAIRS: Final = (("small", "backup"), ("small", "checkpoint"), ("compact", "small"))
 """Operations that change too little in an empty store to be worth crashing alone."""
 
 

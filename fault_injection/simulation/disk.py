@@ -15,7 +15,14 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from cerata.engine.errors import Closed, NotFound, StorageFailed
-from cerata.engine.storage import Buffer, Identity, LockName, refused, search_sectors
+from cerata.engine.storage import (
+    SPACE_UNKNOWN,
+    Buffer,
+    Identity,
+    LockName,
+    refused,
+    search_sectors,
+)
 
 from ..crash_states.operations import (
     ACK,
@@ -372,3 +379,17 @@ class SimulatedProcess:
     def watch(self, path: str) -> None:
         """Return no watch: a follower polls by the simulated clock."""
         return
+
+    def real_path(self, path: str) -> str:
+        return path
+
+    def link_count(self, path: str) -> int:
+        self._begin("link count")
+        node = self.disk.names.get(path)
+        return sum(1 for other in self.disk.names.values() if other is node and node is not None)
+
+    def copy_permissions(self, source: str, target: str) -> None:
+        return
+
+    def free_space(self, path: str) -> int:
+        return SPACE_UNKNOWN

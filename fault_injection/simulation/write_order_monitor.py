@@ -412,6 +412,18 @@ class MonitoredStorage:
     def watch(self, path: str) -> Watch | None:
         return self._inner.watch(path)
 
+    def real_path(self, path: str) -> str:
+        return self._inner.real_path(path)
+
+    def link_count(self, path: str) -> int:
+        return self._inner.link_count(path)
+
+    def copy_permissions(self, source: str, target: str) -> None:
+        self._inner.copy_permissions(source, target)
+
+    def free_space(self, path: str) -> int:
+        return self._inner.free_space(path)
+
     def open(self, path: str, *, mode: Literal["r", "rw"]) -> MonitoredFile:
         inner = self._inner.open(path, mode=mode)
         return MonitoredFile(inner, self._monitor, self, fresh=False)

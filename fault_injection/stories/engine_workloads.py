@@ -6,14 +6,20 @@ Owns the alphabet of operations, all sequences up to a length over it, and turni
 """
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
+import numpy as np
+
 from cerata.engine.backup import back_up
-from cerata.engine.events import DeleteFrame, Draft, PutFrame, PutTag, SupersedeFrame
+from cerata.engine.compact import Retention, Steps
+from cerata.engine.compact import compact as compact_log
+from cerata.engine.errors import Locked
+from cerata.engine.events import DeleteFrame, Draft, Erase, PutFrame, PutTag, SupersedeFrame
 from cerata.engine.file import Flip
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc, encode_ledger
@@ -21,8 +27,9 @@ from cerata.engine.head import Appended
 from cerata.engine.log import Log
 from cerata.engine.open import open_log
 from cerata.engine.storage import Buffer, Storage
+from cerata.replay.fold import silent
 
-from ..crash_states.operations import AnyOperation
+from ..crash_states.operations import AnyOperation, Mark, Name
 from ..judging.campaign import Story
 from ..judging.model import Model, ModelBatch, ModelEvent
 from ..judging.wire_check import Written, check_written
@@ -58,7 +65,8 @@ class Start:
 class Session:
     """One simulated process at work on the store, for the operations.
 
-    ``copies`` maps the backups that it wrote to their inode numbers.
+    ``copies`` maps the backups that it wrote to their inode numbers. ``pruned`` are the events
+    whose contents a compaction gave up.
     """
 
     world: World
@@ -67,8 +75,19 @@ class Session:
     written: list[Written] = field(default_factory=list[Written])
     acknowledgements: list[Acknowledgement] = field(default_factory=list[Acknowledgement])
     copies: dict[str, int] = field(default_factory=dict[str, int])
+    pruned: set[int] = field(default_factory=set[int])
+    before: Model | None = None
+    """The events before their contents were given up."""
+    pruned_file: int = 0
+    """The inode number of the first file without these contents."""
     process: SimulatedProcess = field(init=False)
     log: Log = field(init=False)
+
+    def judged(self, story: Story) -> Story:
+        """Return a story with the events that its file must have: all contents, or the rest."""
+        if self.before is not None and story.node < self.pruned_file:
+            return replace(story, model=self.before)
+        return story
 
     def __post_init__(self) -> None:
         self.open()
@@ -231,6 +250,32 @@ def backup(session: Session) -> None:
     session.acknowledge(session.log.head.seq, path)
 
 
+def compact(session: Session) -> None:
+    """Put a copy without dead space in the place of the file, unless another process does."""
+    with suppress(Locked):
+        compact_log(session.log, _steps(lambda: None))
+        session.acknowledge(session.log.head.seq)
+
+
+def prune(session: Session) -> None:
+    """Compact the file, and give up the contents of its first event."""
+    if not session.log.head.seq or session.pruned:
+        compact(session)
+        return
+    session.before = model_of(session.world, session.written)
+    draft = Draft(Erase(targets=((1, 1),), reason="retention", horizon=1))
+    retention = Retention(np.array([1]), (draft,))
+    session.written.append(Written((draft,)))
+    session.pruned.add(1)
+    compact_log(session.log, _steps(lambda: retention))
+    session.pruned_file = session.world.disk.names[PATH].number
+    session.acknowledge(session.log.head.seq)
+
+
+def _steps(retain: Callable[[], Retention | None]) -> Steps:
+    return Steps(retain, publish, silent, lambda: False)
+
+
 def read(session: Session) -> None:
     """Another process opens for reading and reads all events, which must stay."""
     reader = session.world.disk.process()
@@ -274,6 +319,8 @@ ALPHABET: dict[str, Act] = {
     "grow": grow,
     "checkpoint": checkpoint,
     "backup": backup,
+    "compact": compact,
+    "prune": prune,
     "read": read,
     "reopen": reopen,
     "kill": kill,
@@ -319,9 +366,11 @@ def story_in(
 
     The store existed before if it has a ``base``.
     """
-    return Story(
-        trace=tuple(trace or world.disk.trace),
-        node=world.disk.names[PATH].number,
+    operations = tuple(trace or world.disk.trace)
+    first, *moves = _files_at_path(operations, world.disk.names[PATH].number)
+    story = Story(
+        trace=operations,
+        node=first[0],
         path=PATH,
         model=model,
         name=name,
@@ -329,6 +378,39 @@ def story_in(
         base=base,
         acked=acked,
     )
+    heirs = frozenset(node for node, _ in moves)
+    successors = tuple(
+        Story(
+            trace=operations,
+            node=node,
+            path=PATH,
+            model=model,
+            name=f"{name}: after compaction {number}",
+            acked=max(acked, acked_before),
+            replaces=before,
+            heirs=frozenset(heir for heir in heirs if heir > node),
+        )
+        for number, ((before, _), (node, acked_before)) in enumerate(
+            pairwise([first, *moves]), start=1
+        )
+    )
+    return replace(story, copies=successors, heirs=heirs)
+
+
+def _files_at_path(trace: Sequence[AnyOperation], last: int) -> list[tuple[int, int]]:
+    """Return the files that the path named, with the seq that was acknowledged before each.
+
+    ``last`` is the file that it names in the end.
+    """
+    files: list[tuple[int, int]] = []
+    acked = 0
+    for operation in trace:
+        if isinstance(operation, Mark):
+            acked = max(acked, operation.seq)
+        elif isinstance(operation, Name) and (operation.verb, operation.path) == ("rename", PATH):
+            files.append((operation.node, acked))
+    # A disk gives its files numbers in order, and a file that was there before has the first.
+    return [(1, 0), *files] if files else [(last, 0)]
 
 
 def fresh_world() -> World:
@@ -356,14 +438,15 @@ def record(
         world.disk.step = f"{number}:{name}"
         (ALPHABET | EXTRA)[name](session)
     name = " ".join(acts) + ("" if sync == "commit" else f" (sync={sync})")
-    model = model_of(world, session.written)
+    model = model_of(world, session.written, session.pruned)
     story = story_in(world, model, name, base=start.image, acked=start.acked)
     session.process.kill()
-    copies = tuple(
+    backups = (
         Story(story.trace, node, path, model, f"{name}: {path}")
         for path, node in session.copies.items()
     )
-    return replace(story, copies=copies)
+    copies = tuple(map(session.judged, (*story.copies, *backups)))
+    return replace(session.judged(story), copies=copies)
 
 
 def record_creation(*, monitor: OrderingMonitor | None = None) -> Story:
@@ -392,7 +475,7 @@ STORIES: tuple[tuple[tuple[str, ...], str | int], ...] = (
 """Longer stories and their sync policies: around the ring, unsynced groups, proofs, the clock."""
 
 
-def model_of(world: World, written: Sequence[Written]) -> Model:
+def model_of(world: World, written: Sequence[Written], pruned: Collection[int] = ()) -> Model:
     """Read the undisturbed log, compare it with the appended batches, and model it.
 
     Raises:
@@ -402,7 +485,7 @@ def model_of(world: World, written: Sequence[Written]) -> Model:
     aside = world_of(bytes(world.disk.names[PATH].data), record=False)
     log = open_in_world(aside, aside.disk.process(), PATH)
     events = [ModelEvent.of(event) for event in log.read()]
-    check_written(events, written)
+    check_written(events, written, pruned)
     return model_from(log.log_id, events)
 
 

@@ -27,7 +27,7 @@ from .second_crash import recover
 MEETING_PLAN: Final = Plan(exhaustive=64, samples=8, tears=16, pair_drops=8)
 """For a share of the schedules; the plan of the full report tries more of every epoch."""
 
-ACTS: Final = ("small", "long", "batch", "large", "seal", "checkpoint", "reopen")
+ACTS: Final = ("small", "long", "batch", "large", "seal", "checkpoint", "compact", "reopen")
 """The operations of one writer while the other does the same or another of these."""
 
 Role: TypeAlias = tuple[str, ...]
@@ -57,6 +57,7 @@ class Meeting(msgspec.Struct, frozen=True):
 _SMALL: Final = ("lives", "small")
 _SEALER: Final = ("lives", "small", "seal")
 _GROWER: Final = ("lives", "small", "grow")
+_COMPACTOR: Final = ("lives", "small", "compact")
 _LARGE: Final = ("lives", "large")
 _READER: Final = ("reads on",)
 
@@ -76,6 +77,11 @@ LIVES: Final = {
     "a large writer that may die and a writer": Meeting((_LARGE, _SMALL), kill=0),
     "a grower and a reader": Meeting((_GROWER, _READER)),
     "a grower that may die and a writer": Meeting((_GROWER, _SMALL), kill=0),
+    "a compactor and a writer": Meeting((_COMPACTOR, _SMALL)),
+    "a compactor and a reader": Meeting((_COMPACTOR, _READER)),
+    "a compactor that may die and a writer": Meeting((_COMPACTOR, _SMALL), kill=0),
+    "a compactor and a large writer that may die": Meeting((_COMPACTOR, _LARGE), kill=1),
+    "two compactors": Meeting((_COMPACTOR, _COMPACTOR)),
     "two writers and a reader": Meeting((_SMALL, _SMALL, _READER)),
 }
 

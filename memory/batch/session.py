@@ -27,6 +27,7 @@ from cerata.engine.events import (
     Branch,
     DeleteFrame,
     Draft,
+    Erase,
     EventBody,
     PutFrame,
     Scope,
@@ -452,6 +453,11 @@ class WriteSession:
             raise InvalidInput(
                 "A branch is the first event of a fork, which only fork() writes",
                 remedy="Call fork().",
+            )
+        if any(type(draft.body) is Erase for draft in drafts):
+            raise InvalidInput(
+                "An erase event says that contents were left out, which only compact() does",
+                remedy="Call compact(horizon=…).",
             )
         if any(draft.salt is not None for draft in drafts):
             raise InvalidInput(

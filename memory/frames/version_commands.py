@@ -74,7 +74,8 @@ class VersionCommands(Writer):
             reason: The reason, for readers of the log; default that of the transaction.
 
         Raises:
-            NotFound: the frame does not exist, or was erased.
+            NotFound: the frame does not exist.
+            HistoryPruned: retention gave the content up.
             ReadOnly: the frame, or a frame below, is shared.
             Conflict: the frame is closed already.
             InvalidInput: a value cannot be stored, no field was passed, the frame is a chunk, the
@@ -135,7 +136,8 @@ class VersionCommands(Writer):
             reason: The reason, for readers of the log; default that of the transaction.
 
         Raises:
-            NotFound: the frame does not exist, or was erased.
+            NotFound: the frame does not exist.
+            HistoryPruned: retention gave the content up.
             ReadOnly: the frame, or a frame below its current version, is shared.
             Conflict: the frame is current or was restored already, or another current frame of
                 its scope has its URI.
@@ -218,7 +220,8 @@ def _whole_frame(snapshot: Snapshot, number: int) -> PutFrame:
 
     Raises:
         InvalidInput: the frame is a chunk.
-        NotFound: the frame does not exist within the scope, or was erased.
+        NotFound: the frame does not exist within the scope.
+        HistoryPruned: retention gave the content up.
         ReadOnly: the frame is shared.
     """
     body, scope = frame_versions.stored_frame(snapshot, number)

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cerata.engine.errors import InvalidInput, NotFound
-from cerata.engine.events import Draft, PutEmbedding, PutFrame, Scope, SupersedeFrame
+from cerata.engine.events import Draft, Erased, PutEmbedding, PutFrame, Scope, SupersedeFrame
+from cerata.engine.horizon import content_pruned
 from cerata.projections.columnar.times import to_datetime
 from cerata.projections.frames.columns import ClosingKind
 
@@ -177,13 +178,16 @@ def stored_frame(snapshot: Snapshot, frame: int) -> tuple[PutFrame, Scope]:
     """Return the body and scope of a frame.
 
     Raises:
-        NotFound: the frame was erased, or its event is of a later version.
+        HistoryPruned: retention gave the content up.
+        NotFound: its event is of a later version.
     """
     event = snapshot.layers.event(frame)
+    if isinstance(event.body, Erased):
+        raise content_pruned(frame)
     if not isinstance(event.body, PutFrame) or event.scope is None:
         raise NotFound(
-            f"The content of frame {frame:,} was erased, or is of a later version",
-            remedy="Put a new frame with put_frame().",
+            f"The content of frame {frame:,} is of a later version",
+            remedy="Upgrade Cerata, or put a new frame with put_frame().",
         )
     return event.body, event.scope
 

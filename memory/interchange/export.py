@@ -76,7 +76,7 @@ def export_events(
     """
     snapshot = log.snapshot
     first = _checked_first(log, first, last)
-    chain, tree = log.reader.chain_and_tree(snapshot, first - 1)
+    chain, tree = snapshot.reader.chain_and_tree(snapshot, first - 1)
     root = log.root_at(last)
     file.write(
         _line(
@@ -91,11 +91,11 @@ def export_events(
     )
     total = last - first + 1
     count = 0
-    for batch in log.reader.batches(snapshot, first) if total else ():
+    for batch in snapshot.reader.batches(snapshot, first) if total else ():
         chain = chain_through(chain, leaves_of(batch, batch.events))
         for events in _groups(batch):
             for seq, event in events:
-                log.reader.check_attachments(snapshot, seq, event.payload, event.attachments)
+                snapshot.reader.check_attachments(snapshot, seq, event.payload, event.attachments)
             file.write(_encoded(list(_lines(batch, events, chain))))
         count += batch.count
         if progress is not None:

@@ -16,12 +16,14 @@ from cerata.engine.errors import Corrupt
 from cerata.engine.events import (
     Attachment,
     Embedding,
+    Erased,
     Event,
     PutEmbedding,
     PutFrame,
     UnknownBody,
     chosen,
 )
+from cerata.engine.horizon import content_pruned
 from cerata.engine.late import late
 from cerata.engine.sealed_events import SealedEvents
 from cerata.projections.columnar.times import to_datetime
@@ -94,6 +96,7 @@ def frame_of(layers: Layers, number: int, act: Callable[[int], Act | None]) -> F
 
     Raises:
         NotFound: no frame with this id exists within the scope.
+        HistoryPruned: retention gave up contents of the state.
     """
     return _frame_from(layers, number, act, layers.event(number))
 
@@ -106,6 +109,8 @@ def _frame_from(
     body = event.body
     if not isinstance(body, PutFrame):
         kind = "erased"
+        # The snapshot may have been made before retention gave the content up.
+        layers.log.horizon().check(layers.base.n)
         if isinstance(body, UnknownBody):
             kind = f"{body.kind} version {body.kind_version}"
         body = PutFrame(kind=kind)
@@ -160,8 +165,11 @@ def blob_of(layers: Layers, number: int) -> bytes | None:
 
     Raises:
         NotFound: no frame with this id exists within the scope.
+        HistoryPruned: retention gave the bytes up.
     """
     body = layers.event(number).body
+    if isinstance(body, Erased):
+        raise content_pruned(number)
     if not isinstance(body, PutFrame) or body.blob is None:
         return None
     if number < 0:

@@ -142,6 +142,11 @@ class LogLayer(Layer, frozen=True, dict=True):
     folds: Fold
 
     @once
+    def frames(self) -> Frames:
+        self.folds.check_whole(self.n)
+        return self.folds.frames(self.n)
+
+    @once
     def speakers_sought(self) -> set[str]:
         """The roles of the rows that a search returns by default."""
         return self.speakers(self.sought)
@@ -165,6 +170,7 @@ class LogLayer(Layer, frozen=True, dict=True):
     @once
     def ranking(self) -> FulltextView:
         """The ranking, with the statistics of the rows that a search returns by default."""
+        self.folds.check_whole(self.n)
         return self.folds.fulltext(self.n).view(self.sought, self.turns)
 
     @once
@@ -172,6 +178,7 @@ class LogLayer(Layer, frozen=True, dict=True):
         """The ranking without the words of neighbouring turns."""
         if self.turns is None:
             return self.ranking
+        self.folds.check_whole(self.n)
         return self.folds.fulltext(self.n).view(self.sought)
 
 

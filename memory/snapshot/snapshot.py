@@ -429,6 +429,7 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
     @once
     def vectors(self) -> Vectors:
         """The vectors of the log; the vectors of a transaction are in its drafts."""
+        self._fold.check_whole(self.basis)
         return self._fold.vectors(self.basis)
 
     def stored_vectors(self, space: Space) -> StoredVectors:

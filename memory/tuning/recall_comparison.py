@@ -202,8 +202,10 @@ def _compared(
     ]
     by_document = any(side.life is not None for side in sides)
     changes: list[RecallChange] = []
+    horizon = snapshot.layers.log.horizon()
     for number, (event, body) in enumerate(recorded, start=1):
-        if body.where is None and body.query.strip() and not (by_document and body.reranked):
+        is_whole = horizon.has(body.basis) and not (by_document and body.reranked)
+        if body.where is None and body.query.strip() and is_whole:
             changes += _changes(event, body, sides, by_document=by_document)
         if progress is not None:
             progress("asking", number, len(recorded))

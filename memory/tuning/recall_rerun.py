@@ -99,13 +99,17 @@ def recorded_recall(reader: Reader, seq: int) -> tuple[Event, RecallContext]:
 def _compared(
     reader: Reader, event: Event, recall: RecallContext, rerun: RecallRerun
 ) -> RecallRerun:
-    snapshot = asked(snapshot_of(reader), event, recall)
-    salts = [snapshot.layers.salt(number) for number in (*recall.frames, *recall.facts)]
+    newest = snapshot_of(reader)
+    salts = [newest.layers.salt(number) for number in (*recall.frames, *recall.facts)]
     if None in salts or recall.context == NOT_COMPARABLE:
         return replace(rerun, reason="an entry was erased, and the hash of the text with it")
-    batch = snapshot.layers.log.event(event.header.first_seq).body
+    log = newest.layers.log
+    if not log.horizon().has(recall.basis):
+        return replace(rerun, reason="retention gave up contents of the state that it asked")
+    batch = log.event(event.header.first_seq).body
     if isinstance(batch, ImportBatch) and batch.log is not None:
         return replace(rerun, reason="it was imported from another log, whose salts its hash needs")
+    snapshot = asked(newest, event, recall)
     request, options = repeated_call(snapshot, recall, RecallSettings())
     result = run_search(snapshot, request)
     context = context_of(result, options)

@@ -26,7 +26,8 @@ from .judgements import plain_request
 class UsedRecalls:
     """The recorded recalls of a snapshot with a used frame.
 
-    - ``skipped`` counts the recalls that cannot be repeated: with a filter, or by vectors alone.
+    - ``skipped`` counts the recalls that cannot be repeated: with a filter, by vectors
+      alone, or of a state whose contents retention gave up.
     """
 
     def __init__(self, snapshot: Snapshot, profile: Profile) -> None:
@@ -42,7 +43,12 @@ class UsedRecalls:
         for event, used in self._used():
             recall = event.body
             assert isinstance(recall, RecallContext)
-            if recall.where is not None or recall.mode == "vector" or not recall.query.strip():
+            if (
+                recall.where is not None
+                or recall.mode == "vector"
+                or not recall.query.strip()
+                or not self._snapshot.layers.log.horizon().has(recall.basis)
+            ):
                 self.skipped += 1
                 continue
             snapshot = asked(self._snapshot, event, recall)

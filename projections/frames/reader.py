@@ -10,7 +10,7 @@ A mask over the rows at n selects the frames that a read admits. Masks combine w
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -26,6 +26,7 @@ from . import attributes
 from .columns import (
     FLAG_BLOB,
     FLAG_CONTENT_HASH,
+    FLAG_ERASED,
     FLAG_SEARCH_TEXT,
     FLAG_TEXT,
     NO_INDEX,
@@ -113,6 +114,44 @@ class Frames:
         closed = self.ids[self._closing_row[start:end]]
         frames: list[int] = np.union1d(put, closed).tolist()
         return frames
+
+    def retired(self, horizon: int, kept: Sequence[int]) -> I64:
+        """Return the rows of frames that an event or an earlier one closed, and no point needs.
+
+        Rows of which the payload was erased are left out. Ascending.
+
+        Args:
+            horizon: The event.
+            kept: The seqs of the points; a frame that was current at one of them is needed.
+        """
+        end = rows_up_to(self._closing_seq, horizon)
+        rows = self._closing_row[:end].astype(np.int64)
+        closed = self._closing_seq[:end]
+        is_retired = self._columns.flags.view()[rows] & FLAG_ERASED == 0
+        for point in kept:
+            is_retired &= (self.ids[rows] > point) | (closed <= point)
+        return np.sort(rows[is_retired])
+
+    def payloads_of(self, rows: I64) -> I64:
+        """Return the events that hold the contents and the vectors of frames; ascending.
+
+        Args:
+            rows: The rows of the frames; ascending.
+        """
+        own = self._embedding_row.astype(np.int64)
+        at = np.minimum(rows.searchsorted(own), max(len(rows) - 1, 0))
+        embedded = self._embedding_seq[rows[at] == own] if len(rows) else self._embedding_seq[:0]
+        events: I64 = np.union1d(self.ids[rows], embedded)
+        return events
+
+    def scope_codes(self, rows: I64) -> U32:
+        """Return the codes of the scopes of rows."""
+        return self._columns.scope.view()[rows]
+
+    def scope_of_code(self, code: int) -> Scope | None:
+        """Return the scope with a code that `scope_codes` returned; None if it is unknown."""
+        text = self._columns.scopes.text(code)
+        return None if text is None else read_scope(text)
 
     def row_of(self, frame: int) -> int | None:
         """Return the row of a frame, or None; a row below `rows_at(n)` exists at n."""

@@ -410,6 +410,11 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step("import events.jsonl.zst -f exact.memory", "import-events"),
     _step("import events.jsonl.zst -f survey.memory", "import-events-other"),
     _step(f"export --events --history {_THIS}", "export-refused", 2),
+    _step(f"compact --dry-run --horizon HEAD {_NEW}", "compact-dry-run"),
+    _step(f"compact --horizon HEAD {_NEW}", "compact-horizon"),
+    _step(f"compact {_NEW}"),
+    _step(f"maintain {_NEW}"),
+    _step(f"maintain --budget 0 {_NEW}", "maintain-refused", 2),
 )
 
 

@@ -89,6 +89,8 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("fork", "--compare", f"fork-{NAME}"),
         ("fork", "--apply", f"fork-{NAME}"),
     ),
+    "compact": (("compact", "--dry-run"), ("compact", "--horizon", EVIL), ("compact",)),
+    "maintain": (("maintain",),),
     "bisect": (
         ("bisect", "--query", EVIL, "--forbid", "evil"),
         ("bisect", "--run", "test $CERATA_BASIS -lt 2", "--good", EVIL),

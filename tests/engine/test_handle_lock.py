@@ -171,6 +171,8 @@ def test_files_that_were_left_are_given_back_at_the_close() -> None:
     disk = Disk()
     log = disk.open()
     log.append([put("a")])
+    running = log.read()
+    next(running)
     compact(disk)
     with mock.patch.object(MemoryFile, "close", autospec=True) as closing:
         log.append([put("b")])

@@ -19,7 +19,7 @@ from cerata.fault_injection.simulation.system_calls import NOTHING, SHORT, Fault
 
 pytestmark = pytest.mark.unwatched("it writes what is no log")
 
-WRITER, PRESENCE, MAINTENANCE = LockName
+WRITER, PRESENCE, MAINTENANCE, COMPACTION = LockName
 
 
 @pytest.fixture(autouse=True)
@@ -420,7 +420,7 @@ def test_without_locks_on_open_files_one_process_has_the_file(
     assert not two.try_lock(PRESENCE, exclusive=False)
     assert one.try_lock(PRESENCE, exclusive=False)
     assert not two.try_lock(PRESENCE, exclusive=False), "nobody joins"
-    for name in (WRITER, MAINTENANCE):
+    for name in (WRITER, MAINTENANCE, COMPACTION):
         assert one.try_lock(name, exclusive=True)
         one.unlock(name)
     one.unlock(PRESENCE)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from cerata.fault_injection import cases
 from cerata.fault_injection.cases import load_case, replay_saved
-from cerata.fault_injection.mutation.mutants import BY_NAME
+from cerata.fault_injection.mutation.mutants import BY_NAME, FROM_LONG_RUNS
 from cerata.fault_injection.report.budgets import SHARE, tasks
 from cerata.fault_injection.report.tasks import Task, work
 from cerata.fault_injection.simulation.schedule import Unfit
@@ -51,6 +51,12 @@ def test_a_case_of_the_corpus_holds_in_less_than_a_second(path: Path) -> None:
 def test_a_case_of_the_corpus_still_shows_its_bug(path: Path) -> None:
     """Otherwise it would hold whatever the engine did; `corpus` makes it anew."""
     assert shows(BY_NAME[path.stem.replace("_", " ")], load_case(path.read_bytes()))
+
+
+def test_each_bug_of_a_long_run_has_a_case() -> None:
+    """No quick check notices these bugs, so only their cases do."""
+    names = {plant.name.replace(" ", "_") for plant in FROM_LONG_RUNS}
+    assert names <= {path.stem for path in CORPUS}
 
 
 def test_there_is_a_corpus_of_short_stories() -> None:

@@ -144,6 +144,8 @@ STORE: dict[str, Call] = {
     "apply": lambda store: _forked(store, store.apply),
     "backup": lambda store: store.backup(f"{store.path}-{store.head.seq}"),
     "checkpoint": lambda store: store.checkpoint(),
+    "compact": lambda store: store.compact().done,
+    "maintain": lambda store: store.maintain(),
     "commit": lambda store: store.commit(),
     "correct_fact": lambda store: store.correct_fact(store.assert_fact("A", "b", "c"), object="d"),
     "count": lambda store: store.count(),

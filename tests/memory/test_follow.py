@@ -444,6 +444,62 @@ def test_a_batch_of_a_killed_writer_comes_whole_or_not_at_all(path: Path) -> Non
     assert [event.seq for event in events] == list(range(1, head + 1))
 
 
+def test_a_follower_and_a_writer_in_other_processes_follow_a_compaction(path: Path) -> None:
+    """The path names another file then; a stream of the old file would wait for ever."""
+    follower = (
+        "import cerata, sys\n"
+        "with cerata.open(sys.argv[1], mode='r') as store:\n"
+        "    view = store.at(1)\n"
+        "    for event in store.follow(0):\n"
+        "        texts = ' '.join(frame.text for frame in view.frames())\n"
+        "        print(event.seq, event.type, texts, store.head.seq >= event.seq, flush=True)\n"
+    )
+    writer = (
+        "import cerata, sys\n"
+        "with cerata.open(sys.argv[1]) as store:\n"
+        "    for line in sys.stdin:\n"
+        "        print(*store.put_frame(line.strip()).seqs, flush=True)\n"
+    )
+
+    def started(program: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-c", program, str(path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+        )
+
+    def written(process: subprocess.Popen[str], text: str) -> str:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(f"{text}\n")
+        return process.stdout.readline().strip()
+
+    with cerata.open(path) as store:
+        store.put_frame("first")
+        with started(follower) as seen, started(writer) as other:
+            assert seen.stdout is not None
+            lines: list[str] = []
+            for number in range(3):
+                inode = path.stat().st_ino
+                assert written(other, f"{number} of the writer") == str(2 * number + 2)
+                store.compact()
+                assert path.stat().st_ino != inode
+                started_at = time.monotonic()
+                store.put_frame(f"{number} of the compactor")
+                while len(lines) < store.head.seq:
+                    lines.append(seen.stdout.readline().strip())
+                assert time.monotonic() - started_at < 10 * DELAY_SECONDS_MAX
+            # The view of event 1 answers the same from each file.
+            assert lines == [f"{seq} putFrame first True" for seq in range(1, 8)]
+            assert written(other, "the last") == "8"
+            seen.kill()
+            assert other.stdin is not None
+            other.stdin.close()
+            assert other.wait() == 0
+
+
 def test_a_copied_file_continues_at_the_position(path: Path, tmp_path: Path) -> None:
     """A consumer on a restored backup reads on, or learns that the backup is older."""
     with cerata.open(path) as store:

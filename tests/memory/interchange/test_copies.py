@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cerata
-from cerata import Conflict, Diverged, InvalidInput, NotFound, Store
+from cerata import Conflict, Diverged, HistoryPruned, InvalidInput, NotFound, Store
 from cerata.engine.environment import Environment
-from cerata.engine.events import Attachment, Draft, JsonValue, PutFrame, UnknownBody
+from cerata.engine.events import Attachment, Draft, Erase, JsonValue, PutFrame, UnknownBody
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.limits import NESTING_MAX
 from cerata.engine.log import Log
@@ -280,6 +280,70 @@ def test_an_import_does_not_bring_erased_content_back() -> None:
         result = bring(full, newer)
         assert (result.erased, result.added) == (1, 0)
         assert texts(full) == {"kept", "gone", "late"}
+
+
+def test_a_copy_of_a_pruned_log_has_its_horizon() -> None:
+    """Without it, a view of the past would show frames without their contents."""
+    with cerata.open(PATH, environment=Disk().environment) as store:
+        old = store.put_frame("Rome", key="k")
+        store.tag("then")
+        gone = store.put_frame("Oslo")
+        before = lines_of(store)
+        store.supersede(old, "Paris")
+        store.delete(gone)
+        store.compact(horizon="HEAD")
+        store.put_frame("later")
+        lines, expected = lines_of(store), identity(store)
+        after = lines_of(store, first=4)
+
+    def check(copy: Store) -> object:
+        assert copy._log.erased == 7
+        with pytest.raises(HistoryPruned):
+            copy.at(4)
+        with pytest.raises(HistoryPruned):
+            copy.content(gone.ids[0])
+        assert copy.at("then").frame(old.ids[0]).text == "Rome"
+        return identity(copy)
+
+    assert copied(lines, check) == expected
+    for rest in (lines, after):
+        # A copy from before keeps the contents that it has, and so its past.
+        with cerata.open(PATH, environment=Disk().environment) as copy:
+            bring(copy, before)
+            result = bring(copy, rest)
+            assert result.erased == (rest is lines)
+            assert copy.head.root == expected[3]
+            assert copy._log.erased == 0
+            assert copy.content(gone.ids[0]) == b"Oslo"
+            assert {frame.text for frame in copy.at(3).frames()} == {"Rome", "Oslo"}
+            assert {frame.text for frame in copy.frames()} == {"Paris", "later"}
+            assert copy.verify().ok
+
+
+def test_a_pruned_log_goes_into_another_without_the_frames_that_are_gone() -> None:
+    with cerata.open(PATH, environment=Disk().environment) as store:
+        old = store.put_frame("Rome")
+        store.supersede(old, "Paris")
+        store.compact(horizon="HEAD")
+        lines = lines_of(store)
+    with cerata.open(":memory:") as target:
+        target.put_frame("here")
+        result = bring(target, lines)
+        assert texts(target) == {"here", "Paris"}
+        assert result.skipped == {"erase": 1, "putFrame": 1, "supersedeFrame": 1}
+        assert bring(target, lines).added == 0
+        assert target._log.erased == 0
+
+
+def test_an_erase_event_of_a_stranger_hides_nothing() -> None:
+    """Lines can name any horizon and any targets; the newest state stays readable."""
+    for targets in (((1, 1),), ((9_999, 1),), ((-3, 2**40),), ()):
+        disk = Disk()
+        with disk.log() as log:
+            log.append([Draft(PutFrame(text="kept"))])
+            log.append([Draft(Erase(targets=targets, reason="x", horizon=2**60))])
+            lines = lines_of_log(log)
+        assert copied(lines, texts) == {"kept"}
 
 
 def test_a_fork_is_another_history() -> None:

@@ -360,6 +360,8 @@ STORE: Final[Mapping[str, Calls | str]] = {
     "bisect": "calls at, and shows the event through log",
     "backup": "a copy of the file, which is not narrowed; docs/reliability.md says so",
     "checkpoint": "returns nothing",
+    "compact": "refused in a store with a scope",
+    "maintain": "refused in a store with a scope",
     "close": "returns nothing",
     "commit": "returns nothing",
     "diff": every(

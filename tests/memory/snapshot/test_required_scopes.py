@@ -32,7 +32,7 @@ ALLOWED: Final = frozenset(
     [
         *("at", "view", "replay", "scoped", "within", "true_at"),
         *("head", "refresh", "commit", "checkpoint", "close", "backup", "info", "digests"),
-        *("branches",),
+        *("branches", "compact", "maintain"),
         *("verify", "rebuild", "report", "path", "actor", "scope", "shared"),
         *("basis", "log_id", "now"),
     ]

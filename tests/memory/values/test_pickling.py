@@ -115,6 +115,8 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "RunContext": lambda store, _: referring(store)[2],
     "Result": lambda store, _: recorded(store)[1],
     "ForkDiff": lambda store, _: forked(store, store.compare),
+    "Compaction": lambda store, _: store.compact(dry_run=True),
+    "Maintenance": lambda store, _: store.maintain(),
     "Draft": lambda _, _folder: cerata.Draft(PutFrame(text="a"), attachments=(BLOB,)),
     "EmbeddedFrames": lambda store, _: store.embed_missing(),
     "EmbedderIdentity": lambda _, _folder: cerata.EmbedderIdentity("a", "1", 8),

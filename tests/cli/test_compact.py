@@ -1,0 +1,78 @@
+"""The verbs compact and maintain: what they print, and what they refuse."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import cerata
+from cerata.cli.main import main
+from cerata.memory.values.words import bytes_text
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> str:
+    path = tmp_path / "memory.cera"
+    with cerata.open(path) as store:
+        frames = store.put_frames([f"Note {number}, of the old office." for number in range(40)])
+        store.checkpoint()
+        store.supersede(frames.ids[0], "Note 0, of the new office.")
+        store.delete(frames.ids[1])
+    return str(path)
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main(words)
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+def test_the_commands_of_the_page(memory: str, capsys: pytest.CaptureFixture[str]) -> None:
+    size = Path(memory).stat().st_size
+    code, out, _ = run(capsys, "compact", "-f", memory, "--dry-run")
+    assert (code, out.startswith("The file would shrink from ")) == (0, True)
+    assert Path(memory).stat().st_size == size
+    code, out, _ = run(capsys, "compact", "-f", memory)
+    assert (code, out.startswith(f"compacted: 43 events, {bytes_text(size)} to ")) == (0, True)
+    code, out, _ = run(capsys, "compact", "-f", memory, "--horizon", "90 days ago")
+    assert (code, "gave up the contents of 0 events" in out) == (0, True)
+    code, out, _ = run(capsys, "compact", "-f", memory, "--horizon", "HEAD", "--json")
+    facts = json.loads(out)
+    assert (code, facts["done"], facts["dropped"], facts["horizon"]) == (0, True, 2, 43)
+    code, out, _ = run(capsys, "maintain", "-f", memory, "--budget", "0.5")
+    assert (code, out) == (0, "Nothing is due.\n")
+    code, _, err = run(capsys, "show", "-f", memory, "2", "--at", "40")
+    assert code == 10
+    assert "given up by retention" in err
+
+
+def test_the_upkeep_that_is_due_is_reported(
+    memory: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with cerata.open(memory) as store:
+        store.close = lambda: None  # type: ignore[method-assign]
+        store.put_frames([f"more {number}" for number in range(300)])
+    code, out, _ = run(capsys, "maintain", "-f", memory, "--json")
+    facts = json.loads(out)
+    assert (code, facts["checkpointed"], facts["compaction"], facts["due"]) == (
+        0,
+        True,
+        None,
+        False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("compact", "--horizon", "99"), 6, "There is no event 99"),
+        (("compact", "--scope", "user_id=u1"), 2, "scope"),
+        (("maintain", "--budget", "0"), 2, "budget_seconds must be above 0"),
+        (("maintain", "--budget", "soon"), 2, "invalid float"),
+    ],
+)
+def test_what_is_refused(
+    words: tuple[str, ...], code: int, message: str, memory: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    got, _, err = run(capsys, words[0], "-f", memory, *words[1:])
+    assert (got, message in err) == (code, True), err
