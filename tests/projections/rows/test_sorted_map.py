@@ -24,10 +24,10 @@ few = st.sampled_from(
 )
 
 
-def place(key: Item) -> tuple[Item, ...]:
+def place(key: object) -> tuple[Item, ...]:
     """Return the documented order: integers, strings, bytes, tuples item by item."""
     if isinstance(key, tuple):
-        return 3, tuple(place(item) for item in cast("tuple[Item, ...]", key))
+        return 3, tuple(place(part) for part in cast("tuple[object, ...]", key))
     return (int, str, bytes).index(type(key)), key
 
 
