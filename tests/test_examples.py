@@ -246,4 +246,6 @@ def test_every_example_is_run_here() -> None:
     source = Path(__file__).read_text(encoding="utf-8")
     programs = sorted(path.name for path in EXAMPLES.glob("*.py"))
     assert programs
+    integrations = Path(__file__).parent / "integrations"
+    source += "".join(page.read_text(encoding="utf-8") for page in integrations.glob("*.py"))
     assert [name for name in programs if f'"{name}"' not in source] == []

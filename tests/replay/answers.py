@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cerata.engine.errors import NotFound, ProjectionFailed
+from cerata.engine.errors import HistoryPruned, NotFound, ProjectionFailed
 from cerata.engine.log import Log
 from cerata.memory.search.request import Mode
 from cerata.memory.snapshot.snapshot import Snapshot
@@ -78,7 +78,7 @@ def _said(view: View, step: int) -> object:
         [_tried(view.access, number) for number in range(0, view.basis + 2, step)],
         [_tried(view.rerun_recall, number) for number in range(0, view.basis + 2, step)],
         [one.to_dict() for one in view.accesses()],
-        [(view.content(one).hex(), view.children(one), view.chunks(one)) for one in every],
+        [(_content(view, one), view.children(one), view.chunks(one)) for one in every],
         [[version.to_dict() for version in view.history(one)] for one in every],
         view.audit().to_dict(),
         [
@@ -261,6 +261,14 @@ def _pages(view: View, limit: int, **asked: Any) -> Iterator[TimelinePage]:
         after = page.next
         if after is None:
             return
+
+
+def _content(view: View, frame: Frame) -> str:
+    """Return the content of a frame; of an erased frame the error."""
+    try:
+        return view.content(frame).hex()
+    except HistoryPruned as error:
+        return str(error)
 
 
 def _tried(read: Callable[[Any], Any], number: object) -> object:
