@@ -52,7 +52,7 @@ class Agent(Handle):
 
     - An agent reads and writes within the scope of its store; over a store without a scope, within
       the tenant "default".
-    - Creating one writes nothing.
+    - Creating one writes its declarations of slots, if they are new or changed; else nothing.
     """
 
     def __init__(

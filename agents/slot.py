@@ -24,6 +24,8 @@ from cerata.engine.handle import Handle
 from cerata.engine.plain_value import PlainValue
 from cerata.memory.batch.attempts import attempted
 from cerata.memory.batch.writer import session_of
+from cerata.memory.snapshot.layers import Layers
+from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame, Hit, Receipt
@@ -122,27 +124,33 @@ class Slot(Handle):
                 does not match the schema.
             Unsupported: the stored value is newer than the schema.
         """
-        frame = self._current(self._snapshot(), self._uri(key))
-        return default if frame is None else self._value(self._frame(frame))
+        view = self._reader()
+        frame = self._current(snapshot_of(view), self._uri(key))
+        return default if frame is None else self._value(view, self._frame(view, frame))
 
     def keys(self) -> list[str]:
         """Return the current keys of a map, sorted. Cost: a read of each value's frame."""
         self._expect("dict", "keys()")
-        return sorted({self._key(frame) or "" for frame in self._frames()})
+        view = self._reader()
+        frames = (self._frame(view, frame) for frame in self._kept(snapshot_of(view)))
+        return sorted({self._key(frame) or "" for frame in frames})
 
     def items(self) -> list[SlotItem]:
         """Return the current values, oldest first. Cost: a read of each value's frame."""
-        return [self._item(frame) for frame in self._frames()]
+        view = self._reader()
+        return [self._item(view, frame) for frame in self._kept(snapshot_of(view))]
 
     def last(self, n: int) -> list[SlotItem]:
-        """Return the last items of a list, oldest first.
+        """Return the last items of a list, oldest first. Cost: a read of each.
 
         Args:
             n: Most items to return.
         """
         self._expect("list", "last()")
         expect_integer("n", n, "a number of items", "Pass last(10).")
-        return [self._item(frame) for frame in self._frames()[-n:]] if n > 0 else []
+        view = self._reader()
+        ids = self._kept(snapshot_of(view))[-n:] if n > 0 else []
+        return [self._item(view, frame) for frame in ids]
 
     def search(self, query: str, k: int = 10) -> list[Hit]:
         """Return the best hits among the current values of this instance.
@@ -159,16 +167,16 @@ class Slot(Handle):
                 f"The slot {self._instance.slot!r} is not searchable",
                 remedy="Declare it with searchable=True.",
             )
-        view, found = self._reader(), k
-        current = {frame.id for frame in self._frames()}
+        view, wanted = self._reader(), k
+        current = {*self._kept(snapshot_of(view))}
         where = Filter(track=self._instance.track, kind=VALUE_KIND)
         while True:
             # Instances of a wider scope have the same track.
-            hits = list(view.search(query, k=found, where=where))
+            hits = list(view.search(query, k=wanted, where=where))
             kept = [hit for hit in hits if hit.id in current][:k]
-            if len(kept) == k or len(hits) < found:
+            if len(kept) == k or len(hits) < wanted:
                 return kept
-            found *= 2
+            wanted *= 2
 
     def history(self, key: str | None = None) -> list[SlotItem]:
         """Return every value with a key, or all values, oldest first; also closed and expired ones.
@@ -177,17 +185,14 @@ class Slot(Handle):
             key: The key in a map; default all values.
         """
         uri = None if key is None else self._uri(key)
-        snapshot = self._snapshot()
-        layers = snapshot.layers
+        view = self._reader()
+        layers = snapshot_of(view).layers
         where = layers.passing(Filter(track=self._instance.track, kind=VALUE_KIND))
         opened = layers.opened(include_superseded=True, include_deleted=True)
         masks = [mask & passing for mask, passing in zip(opened, where, strict=True)]
-        frames = map(self._frame, reversed([*layers.newest(masks)]))
-        return [
-            self._item(frame)
-            for frame in frames
-            if self._is_mine(frame) and uri in (None, frame.uri)
-        ]
+        ids = self._of_instance(layers, layers.newest(masks))
+        frames = (self._frame(view, frame) for frame in ids)
+        return [self._item_of(view, frame) for frame in frames if uri in (None, frame.uri)]
 
     def raw(self, key: str | int) -> JsonValue:
         """Return a stored value, neither lifted nor checked.
@@ -198,7 +203,8 @@ class Slot(Handle):
         Raises:
             NotFound: the instance has no such value.
         """
-        return self._stored(self._frame(self._id_of(self._snapshot(), key)))
+        view = self._reader()
+        return self._stored(view, self._frame(view, self._id_of(snapshot_of(view), key)))
 
     # --- writes ----------------------------------------------------------------------------------
 
@@ -318,10 +324,10 @@ class Slot(Handle):
         session = session_of(self._store)
         session.check_writable()
         if session.in_transaction:
-            return work(self._snapshot())
+            return work(snapshot_of(self._reader()))
 
         def attempt(_: Snapshot) -> Receipt:
-            snapshot = self._snapshot()
+            snapshot = snapshot_of(self._reader())
             if not is_checked:
                 return work(snapshot)
             with self._store.transaction(expect=snapshot.basis) as block:
@@ -345,10 +351,8 @@ class Slot(Handle):
     # --- the parts of a read ---------------------------------------------------------------------
 
     def _reader(self) -> View:
+        """Return the view of a read: all that the read returns is of one state."""
         return self._view().within(self._instance.scope)
-
-    def _snapshot(self) -> Snapshot:
-        return self._reader()._snapshot()  # pyright: ignore[reportPrivateUsage]
 
     def _expect(self, kind: str, call: str) -> None:
         if self._spec.type != kind:
@@ -388,28 +392,28 @@ class Slot(Handle):
         """Return the frames of the current values, oldest first."""
         layers = snapshot.layers
         masks = layers.admitted(Filter(track=self._instance.track, kind=VALUE_KIND))
-        frames = reversed([*layers.newest(masks)])
-        return [frame for frame in frames if is_same(layers.scope_of(frame), self._instance.scope)]
+        return self._of_instance(layers, layers.newest(masks))
 
-    def _frames(self) -> list[Frame]:
-        ids = self._ids(self._snapshot())
-        if self._spec.max_items is not None:
-            # Concurrent writers can leave more.
-            ids = ids[-self._spec.max_items :]
-        return [self._frame(frame) for frame in ids]
+    def _of_instance(self, layers: Layers, newest: Iterable[int]) -> list[int]:
+        """Return the frames with exactly the scope of the instance, oldest first."""
+        scope = self._instance.scope
+        return [frame for frame in reversed([*newest]) if is_same(layers.scope_of(frame), scope)]
 
-    def _frame(self, number: int) -> Frame:
-        frame = self._reader().frame(number)
-        if not self._is_mine(frame):
+    def _kept(self, snapshot: Snapshot) -> list[int]:
+        """Return the frames of the current values that reads show, oldest first."""
+        ids = self._ids(snapshot)
+        # Concurrent writers can leave more than the slot keeps.
+        return ids if self._spec.max_items is None else ids[-self._spec.max_items :]
+
+    def _frame(self, view: View, number: int) -> Frame:
+        frame = view.frame(number)
+        if not is_same(tuple(frame.scope.items()), self._instance.scope):
             raise Corrupt(
                 f"The value in frame {number:,} lies outside its instance",
                 where=f"slot {self._instance.slot!r}",
                 remedy="Run 'cerata verify', then 'cerata rebuild'.",
             )
         return frame
-
-    def _is_mine(self, frame: Frame) -> bool:
-        return is_same(tuple(frame.scope.items()), self._instance.scope)
 
     def _id_of(self, snapshot: Snapshot, key: str | int) -> int:
         if isinstance(key, str):
@@ -425,20 +429,23 @@ class Slot(Handle):
             )
         return frame
 
-    def _stored(self, frame: Frame) -> JsonValue:
+    def _stored(self, view: View, frame: Frame) -> JsonValue:
         # The text of a value is never empty.
-        return frame.text or decoded(self._reader().content(frame.id))
+        return frame.text or decoded(view.content(frame.id))
 
-    def _value(self, frame: Frame) -> Any:
+    def _value(self, view: View, frame: Frame) -> Any:
         where = f"slot {self._instance.slot!r}, value {frame.id:,}"
         version = _version_of(frame)
-        return read_value(self._spec, self._stored(frame), version or 1, where)
+        return read_value(self._spec, self._stored(view, frame), version or 1, where)
 
-    def _item(self, frame: Frame) -> SlotItem:
+    def _item(self, view: View, number: int) -> SlotItem:
+        return self._item_of(view, self._frame(view, number))
+
+    def _item_of(self, view: View, frame: Frame) -> SlotItem:
         return SlotItem(
             frame.id,
             self._key(frame),
-            self._value(frame),
+            self._value(view, frame),
             frame.created,
             frame.expires,
             _version_of(frame),

@@ -378,6 +378,43 @@ def test_dimensions_come_from_store_session_run_and_call(tmp_path: Path) -> None
             Agent(store, "analyst", memory={"wide": MemorySpec()}).slot("wide")
 
 
+def test_an_instance_of_a_wider_scope_leaves_out_the_narrower(tmp_path: Path) -> None:
+    """Both have the same track; the history of the wider raised Corrupt."""
+    path = tmp_path / "memory.cera"
+    memory = {"state": MemorySpec(tier="session", searchable=True)}
+    with cerata.open(path, scope={"tenant": "a"}) as wide:
+        with cerata.open(path, scope={"tenant": "a", "user_id": "u1"}) as narrow:
+            inner = Agent(narrow, "analyst", memory=memory).slot("state", session_id="s1")
+            inner.set("k", "inner")
+            assert values(inner.history()) == ["inner"]
+        outer = Agent(wide, "analyst", memory=memory).slot("state", session_id="s1")
+        outer.set("k", "outer")
+        assert values(outer.history()) == values(outer.items()) == ["outer"]
+        assert [hit.text for hit in outer.search("inner OR outer", k=1)] == ["outer"]
+
+
+def test_a_read_is_of_one_state(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each frame came from a view of its own: a write between two of them mixed two states."""
+    talk, prefs = agent.slot("talk", user_id="u1"), agent.slot("prefs", user_id="u1")
+    for number in range(3):
+        talk.append(number)
+    prefs.set("risk", 1)
+    views: list[object] = []
+    made = type(agent.store).view
+
+    def counted(store: Store) -> cerata.View:
+        views.append(store)
+        return made(store)
+
+    for slot in (talk, prefs):
+        monkeypatch.setattr(slot, "_view", lambda: counted(agent.store))
+    for read in (talk.items, talk.history, lambda: talk.last(2), prefs.keys, prefs.items):
+        read()
+        assert len(views) == 1
+        views.clear()
+    assert (prefs.get("risk"), prefs.raw("risk"), len(views)) == (1, 1, 2)
+
+
 def test_a_reference_is_kept_beyond_its_run(agent: Agent) -> None:
     with agent.run() as run:
         ref = run.put("total", {"sum": 3}).ref
