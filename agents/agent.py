@@ -44,7 +44,8 @@ from .run import Context, Run, check_outside_transaction
 from .run_results import RunResults
 from .session import Session
 from .slot import Slot
-from .spec import MemorySpec, working_slot
+from .spec import MemorySpec, working_slots
+from .sweep import AgentSweep, close_expired, end_abandoned
 
 
 class Agent(Handle):
@@ -86,7 +87,7 @@ class Agent(Handle):
         self._name = name
         self._version = version
         self._memory = AgentMemory(name, version, checked_memory(memory))
-        self._working = working_slot(self._memory.specs)
+        self._working = working_slots(self._memory.specs)
         self._view: View | None = None
         self._memory.declare(store)
 
@@ -249,8 +250,8 @@ class Agent(Handle):
             -2,
             -1,
             scope,
-            track=f"{self._name}/{self._working.name}",
-            expires=self._working.expiry(writer.log.environment.now_us()),
+            track=f"{self._name}/{self._working.default.name}",
+            expires=self._working.default.expiry(writer.log.environment.now_us()),
             first=3,
         )
         receipt = writer.write([frame_draft("", fields, scope), start, *captured])
@@ -322,6 +323,27 @@ class Agent(Handle):
             return writer.log.environment.random_bytes(8).hex()
         check_name("id", name)
         return name
+
+    def sweep(self) -> AgentSweep:
+        """Close the expired frames of this agent, and end its abandoned activities as "left".
+
+        A session is abandoned without an event for 24 hours, a run without one for the ttl of its
+        working slot, or 24 hours without a ttl (an unvalidated heuristic). Closed frames stay
+        readable in the past. Durable on return.
+
+        Raises:
+            ReadOnly: the store or the agent only reads.
+            InvalidInput: a transaction is open.
+            Conflict: other writers were first in each of 1,000 attempts.
+        """
+        writer = self._writer({})
+        activities = end_abandoned(
+            writer.snapshot(),
+            self._name,
+            self._working.default,
+            lambda scope: self._writer(dict(scope)),
+        )
+        return AgentSweep(close_expired(writer, self._name), activities)
 
     # --- the state of the agent ------------------------------------------------------------------
 

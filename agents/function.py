@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from cerata.engine.arguments import expect_type
@@ -14,10 +14,12 @@ from cerata.memory.store import Store
 
 from .agent import Agent
 from .code import AgentCode, code_of
+from .declarations import checked_memory
 from .names import check_name
 from .replayed import ReplayedJournal, Stopped
 from .run import Run, journal_of
 from .session import Session
+from .spec import MemorySpec
 
 
 class AgentFunction(AgentCode, Handle):
@@ -29,9 +31,16 @@ class AgentFunction(AgentCode, Handle):
 
     _instead = "Import the decorated function there."
 
-    def __init__(self, function: Callable[..., Any], name: str, version: str) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        name: str,
+        version: str,
+        memory: Mapping[str, MemorySpec] | None,
+    ) -> None:
         super().__init__(function, name)
         self._version = version
+        self._memory = memory
         functools.update_wrapper(self, function)
 
     def __call__(
@@ -54,7 +63,7 @@ class AgentFunction(AgentCode, Handle):
             RerunFailed: an open run goes on with other calls than the recorded.
             Conflict, InvalidInput, ReadOnly: as `Agent.run`.
         """
-        agent = Agent(store, self.agent, version=self._version)
+        agent = Agent(store, self.agent, version=self._version, memory=self._memory)
         if inspect.iscoroutinefunction(self.function):
             return self._async_run(agent, session, id, inputs)
         if isinstance(session, str):
@@ -117,7 +126,9 @@ def _failure(run: Run) -> Exception:
     )
 
 
-def agent(name: str, *, version: str = "1") -> Callable[[Callable[..., Any]], AgentFunction]:
+def agent(
+    name: str, *, version: str = "1", memory: Mapping[str, MemorySpec] | None = None
+) -> Callable[[Callable[..., Any]], AgentFunction]:
     """Return a decorator that makes a function of ``(run, **inputs)`` an agent.
 
     The decorated function takes ``(store, *, session=None, id=None, **inputs)``. Each call is a run
@@ -126,12 +137,17 @@ def agent(name: str, *, version: str = "1") -> Callable[[Callable[..., Any]], Ag
     Args:
         name: The agent's name: 1 to 100 letters, digits, "_", "." and "-".
         version: Recorded with every run; default "1".
+        memory: The agent's slots by name, as `Agent` takes them; default a `scratchpad`.
+
+    Raises:
+        InvalidInput: the name cannot be used, or a slot cannot be honoured.
     """
     check_name("name", name)
+    specs = checked_memory(memory)
 
     def decorate(function: Callable[..., Any]) -> AgentFunction:
         remedy = "Decorate a function of (run, **inputs)."
         expect_type("The decorated object", function, Callable, "a function", remedy)  # type: ignore[arg-type]
-        return AgentFunction(function, name, version)
+        return AgentFunction(function, name, version, specs)
 
     return decorate

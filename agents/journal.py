@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from msgspec.structs import replace
 
 from cerata.engine.agent_events import RecordCall
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import Closed, InvalidInput
 from cerata.engine.events import DeleteFrame, Draft, JsonValue, Scope
 from cerata.memory.batch.attempts import attempted
 from cerata.memory.batch.session import WriteSession
@@ -27,7 +27,7 @@ from .json_text import NOT_RECORDED, decoded, digest_of, encoded, error_text
 from .recording import result_of
 from .references import reference
 from .run_results import RunResults
-from .spec import WorkingSlot
+from .spec import WorkingSlot, WorkingSlots
 from .summaries import summary_of
 
 WITHOUT_FRAME = ("clock", "random")
@@ -54,6 +54,8 @@ class Request(NamedTuple):
     """The JSON of a value that the program computed itself, to be compared with the recorded."""
     used: tuple[int, ...] = ()
     """The frames of the results that the arguments refer to."""
+    slot: str | None = None
+    """The working slot that captures the result; None for that of calls."""
 
 
 def request_of(kind: str, name: str, arguments: str, **fields: Any) -> Request:
@@ -121,7 +123,7 @@ class LiveJournal:
         run: ActivityRow,
         scope: Scope,
         agent: str,
-        working: WorkingSlot,
+        working: WorkingSlots,
     ) -> None:
         """Record the calls of a run.
 
@@ -130,14 +132,15 @@ class LiveJournal:
             run: The run.
             scope: The scope of the run, which is that of each of its events.
             agent: The name of the agent.
-            working: The slot that captures the results.
+            working: The slots that capture results.
         """
         self._session = session
         self._run = run
         self._scope = scope
         self._working = working
-        self._track = f"{agent}/{working.name}"
-        self._sizes: dict[int, int] = {}
+        self._agent = agent
+        self._sizes: dict[str, dict[int, int]] = {}
+        """The bytes of each result by its frame, for each track."""
         self._calls_seen = 0
         self._finished = 0
         self._lock = threading.Lock()
@@ -165,18 +168,22 @@ class LiveJournal:
         if not request.keeps_result:
             self._write(None, request, ticket)
             return Result(None, NOT_RECORDED, None, 0, memo=False, _data=None, _value=value)
+        slot = self._working.named(request.slot)
+        is_captured = slot.captures or request.slot is not None
         try:
             data = encoded(value, f"The result of {request.name!r}")
-            self._check_size(request.name, data)
+            if is_captured:
+                _check_size(slot, request.name, data)
         except InvalidInput as error:
             self.record_error(request, error, ticket)
             raise
         summary = summary_of(decoded(data), len(data))
-        if not self._working.captures:
+        if not is_captured:
             self._write(None, request, ticket)
             return Result(None, summary, None, len(data), memo=False, _data=data)
-        expires = self._working.expiry(self._session.log.environment.now_us())
-        draft = result_draft(data, summary, self._run.frame, self._scope, self._track, expires)
+        expires = slot.expiry(self._session.log.environment.now_us())
+        track = self._track(slot)
+        draft = result_draft(data, summary, self._run.frame, self._scope, track, expires)
         frame = self._write(draft, request, ticket, size=len(data))
         assert frame is not None
         number = self._session.snapshot().activities.result_number(
@@ -185,15 +192,8 @@ class LiveJournal:
         ref = reference(self._working.prefix, request.name, number)
         return Result(ref, summary, frame, len(data), memo=False, _data=data)
 
-    def _check_size(self, name: str, data: bytes) -> None:
-        size_max = self._working.size_max
-        if self._working.captures and len(data) > size_max:
-            raise InvalidInput(
-                f"The result of {name!r} has {len(data):,} bytes, and the results of a run "
-                f"{size_max:,} at most",
-                where=f"slot {self._working.name!r}",
-                remedy="Return less, raise max_size_mb, or leave it out with secret=('return',).",
-            )
+    def _track(self, slot: WorkingSlot) -> str:
+        return f"{self._agent}/{slot.name}"
 
     def results(self) -> RunResults:
         return RunResults(self._session.snapshot(), self._run, self._working.prefix)
@@ -237,39 +237,58 @@ class LiveJournal:
                 value=value,
                 overlaps=self._finished - ticket,
             )
-            if result is None:
-                self._session.write([call])
-                self._finished += 1
-                return None
-            batch = [result, call]
+            batch = [call] if result is None else [result, call]
 
             def attempt(snapshot: Snapshot) -> Receipt:
-                evicted = self._evicted(snapshot, size)
+                self._check_open(snapshot)
+                evicted = self._evicted(snapshot, request, size) if size else []
                 deletes = [Draft(DeleteFrame(frame=frame), self._scope) for frame in evicted]
-                return self._session.write([*batch, *deletes])
+                # The batch is refused if another process has ended the run since the check.
+                return self._session.write([*batch, *deletes], expect=snapshot.basis)
 
             receipt = attempted(self._session, attempt, where=f"run {self._run.name!r}")
             self._finished += 1
-        return receipt.seqs[0]
+        return None if result is None else receipt.seqs[0]
 
-    def _evicted(self, snapshot: Snapshot, size: int) -> list[int]:
+    def _check_open(self, snapshot: Snapshot) -> None:
+        row = snapshot.activities.activity(self._run.seq)
+        if row is None or row.end is not None:
+            raise Closed(
+                f"The run {self._run.name!r} has ended, so its call was not recorded",
+                where=None if row is None else f"event {row.end:,}",
+                remedy="Another process ended it, or agent.sweep() did; start another run.",
+            )
+
+    def _evicted(self, snapshot: Snapshot, request: Request, size: int) -> list[int]:
         """Return the oldest results that leave, so that a result of ``size`` bytes has room."""
         results = RunResults(snapshot, self._run, self._working.prefix)
-        for call in snapshot.activities.last_calls(self._run.row, self._calls_seen):
-            self._calls_seen += 1
-            for item in results.references_of([call]):
-                self._sizes[item.id] = item.size
-        total = sum(self._sizes.values()) + size
+        new = snapshot.activities.last_calls(self._run.row, self._calls_seen)
+        self._calls_seen += len(new)
+        for stored in results.stored(new):
+            self._sizes.setdefault(stored.track, {})[stored.frame] = stored.size
+        slot = self._working.named(request.slot)
+        sizes = self._sizes.get(self._track(slot), {})
+        total = sum(sizes.values()) + size
         evicted: list[int] = []
-        for frame, old in list(self._sizes.items()):
-            if total <= self._working.size_max:
+        for frame, old in list(sizes.items()):
+            if total <= slot.size_max:
                 break
             total -= old
             if snapshot.is_current(frame):
                 evicted.append(frame)
             else:
-                del self._sizes[frame]
+                del sizes[frame]
         return evicted
+
+
+def _check_size(slot: WorkingSlot, name: str, data: bytes) -> None:
+    if len(data) > slot.size_max:
+        raise InvalidInput(
+            f"The result of {name!r} has {len(data):,} bytes, and the results of a run "
+            f"{slot.size_max:,} at most",
+            where=f"slot {slot.name!r}",
+            remedy="Return less, raise max_size_mb, or leave it out with secret=('return',).",
+        )
 
 
 def memo_of(

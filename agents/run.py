@@ -247,17 +247,22 @@ class Run(Handle):
 
         return decorate
 
-    def put(self, name: str, value: object) -> Result:
+    def put(self, name: str, value: object, *, slot: str | None = None) -> Result:
         """Record a value that the program computed itself. A re-run compares the value.
 
         Args:
             name: The name, as in `call`.
             value: A JSON value.
+            slot: The working slot that captures the value; default that of calls.
+
+        Raises:
+            InvalidInput: the value is not JSON, or too large.
+            NotFound: the agent has no such working slot.
         """
         self._check_open()
         check_name("name", name)
         data = encoded(value, f"The value {name!r}")
-        request = request_of("function", name, "{}", turn=self._turn, data=data)
+        request = request_of("function", name, "{}", turn=self._turn, data=data, slot=slot)
         answer = self._journal.answer(request)
         if answer is not None and answer.result is not None:
             return answer.result
@@ -356,11 +361,9 @@ class Run(Handle):
         Raises:
             InvalidInput, NotFound: as `get` and `slot`; or the slot is a map and has no key.
         """
-        value = self.get(ref)
-        target = self.slot(slot, **dimensions)
-        if target.spec.type == "list":
-            return target.append(value)
-        return target.set(value) if key is None else target.set(key, value)
+        self._check_open()
+        kept = self._journal.results().kept(ref)
+        return self.slot(slot, **dimensions).keep(kept.value, key, because=kept.call)
 
     # --- the clock and randomness ----------------------------------------------------------------
 

@@ -29,6 +29,21 @@ class Resolved(NamedTuple):
     used: tuple[int, ...]
 
 
+class KeptResult(NamedTuple):
+    """The value that a reference names, and the seq of the call that made it."""
+
+    value: JsonValue
+    call: int
+
+
+class StoredResult(NamedTuple):
+    """The frame that holds a result, its track, and the bytes of its JSON."""
+
+    frame: int
+    track: str
+    size: int
+
+
 class RunResults:
     """The results of a run in a snapshot, as of an event; immutable, for any thread."""
 
@@ -60,6 +75,11 @@ class RunResults:
             NotFound: the run has no such result, or has it no more; or the pointer has no target.
         """
         return self._value(parsed(text, self._prefix), text)[0]
+
+    def kept(self, text: str) -> KeptResult:
+        """Return the value that a reference names, with its call. Raises as `get`."""
+        parts = parsed(text, self._prefix)
+        return KeptResult(self._value(parts, text)[0], self._call(parts).seq)
 
     def resolve(self, value: object) -> Resolved:
         """Return a value with its references replaced. Raises as `get`."""
@@ -116,6 +136,22 @@ class RunResults:
 
     def references_of(self, calls: Iterable[CallRow]) -> Iterable[Reference]:
         """Yield the reference of each call that has a result."""
+        for call, body, size in self._bodies(calls):
+            yield Reference(
+                ref=reference(self._prefix, call.name, call.number),
+                summary=body.search_text or "",
+                size=size,
+                turn=call.turn,
+                id=call.result,
+                expires=None if body.expires is None else to_datetime(body.expires),
+            )
+
+    def stored(self, calls: Iterable[CallRow]) -> Iterable[StoredResult]:
+        """Yield the frame of each call that has a result."""
+        for call, body, size in self._bodies(calls):
+            yield StoredResult(call.result, body.track or "", size)
+
+    def _bodies(self, calls: Iterable[CallRow]) -> Iterable[tuple[CallRow, PutFrame, int]]:
         now = self._now
         for call in calls:
             if not call.result or self._closing(call.result):
@@ -123,16 +159,8 @@ class RunResults:
             _, body = self._frame(call.result)
             if body is None or body.blob is None:
                 continue
-            if body.expires is not None and body.expires <= now:
-                continue
-            yield Reference(
-                ref=reference(self._prefix, call.name, call.number),
-                summary=body.search_text or "",
-                size=body.blob.size,
-                turn=call.turn,
-                id=call.result,
-                expires=None if body.expires is None else to_datetime(body.expires),
-            )
+            if body.expires is None or body.expires > now:
+                yield call, body, body.blob.size
 
     def lineage(self, text: str) -> Lineage:
         """Return the results from which a result was made, and those made from it.

@@ -230,6 +230,16 @@ class Slot(Handle):
             key, value = None, key
         elif value is _UNSET:
             raise InvalidInput("set() needs a key and a value", remedy="Call set(key, value).")
+        return self._set(key, value, expect=expect)
+
+    def _set(
+        self,
+        key: str | None,
+        value: object,
+        *,
+        expect: int | None = None,
+        because: int | None = None,
+    ) -> Receipt:
         uri = self._uri(key)
         fields = self._fields(value, key)
 
@@ -237,7 +247,7 @@ class Slot(Handle):
             self._check_expected(snapshot, uri, expect)
             # A title is searched.
             title = key if self._spec.searchable else None
-            return self._put(uri=uri, title=title, replace=True, **fields)
+            return self._put(uri=uri, title=title, replace=True, because=because, **fields)
 
         return self._written(work, is_checked=expect is not None)
 
@@ -252,7 +262,27 @@ class Slot(Handle):
             ReadOnly: the store or the agent only reads.
         """
         self._expect("list", "append()")
-        fields = self._fields(value, None)
+        return self._append(value)
+
+    def keep(self, value: object, key: str | None, *, because: int) -> Receipt:
+        """Store a value that an event led to, as `set` or `append` do; see `Run.keep`.
+
+        Args:
+            value: The value.
+            key: The key in a map; None for a list or a single value.
+            because: The seq of the event.
+
+        Raises:
+            InvalidInput: a map without a key, or a key in another slot.
+        """
+        if self._spec.type == "list":
+            if key is not None:
+                self._expect("dict", "a key")
+            return self._append(value, because)
+        return self._set(key, value, because=because)
+
+    def _append(self, value: object, because: int | None = None) -> Receipt:
+        fields = {**self._fields(value, None), "because": because}
         if self._spec.max_items is None:
             return self._written(lambda _: self._put(**fields), is_checked=False)
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, NotFound
 
 from .names import check_name
 
@@ -345,28 +345,66 @@ def ttl_us(ttl: str | int | msgspec.UnsetType | None) -> int | None:
     return int(match[1]) * _UNITS[match[2] or "s"] * _MICROSECONDS
 
 
-def working_slot(memory: Mapping[str, MemorySpec]) -> WorkingSlot:
-    """Return the settings with which runs capture results, from checked specs.
+class WorkingSlots(NamedTuple):
+    """The working slots of an agent; ``default`` captures the results of calls."""
+
+    default: WorkingSlot
+    by_name: Mapping[str, WorkingSlot]
+
+    @property
+    def prefix(self) -> str:
+        """The start of references."""
+        return self.default.prefix
+
+    def named(self, slot: str | None) -> WorkingSlot:
+        """Return a working slot, by default that of calls.
+
+        Raises:
+            NotFound: the agent has no such working slot; the remedy has the nearest.
+        """
+        if slot is None:
+            return self.default
+        found = self.by_name.get(slot)
+        if found is None:
+            near = difflib.get_close_matches(str(slot), self.by_name, n=1, cutoff=0.0)
+            raise NotFound(
+                f"There is no working slot {slot!r:.60}",
+                remedy=f"Pass {near[0]!r}, or write to another slot with run.keep().",
+            )
+        return found
+
+
+def working_slots(memory: Mapping[str, MemorySpec]) -> WorkingSlots:
+    """Return the working slots of checked specs; without one, the default scratchpad.
 
     Raises:
         InvalidInput: two working slots capture, or their references begin differently.
     """
-    working = {name: spec for name, spec in memory.items() if spec.tier == "working"}
-    if not working:
-        return WorkingSlot()
-    capturing = [name for name, spec in working.items() if spec.auto_capture]
+    slots = {
+        name: WorkingSlot(
+            name,
+            ttl_us(spec.ttl),
+            round((spec.max_size_mb or _SIZE_MAX_MB) * _MB),
+            bool(spec.auto_capture),
+            spec.reference_syntax or _PREFIX_DEFAULT,
+        )
+        for name, spec in memory.items()
+        if spec.tier == "working"
+    }
+    if not slots:
+        default = WorkingSlot()
+        return WorkingSlots(default, {default.name: default})
+    capturing = [slot for slot in slots.values() if slot.captures]
     if len(capturing) > 1:
         raise InvalidInput(
-            f"The working slots {capturing[0]!r} and {capturing[1]!r} both capture results",
+            f"The working slots {capturing[0].name!r} and {capturing[1].name!r} both capture "
+            "results",
             remedy="Pass auto_capture=False for all but one.",
         )
-    prefixes = {cast("str", spec.reference_syntax) for spec in working.values()}
+    prefixes = {slot.prefix for slot in slots.values()}
     if len(prefixes) > 1:
         raise InvalidInput(
             f"Working slots have different references: {', '.join(sorted(prefixes))}",
             remedy="Pass the same reference_syntax for all.",
         )
-    name = capturing[0] if capturing else next(iter(working))
-    spec = working[name]
-    size = round((spec.max_size_mb or _SIZE_MAX_MB) * _MB)
-    return WorkingSlot(name, ttl_us(spec.ttl), size, bool(capturing), prefixes.pop())
+    return WorkingSlots([*capturing, *slots.values()][0], slots)

@@ -751,6 +751,7 @@ class AsyncStore(Handle):
         replace: bool = False,
         actor: str | None = None,
         expires: datetime | str | None = None,
+        because: int | None = None,
     ) -> Receipt: ...
     async def put_frames(
         self,

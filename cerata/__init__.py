@@ -33,6 +33,7 @@ agents.run Run
 agents.session Session
 agents.slot Slot SlotItem
 agents.spec MemorySpec conversation_memory scratchpad semantic_memory
+agents.sweep AgentSweep
 engine.environment Environment
 engine.errors BisectFailed CerataError Closed Conflict Corrupt Diverged EmbedderFailed
 engine.errors ExtractorFailed HistoryPruned IdempotencyConflict InvalidInput Locked NotFound

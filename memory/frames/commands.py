@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cerata.engine.arguments import expect_type
+from cerata.engine.arguments import expect_integer, expect_type
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
     AccessFrames,
@@ -81,6 +81,7 @@ class FrameCommands(Writer):
         replace: bool = False,
         actor: str | None = None,
         expires: datetime | str | None = None,
+        because: int | None = None,
     ) -> Receipt:
         """Put one frame without splitting or deduplication. Durable on return.
 
@@ -113,6 +114,7 @@ class FrameCommands(Writer):
                 writers replace them at the same time: one remains. Default False.
             actor: Name of the writer; default that of the transaction, else of the store.
             expires: The time from which reads of many frames leave the frame out; default never.
+            because: The event that led to the frame, recorded as its causation; default none.
 
         Raises:
             InvalidInput: a value cannot be stored; ``expires`` is past; ``replace`` without
@@ -149,6 +151,8 @@ class FrameCommands(Writer):
             [tokens] = token_vectors.stored_matrices(matrices, 1, tokens_space)
         session = self._session.by(actor)
         draft = frame_draft(content, fields, stamped, embedding=vector, tokens=tokens)
+        if because is not None:
+            draft = msgspec.structs.replace(draft, causation=expect_integer("because", because))
         finds_dates = content_dates is None
         if replace:
             replaced = replaced_uri(fields)

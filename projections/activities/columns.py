@@ -122,7 +122,7 @@ class ActivityColumns:
         self.births.column("kind", np.uint8)
         self.name = self.births.column("name", np.uint32)
         self.births.column("agent", np.uint32)
-        self.births.column("parent", np.uint64)
+        self.parent = self.births.column("parent", np.uint64)
         self.births.column("frame", np.uint64)
         self.starts = Table("starts", strict=True)
         self.start_row = self.starts.column("row", np.uint32)

@@ -139,6 +139,12 @@ class ActivitiesAt:
         rows = [self._row(row) for row in np.flatnonzero(~ended).tolist() if self._is_seen(row)]
         return [row for row in rows if kind in (None, row.kind)]
 
+    def parts_of(self, row: ActivityRow) -> list[int]:
+        """Return the rows of the activities that a session has, in order of seq."""
+        parents = self._columns.parent.view()[: self._rows]
+        rows: list[int] = np.flatnonzero(parents == np.uint64(row.seq)).tolist()
+        return [part for part in rows if self._is_seen(part)]
+
     def further_starts(self, row: int) -> list[StartRow]:
         """Return the further starts of a row, in order of seq."""
         columns = self._columns

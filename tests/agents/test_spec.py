@@ -7,7 +7,7 @@ import pytest
 
 import cerata
 from cerata import Agent, InvalidInput, MemorySpec, conversation_memory, scratchpad, semantic_memory
-from cerata.agents.spec import declared, ttl_us, working_slot
+from cerata.agents.spec import declared, ttl_us, working_slots
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -117,9 +117,9 @@ def test_an_unknown_field_names_the_nearest() -> None:
 def test_one_working_slot_captures() -> None:
     both = {"a": declared("a", scratchpad()), "b": declared("b", scratchpad())}
     with pytest.raises(InvalidInput, match="'a' and 'b' both capture"):
-        working_slot(both)
+        working_slots(both)
     both["b"] = declared("b", scratchpad(auto_capture=False, reference_syntax="@mem"))
     with pytest.raises(InvalidInput, match="different references"):
-        working_slot(both)
+        working_slots(both)
     both["b"] = declared("b", scratchpad(auto_capture=False))
-    assert working_slot(both).name == "a"
+    assert working_slots(both).default.name == "a"

@@ -109,6 +109,7 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "Divergence": lambda store, _: recorded(store)[0].rerun("r1", cerata.Run.now).divergence,
     "Rerun": lambda store, _: recorded(store)[0].rerun("r1", cerata.Run.now),
     "SlotItem": lambda store, _: slot_items(store)[0],
+    "AgentSweep": lambda store, _: recorded(store)[0].sweep(),
     "MemorySpec": lambda _, __: cerata.scratchpad(),
     "Reference": lambda store, _: referring(store)[0],
     "Lineage": lambda store, _: referring(store)[1],
