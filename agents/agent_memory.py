@@ -19,7 +19,7 @@ from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.store import Store
 from cerata.memory.view import View
 
-from .declarations import Dimensions, Source, new_declarations, slot_named, spec_of
+from .declarations import Declaration, Dimensions, Source, new_declarations, slot_named, spec_of
 from .slot import Instance, Slot
 from .spec import MemorySpec
 
@@ -70,28 +70,38 @@ class AgentMemory(NamedTuple):
             NotFound: the agent has no such slot.
             InvalidInput: a dimension is missing, empty, not listed by the slot, or changed.
         """
-        specs = self.specs if view is None else self._specs_at(store, view)
-        spec = slot_named(name, specs, self.agent)
+        own = {} if view is not None else self.specs
+        # A declaration of this program needs no look at the log.
+        declared = {name: Declaration(own[name])} if name in own else self.declared(store, view)
+        declaration = slot_named(name, declared, self.agent)
         dimensions = Dimensions(store.scope)
         dimensions.add("agent", {"agent": self.agent, "agent_version": self.version})
         for source, values in sources:
             dimensions.add(source, values)
-        instance = Instance(self.agent, name, dimensions.scope_of(name, spec, passed))
+        instance = Instance(self.agent, name, dimensions.scope_of(name, declaration.spec, passed))
         reader = store.view if view is None else lambda: view
-        return Slot(store, reader, instance, spec, is_past=view is not None)
+        return Slot(store, reader, instance, declaration, is_past=view is not None)
 
-    def _specs_at(self, store: Store, view: View) -> dict[str, MemorySpec]:
-        """Return the declarations as of a view, with the schemas of this program."""
-        snapshot = snapshot_of(view).within(store.scope or DEFAULT_SCOPE)
-        specs: dict[str, MemorySpec] = {}
-        for row in snapshot.declared_slots(self.agent):
+    def declared(self, store: Store, view: View | None) -> dict[str, Declaration]:
+        """Return the slots of the agent, by name: of this program, and of the log.
+
+        A slot that this program does not declare has the JSON Schema of the log. As of a view, a
+        declaration is that of the log, with the schema of this program.
+        """
+        snapshot = snapshot_of(store if view is None else view)
+        slots: dict[str, Declaration] = {}
+        for row in snapshot.within(store.scope or DEFAULT_SCOPE).declared_slots(self.agent):
             spec, present = spec_of(row), self.specs.get(row.slot)
-            if present is not None:
-                spec = replace(
-                    spec,
-                    schema=present.schema,
-                    upcasters=present.upcasters,
-                    schema_version=present.schema_version,
-                )
-            specs[row.slot] = spec
-        return specs
+            if present is None:
+                slots[row.slot] = Declaration(spec, row.schema)
+                continue
+            spec = replace(
+                spec,
+                schema=present.schema,
+                upcasters=present.upcasters,
+                schema_version=present.schema_version,
+            )
+            slots[row.slot] = Declaration(spec)
+        if view is None:
+            slots |= {name: Declaration(spec) for name, spec in self.specs.items()}
+        return slots

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
@@ -29,6 +29,13 @@ _CODE: Final = ("schema", "upcasters")
 """Fields that are Python objects, which the log does not keep."""
 
 _FIXED: Final = ("tier", "scope", "type")
+
+
+class Declaration(NamedTuple):
+    """The spec of a slot, and the JSON Schema of its values if this program lacks their class."""
+
+    spec: MemorySpec
+    json_schema: str | None = None
 
 
 def spec_text(spec: MemorySpec) -> str:
@@ -88,9 +95,10 @@ def _check_change(slot: str, old: MemorySpec, new: MemorySpec, *, is_schema_new:
                 f"The slot {slot!r} has {field} {before!r}, and the new declaration {after!r}",
                 remedy="Declare another slot, since stored values follow the old declaration.",
             )
-    if is_schema_new and old.schema_version == new.schema_version:
+    if is_schema_new and (old.schema_version or 0) >= (new.schema_version or 0):
         raise Conflict(
-            f"The schema of the slot {slot!r} changed, and schema_version is {new.schema_version}",
+            f"The schema of the slot {slot!r} changed, and schema_version is "
+            f"{new.schema_version or 'missing'} (before: {old.schema_version})",
             remedy="Raise schema_version, and pass an upcaster for the old version.",
         )
 
@@ -109,19 +117,24 @@ def checked_memory(memory: Mapping[str, MemorySpec] | None) -> dict[str, MemoryS
     return {slot: declared(slot, spec) for slot, spec in (memory or {}).items()}
 
 
-def slot_named(slot: str, memory: Mapping[str, MemorySpec], agent: str) -> MemorySpec:
-    """Return the spec of a slot. Raises `NotFound`, which names the nearest slot."""
-    spec = memory.get(slot)
-    if spec is not None and spec.tier != "working":
-        return spec
-    if spec is not None:
+def slot_named(slot: str, declared: Mapping[str, Declaration], agent: str) -> Declaration:
+    """Return the declaration of a slot that has values.
+
+    Raises:
+        NotFound: the agent has no such slot; the remedy has the nearest.
+        InvalidInput: the slot is a working slot.
+    """
+    declaration = declared.get(slot)
+    if declaration is None:
+        near = difflib.get_close_matches(str(slot), declared, n=1)
+        advice = f"Did you mean {near[0]!r}?" if near else "Declare it with Agent(memory={...})."
+        raise NotFound(f"There is no slot {slot!r:.60}", where=f"agent {agent!r}", remedy=advice)
+    if declaration.spec.tier == "working":
         raise InvalidInput(
             f"The slot {slot!r} is a working slot, which has the results of runs",
             remedy="Read run.refs(), or capture a value with run.put().",
         )
-    near = difflib.get_close_matches(slot, memory, n=1)
-    advice = f"Did you mean {near[0]!r}?" if near else "Declare it with Agent(memory={...})."
-    raise NotFound(f"There is no slot {slot!r}", where=f"agent {agent!r}", remedy=advice)
+    return declaration
 
 
 class Dimensions:

@@ -1,16 +1,17 @@
 """Schemas of slot values: checked and lifted to the version of the declaration.
 
-Owns validation, upcasting, and the JSON Schema that the log keeps. Leaves out the declaration
-(`spec`) and the storage (`slot`).
+Owns validation, upcasting, and the JSON Schema that the log keeps, which is enforced where the
+class is missing. Leaves out the declaration (`spec`) and the storage (`slot`).
 """
 
 from __future__ import annotations
 
-from typing import Final, cast
+from functools import lru_cache
+from typing import Any, Final, cast
 
 import msgspec
 
-from cerata.engine.errors import InvalidInput, Unsupported
+from cerata.engine.errors import Corrupt, InvalidInput, Unsupported
 from cerata.engine.events import JsonValue
 
 from .spec import MemorySpec
@@ -37,6 +38,52 @@ def stored_value(spec: MemorySpec, value: object, where: str) -> object:
     plain = msgspec.to_builtins(value)
     _converted(spec, plain, where, spec.schema_version or 1)
     return plain
+
+
+def check_json(schema: str, value: JsonValue, where: str) -> None:
+    """Check a value against the JSON Schema of a slot, whose class this program lacks.
+
+    The schema resolves no reference outside of itself, so no address is fetched.
+
+    Raises:
+        InvalidInput: the value does not match; the place in the value is in the error.
+        Unsupported: the extra ``schemas`` is not installed.
+        Corrupt: the schema cannot be used.
+    """
+    try:
+        import jsonschema
+        from referencing.exceptions import Unresolvable
+    except ModuleNotFoundError as error:
+        raise Unsupported(
+            "The slot has a JSON Schema, and jsonschema is not installed",
+            remedy="Install it with: pip install 'cerata[schemas]', or declare the slot with the "
+            "class of its values.",
+        ) from error
+    try:
+        fault = next(_validator(schema).iter_errors(value), None)
+    except (msgspec.DecodeError, jsonschema.SchemaError, Unresolvable, RecursionError) as error:
+        raise Corrupt(
+            f"The JSON Schema of the slot cannot be used: {str(error) or 'it has no end':.200}",
+            where=where,
+            remedy="Declare the slot again, with its class and a higher schema_version.",
+        ) from error
+    if fault is not None:
+        raise InvalidInput(
+            f"The value does not match the schema of the slot: {fault.message:.200}",
+            where=f"{where}, {fault.json_path:.100}",
+            remedy="Pass a value of the schema, which 'cerata slots --json' prints.",
+        )
+
+
+@lru_cache(maxsize=64)
+def _validator(schema: str) -> Any:
+    import jsonschema
+    import referencing
+
+    kind = jsonschema.Draft202012Validator
+    decoded = msgspec.json.decode(schema)
+    kind.check_schema(decoded)
+    return kind(decoded, registry=referencing.Registry())
 
 
 def read_value(spec: MemorySpec, value: JsonValue, version: int, where: str) -> object:

@@ -34,8 +34,9 @@ from cerata.projections.columnar.scopes import is_same
 from cerata.projections.columnar.times import to_datetime
 from cerata.projections.frames.filters import Filter
 
+from .declarations import Declaration
 from .json_text import decoded, encoded
-from .schemas import VERSION_KEY, read_value, stored_value
+from .schemas import VERSION_KEY, check_json, read_value, stored_value
 from .spec import MemorySpec, ttl_us
 
 VALUE_KIND: Final = "value"
@@ -59,6 +60,10 @@ class SlotItem(PlainValue):
     created: datetime
     expires: datetime | None
     schema_version: int | None
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """Return the item as plain values; a Struct as a map of its fields."""
+        return {**PlainValue.to_dict(self), "value": msgspec.to_builtins(self.value)}
 
 
 class Instance(NamedTuple):
@@ -87,14 +92,14 @@ class Slot(Handle):
         store: Store,
         view: Callable[[], View],
         instance: Instance,
-        spec: MemorySpec,
+        declaration: Declaration,
         *,
         is_past: bool,
     ) -> None:
         self._store = store
         self._view = view
         self._instance = instance
-        self._spec = spec
+        self._spec, self._json_schema = declaration
         self._is_past = is_past
 
     def __repr__(self) -> str:
@@ -323,6 +328,8 @@ class Slot(Handle):
         where = f"slot {self._instance.slot!r}" + (f", key {key!r}" if key else "")
         plain = stored_value(self._spec, value, where)
         data = encoded(plain, f"The value of {where}")
+        if self._json_schema is not None:
+            check_json(self._json_schema, decoded(data), where)
         content: str | bytes = data
         words: str | None = None
         if self._spec.searchable and isinstance(plain, str) and plain:

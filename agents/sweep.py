@@ -1,6 +1,6 @@
 """Sweeping: the expired frames of an agent are closed, and its abandoned activities end.
 
-Owns the choice of both. Leaves out the batches that close frames (`closing`).
+Owns the choice of both. Leaves out the batches that close frames.
 """
 
 from __future__ import annotations

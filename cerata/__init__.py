@@ -33,6 +33,7 @@ agents.run Run
 agents.session Session
 agents.slot Slot SlotItem
 agents.spec MemorySpec conversation_memory scratchpad semantic_memory
+agents.spec_yaml load_memory
 agents.sweep AgentSweep
 engine.environment Environment
 engine.errors BisectFailed CerataError Closed Conflict Corrupt Diverged EmbedderFailed

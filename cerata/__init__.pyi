@@ -18,6 +18,7 @@ from cerata.agents.spec import MemorySpec as MemorySpec
 from cerata.agents.spec import conversation_memory as conversation_memory
 from cerata.agents.spec import scratchpad as scratchpad
 from cerata.agents.spec import semantic_memory as semantic_memory
+from cerata.agents.spec_yaml import load_memory as load_memory
 from cerata.agents.sweep import AgentSweep as AgentSweep
 from cerata.engine.environment import Environment as Environment
 from cerata.engine.errors import BisectFailed as BisectFailed

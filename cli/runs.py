@@ -30,7 +30,7 @@ def run_runs(options: Namespace, output: Output) -> int:
             rows = activities.all_activities(ActivityKind.RUN, options.agent)
             calls = None
         else:
-            row = run_named(snapshot, _run_of(options.named), options.agent)
+            row = run_named(snapshot, run_id_of(options.named), options.agent)
             rows = [row]
             calls = [call_of(snapshot, call) for call in activities.calls(row.row)]
         runs = [activity_of(snapshot, row) for row in reversed(rows)]
@@ -59,7 +59,7 @@ def run_rerun(options: Namespace, output: Output) -> int:
         )
     with reading(options) as store:
         snapshot = snapshot_of(view_of(store, options))
-        row = run_named(snapshot, _run_of(options.named), options.agent)
+        row = run_named(snapshot, run_id_of(options.named), options.agent)
         # The function is imported from this folder, as by python -m.
         sys.path.insert(0, os.getcwd())
         function = None if options.function is None else function_named(options.function)
@@ -71,7 +71,7 @@ def run_rerun(options: Namespace, output: Output) -> int:
     return 0 if rerun.outcome == "same" else 1
 
 
-def _run_of(text: str) -> str | int:
+def run_id_of(text: str) -> str | int:
     """Return a run's id, or the seq of its start from ``#14``."""
     if not text.startswith("#"):
         return text

@@ -36,6 +36,7 @@ SUBJECTS: Final = {
     "follow_verbs": ("follow",),
     "bisect_verbs": ("bisect",),
     "runs_verbs": ("runs", "rerun"),
+    "slots_verbs": ("slots", "slot", "refs", "ref"),
     "fork_verbs": ("fork",),
     "edit_verbs": ("supersede", "delete", "tag"),
     "versions_verbs": ("update", "restore", "sweep", "values"),

@@ -53,8 +53,9 @@ class Slots(RowProjection[tuple[str, str, str, int], SlotRow]):
         """
         tenant = tenant_in(DEFAULT_SCOPE if scope is None else scope)
         newest: dict[tuple[str, str], DeclaredSlot] = {}
-        for (of, name, slot, seq), (spec, schema) in self.rows.items():
-            if of == tenant and agent in (None, name) and seq <= through:
+        prefix = (tenant,) if agent is None else (tenant, agent)
+        for (_, name, slot, seq), (spec, schema) in self.rows.range(prefix=prefix):
+            if seq <= through:
                 # Rows are in order of key, so the newest comes last.
                 newest[name, slot] = DeclaredSlot(seq, name, slot, spec, schema)
         return list(newest.values())

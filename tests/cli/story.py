@@ -182,6 +182,28 @@ def _survey(folder: Path, environment: Environment) -> None:
         names["survey"](store, id="s-1", places=["bridge", "mill"])
 
 
+SLOTS = """\
+memory:
+  prefs: {scope: user_id, ttl: 30d, description: what a user wants}
+  notes: {tier: semantic, scope: user_id, max_items: 100}
+"""
+
+
+def _declare_slots(folder: Path, environment: Environment) -> None:
+    (folder / "memory.yaml").write_text(SLOTS)
+    (folder / "wrong.yaml").write_text(SLOTS.replace("scope: user_id, ttl", "scop: user_id, ttl"))
+
+
+def _leave_run(folder: Path, environment: Environment) -> None:
+    """An ended run, and a run that is still open."""
+    with cerata.open(folder / "analyst.memory", environment=environment) as store:
+        agent = cerata.Agent(store, "analyst")
+        with agent.run("r-1") as run:
+            run.put("price", 3)
+        run = agent.run("r-2", inputs={"city": "Bern"})
+        run.call("market.fetch", lambda tickers: {tickers[0]: [152.3, 198.2]}, tickers=["AAPL"])
+
+
 CRASH_TEST = "crash-test"
 
 
@@ -211,6 +233,8 @@ _ASKED = "'when does the bridge open?'"
 _THIS = "-f memory.cera"
 _NEW = "-f new.memory"
 _TALKS = "-f talks.memory"
+_ANALYST = "-f analyst.memory"
+_USER = "--scope user_id=u1"
 
 STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(""),
@@ -415,6 +439,33 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(f"compact {_NEW}"),
     _step(f"maintain {_NEW}"),
     _step(f"maintain --budget 0 {_NEW}", "maintain-refused", 2),
+    _declare_slots,
+    _step(f"slots --declare memory.yaml --agent analyst {_ANALYST}", "slots-declare"),
+    _step(f"slots --declare memory.yaml --agent analyst {_ANALYST}", "slots-declare-again"),
+    _step(f"slots --declare wrong.yaml --agent analyst {_ANALYST}", "slots-declare-refused", 2),
+    _step(f"slots {_ANALYST}"),
+    _step(f"slots --agent nobody {_ANALYST}", "slots-none"),
+    _step(f'slot prefs risk --set {{"level":3}} {_ANALYST} {_USER}', "slot-set"),
+    _step(f'slot prefs colour --set "green" {_ANALYST} {_USER}', "slot-set-text"),
+    _step(f"slot prefs risk --set high {_ANALYST} {_USER}", "slot-set-refused", 2),
+    _step(f"slot notes --append '\"prefers bonds\"' {_ANALYST} {_USER}", "slot-append"),
+    _step(f"slot prefs {_ANALYST} {_USER}"),
+    _step(f"slot prefs risk {_ANALYST} {_USER}", "slot-key"),
+    _step(f"slot prefs rsk {_ANALYST} {_USER}", "slot-key-missing", 6),
+    _step(f"slot prefs {_ANALYST}", "slot-scope-missing", 2),
+    _step(f"slot pref {_ANALYST} {_USER}", "slot-missing", 6),
+    _step(f"slot notes --search bonds {_ANALYST} {_USER}", "slot-search"),
+    _step(f"slot prefs --delete risk --history {_ANALYST} {_USER}", "slot-two-acts", 2),
+    _step(f"slot prefs --delete risk {_ANALYST} {_USER}", "slot-delete"),
+    _step(f"slot prefs --history {_ANALYST} {_USER}", "slot-history"),
+    _leave_run,
+    _step(f"refs r-1 {_ANALYST}", "refs-ended"),
+    _step(f"refs r-2 {_ANALYST}"),
+    _step(f"refs r-3 {_ANALYST}", "refs-missing", 6),
+    _step(f"ref r-2 $ref:market.fetch.1 {_ANALYST}"),
+    _step(f"ref r-2 $ref:market.fetch.1#/AAPL/1 {_ANALYST}", "ref-part"),
+    _step(f"ref r-2 $ref:market.fetch.2 {_ANALYST}", "ref-missing", 6),
+    _step(f"ref r-2 market.fetch {_ANALYST}", "ref-refused", 2),
 )
 
 

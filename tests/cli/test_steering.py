@@ -97,6 +97,17 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("bisect", "--run", "test $CERATA_BASIS -lt 2", "--resume", EVIL),
     ),
     "runs": (("runs",), ("runs", EVIL), ("runs", "--agent", EVIL)),
+    "slots": (("slots",), ("slots", "--agent", EVIL), ("slots", "--declare", EVIL)),
+    "slot": (
+        ("slot", "prefs"),
+        ("slot", "prefs", "--history"),
+        ("slot", "prefs", EVIL),
+        ("slot", EVIL),
+        ("slot", "prefs", "a", "--set", EVIL),
+        ("slot", "prefs", EVIL, "--set", f'"{EVIL.encode("unicode_escape").decode()}"'),
+    ),
+    "refs": (("refs", "r1"), ("refs", EVIL)),
+    "ref": (("ref", "r1", "$ref:x.1"), ("ref", "r1", EVIL), ("ref", "r1", f"$ref:x.1#/{EVIL}")),
     "rerun": (
         ("rerun", "run", EVIL),
         ("rerun", "run", "r1", EVIL),
@@ -168,6 +179,10 @@ def terminal(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         store.put_entity(EVIL, kind=EVIL, aliases=[f"alias {EVIL}"])
         store.link(4, "supports", 5)
         store.recall(f"evil {EVIL}", record=True)
+        spec = cerata.MemorySpec(description=EVIL)
+        agent = cerata.Agent(store, "analyst", memory={"prefs": spec})
+        agent.slot("prefs").set(EVIL, {EVIL: EVIL})
+        agent.run("r1").put("x", {EVIL: EVIL})
 
     def call(*arguments: str, is_terminal: bool = True) -> tuple[int, str, str]:
         monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
