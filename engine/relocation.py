@@ -86,7 +86,9 @@ def set_moved(log_file: LogFile, page: HeaderPage) -> None:
     Durable on return. Each page is whole on the disk before the other changes.
     """
     check_writable(page, log_file.path)
-    # A writer that died may have left records that no sync covers yet.
+    # The sync of the newest page may have failed (`Writer.flip`), and a writer that died may have
+    # left records that no sync covers yet.
+    log_file.file.write_at(page.number * PAGE_SIZE, page.encode())
     log_file.file.sync()
     for _ in range(2):
         page = replace(turned(page), moved=True)

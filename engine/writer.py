@@ -320,11 +320,9 @@ class Writer:
             merged = {**toc.projections, **build(flip, toc)}
             entries = {key: entry for key, entry in merged.items() if entry is not None}
             toc = replace(toc, projections=entries)
+        self._repeat_page()
         flip.write(toc)
-        try:
-            page = flip.publish(incarnation=incarnation, clear=clear)
-        except StorageFailed as error:
-            raise self._poison.take(error) from error
+        page = self._published(flip, incarnation, clear)
         reader.remember_toc(page, toc)
         reader.rebuilt = False
         state.page = page
@@ -333,6 +331,23 @@ class Writer:
         state.cursor = Cursor.at_start(page)
         state.durable = max(state.durable, head)
         self.unsynced_bytes = 0
+
+    def _repeat_page(self) -> None:
+        """Write the newest header page over itself; the flip syncs it before it writes the other.
+
+        The sync of the page may have failed, for this process or another. The system then shows a
+        page that the disk has in part, and a power loss during the write of the other page would
+        leave no valid page.
+        """
+        state = self._state
+        start = state.page.number * PAGE_SIZE
+        state.log_file.file.write_at(start, state.pages[start : start + PAGE_SIZE])
+
+    def _published(self, flip: Flip, incarnation: int, clear: int | None) -> HeaderPage:
+        try:
+            return flip.publish(incarnation=incarnation, clear=clear)
+        except StorageFailed as error:
+            raise self._poison.take(error) from error
 
     def _gathered(self, flip: Flip, toc: Toc) -> RefList:
         """Return the segments of a rebuilt TOC, a long list in manifest pages."""
@@ -488,12 +503,6 @@ class Writer:
             report = replace(report, sealed_events=recovered.head_seq - recovered.page.sealed_seq)
             if report.bad_witnesses:
                 log_file.write_witnesses(recovered.page, recovered.proven)
-            if recovered.page.moved:
-                # The sync of a compactor's page may have failed: the disk must have this page whole
-                # before the flip writes the other.
-                page = recovered.page
-                log_file.file.write_at(page.number * PAGE_SIZE, page.encode())
-                self._sync()
             self.flip(cut=recovered if report.cut_bytes else None)
         else:
             self._mark = self._last_mark()

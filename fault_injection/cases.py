@@ -2,7 +2,8 @@
 
 Owns the case file (MessagePack) and its replay. A case holds the image itself and the model's
 history, so it replays without the workload that produced it, and on a later engine. A violation by
-several processes is a case of another kind (`stories.interleaving_cases`), for the same command.
+several processes, and one after a failed sync, are cases of other kinds
+(`stories.interleaving_cases`, `stories.failed_syncs`), for the same command.
 ``python -m cerata.fault_injection.cases FILE…`` replays cases, each in a fraction of a second.
 """
 
@@ -12,6 +13,7 @@ import time
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 
@@ -23,6 +25,7 @@ from .simulation.simulated_world import World
 from .stories.agent import Agent
 from .stories.damage import Damage
 from .stories.engine_workloads import PATH
+from .stories.failed_syncs import FailedSyncCase, replay_failed_sync
 from .stories.interleaving_cases import MeetingCase, replay_meeting
 from .stories.interleavings import Violation
 from .stories.runs import Runs
@@ -31,6 +34,8 @@ from .stories.store_stories import Judge
 from .stories.workload import Workload
 
 CASE_VERSION = 1
+
+AnyCase: TypeAlias = "Case | MeetingCase | FailedSyncCase"
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,7 +128,7 @@ def case_of_damage(damage: Damage, finding: Finding) -> Case:
     )
 
 
-def encode_case(case: Case | MeetingCase) -> bytes:
+def encode_case(case: AnyCase) -> bytes:
     """Return the case file's bytes."""
     return msgspec.msgpack.encode(case)
 
@@ -139,13 +144,13 @@ def decode_case(data: bytes) -> Case:
     return case
 
 
-def load_case(data: bytes) -> Case | MeetingCase:
-    """Decode a case file of either kind. Raises `ValueError` if the bytes are no case."""
+def load_case(data: bytes) -> AnyCase:
+    """Decode a case file of any kind. Raises `ValueError` if the bytes are no case."""
     try:
         kind = msgspec.msgpack.decode(data, type=_Kind).kind
         if kind == "image":
             return decode_case(data)
-        return msgspec.msgpack.decode(data, type=MeetingCase)
+        return msgspec.msgpack.decode(data, type=MeetingCase | FailedSyncCase)
     except msgspec.DecodeError as error:
         raise ValueError(f"the file is not a case: {error}") from error
 
@@ -156,8 +161,10 @@ class _Kind(msgspec.Struct, frozen=True):
     kind: str = "image"
 
 
-def replay_saved(case: Case | MeetingCase) -> Finding | Violation | None:
-    """Replay a case of either kind, and return the rule that it still breaks."""
+def replay_saved(case: AnyCase) -> Finding | Violation | None:
+    """Replay a case of any kind, and return the rule that it still breaks."""
+    if isinstance(case, FailedSyncCase):
+        return replay_failed_sync(case)
     return replay_meeting(case) if isinstance(case, MeetingCase) else replay_case(case)
 
 
@@ -189,7 +196,9 @@ def _opener(case: Case, model: Model) -> Opener:
     return judge.open
 
 
-def _story(case: Case | MeetingCase) -> str:
+def _story(case: AnyCase) -> str:
+    if isinstance(case, FailedSyncCase):
+        return f"{case.start}: {' '.join(case.operations)} [sync {case.number} fails]"
     if isinstance(case, Case):
         return f"{case.start}: {' '.join(case.operations)}"
     switches = ", ".join(f"{choice} at {point}" for point, choice in case.switches)

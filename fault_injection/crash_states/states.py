@@ -10,7 +10,7 @@ Models (a state carries those it used):
 - P3, the size is any the file had since, and a gap below it holds zeros or garbage;
 - P4, each change of a name is lost independently until the folder was synced.
 
-Disks that lie, fail or rot are in `sweeps.lying_syncs`, `sweeps.failed_syncs` and
+Disks that lie, fail or rot are in `sweeps.lying_syncs`, `stories.failed_syncs` and
 `sweeps.bit_rot`.
 """
 

@@ -18,11 +18,11 @@ the log and the model. A finding names its rule:
 - O9 time travel: past states equal those of an independent fold (`past_states`);
 - O10 a restored projection equals a replayed projection (`stories.store_stories`);
 - O14 bounds: opening takes few operations, a poisoned handle none (`campaign`,
-  `sweeps.failed_syncs`);
+  `stories.failed_syncs`);
 - O15 a recovered store accepts writes, and may crash again (`stories.second_crash`);
 - O16 determinism: the same seed gives the same traces;
 - O17 accounting: an error has an injected fault behind it (`sweeps.bit_rot`,
-  `sweeps.failed_syncs`).
+  `stories.failed_syncs`).
 
 O6 needs no hashing per state: if the bytes read equal the model's, the digests that the model
 computed from them are the recomputation.

@@ -395,6 +395,20 @@ FROM_LONG_RUNS: tuple[Plant, ...] = (
         "for copy in (page, replace(turned(page), moved=False)):",
         "for copy in (replace(turned(page), moved=False),):",
     ),
+    _bug(
+        "flip while the sync of the newest header page is in doubt",
+        "cases",
+        _WRITER + "flip",
+        "self._repeat_page()",
+        "pass",
+    ),
+    _bug(
+        "move while the sync of the newest header page is in doubt",
+        "cases",
+        "cerata.engine.relocation:set_moved",
+        "page.encode())\n    log_file.file.sync()\n",
+        "b'')\n    log_file.file.sync()\n",
+    ),
 )
 """Bugs that only a long run noticed. A case of the corpus shows each (tests/fault_injection)."""
 

@@ -32,7 +32,7 @@ class Edit:
 class Plant:
     """A bug: its name, the edits that plant it, and the part of the harness that must notice it.
 
-    ``detector`` is one of stories, damage, schedules, promises; or cases, for a saved schedule.
+    ``detector`` is one of stories, damage, schedules, promises; or cases, for a saved case.
     """
 
     name: str

@@ -125,7 +125,7 @@ def _stories() -> Iterator[Part]:
 
 
 def _explored(meeting: Meeting, _: Memory) -> Iterator[object]:
-    yield from explore_meeting(meeting, preemptions=1, limit=60, problems_max=1).problems
+    yield from explore_meeting(meeting, preemptions=1, limit=72, problems_max=1).problems
 
 
 def _damaged(images: Callable[[], Iterator[Damage]], _: Memory) -> Iterator[object]:

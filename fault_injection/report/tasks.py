@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from ..cases import Case, case_of, case_of_damage, encode_case
+from ..cases import AnyCase, Case, case_of, case_of_damage, encode_case
 from ..crash_states.readings import Readings
 from ..crash_states.states import Plan
 from ..judging.campaign import Campaign, Failure, Memory, Story, Tally, Trials
@@ -23,8 +23,14 @@ from ..stories.agent import Agent
 from ..stories.damage import DAMAGE
 from ..stories.documents import record_documents, remember_again, sectioned
 from ..stories.engine_workloads import fresh_image, record, record_creation
+from ..stories.failed_syncs import (
+    FAILING_PLAN,
+    failed_sync_case,
+    failing_stories,
+    sync_count,
+)
 from ..stories.initial_states import start_named
-from ..stories.interleaving_cases import MeetingCase, shrunk_case
+from ..stories.interleaving_cases import shrunk_case
 from ..stories.interleavings import LIVES, MEETINGS, ScheduleTally, explore_meeting
 from ..stories.runs import Runs
 from ..stories.second_crash import live_on, read_only, recover
@@ -32,7 +38,6 @@ from ..stories.shrinking import shrink
 from ..stories.store_stories import Judge, prepared_image, record_workload
 from ..stories.workload import Workload
 from ..sweeps.bit_rot import ROT_PLAN, RotCampaign
-from ..sweeps.failed_syncs import FAILING_PLAN, failing_stories, sync_count
 from ..sweeps.lying_syncs import LyingCampaign
 
 _COLLECT_AFTER: Final = 100_000
@@ -60,7 +65,7 @@ class Task:
     run: int = 0
     """Distinguishes runs: a process does not reuse the memory of another run."""
 
-    def save(self, case: Callable[[], Case | MeetingCase], *words: str) -> None:
+    def save(self, case: Callable[[], AnyCase], *words: str) -> None:
         """Write the case of a failure, named by words, if there is a folder for cases."""
         if self.cases is not None:
             name = "-".join((self.part, *words)).replace(" ", "_")
@@ -243,11 +248,14 @@ def _failing(task: Task, result: Result) -> None:
         for number in range(1, sync_count(acts, start) + 1):
             name = f"{task.start}: {' '.join(acts)}, sync {number} fails"
             try:
-                for story in failing_stories(acts, start, number, closes=number % 2 == 0):
+                closes = number % 2 == 0
+                for story in failing_stories(acts, start, number, closes=closes):
                     failures = campaign.check(story).failures
                     result.problems += [f"{name}: {failure}" for failure in failures]
                     if failures:
-                        case = partial(case_of, failures[0], start=task.start, operations=acts)
+                        case = partial(
+                            failed_sync_case, failures[0], acts, task.start, number, closes=closes
+                        )
                         task.save(case, name)
                     campaign.tally.faults += 1
             except Exception as error:  # noqa: BLE001 - any error is a problem

@@ -168,7 +168,7 @@ class OrderingMonitor:
             page = bytes(data) if offset < PAGES_END else None
         elif offset < PAGES_END:
             page = bytes(data)
-            self._check_page(watched, layout, owner, offset, end)
+            self._check_page(watched, layout, owner, offset, data, file)
         elif offset < layout.ring_end and end > layout.ring_offset:
             content = bytes(data).rstrip(b"\0")
             held_end = offset + len(content)
@@ -188,8 +188,15 @@ class OrderingMonitor:
         return _Pending(offset, end, owner, first_seq, page, held_end)
 
     def _check_page(
-        self, watched: _Watched, layout: Layout, owner: int, offset: int, end: int
+        self,
+        watched: _Watched,
+        layout: Layout,
+        owner: int,
+        offset: int,
+        data: Buffer,
+        file: StorageFile,
     ) -> None:
+        end = offset + len(data)
         number = offset // PAGE
         if offset % PAGE or end > (number + 1) * PAGE:
             self.object(f"pages: a write of {offset} to {end} is not one header page")
@@ -202,7 +209,7 @@ class OrderingMonitor:
             if in_ring and write.held_end == write.offset:
                 continue  # Zeros over a cut tail: the log ends there with or without them.
             # Another process may be writing an extent that this page does not name.
-            if in_ring or write.owner == owner:
+            if (in_ring or write.owner == owner) and not _is_there(file, offset, data):
                 self.object(
                     f"pages: header page {number} is written while {write.offset} to {write.end}"
                     " is not synced"

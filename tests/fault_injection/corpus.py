@@ -1,6 +1,7 @@
 """Makes the corpus: an image, by a short story, for each planted bug that one shows.
 
-For each bug that takes several processes it is a schedule instead.
+For each bug that takes several processes it is a schedule instead, and for each that takes a failed
+sync the story of that.
 ``python -m tests.fault_injection.corpus`` writes the files anew. The stories are recorded by a
 sound engine: what a bug in writing leaves behind is lost for good, whoever reads it.
 """
@@ -10,12 +11,19 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from cerata.fault_injection.cases import Case, case_of, encode_case, replay_saved
+from cerata.fault_injection.cases import AnyCase, Case, case_of, encode_case, replay_saved
 from cerata.fault_injection.judging.campaign import Campaign, Story, Tally, Trials
 from cerata.fault_injection.mutation.canary import SMOKE_PLAN
-from cerata.fault_injection.mutation.mutants import PLANTS
+from cerata.fault_injection.mutation.mutants import BY_NAME, PLANTS
 from cerata.fault_injection.mutation.mutate import Plant
 from cerata.fault_injection.stories.engine_workloads import fresh_image, record
+from cerata.fault_injection.stories.failed_syncs import (
+    FAILING_PLAN,
+    FailedSyncCase,
+    failed_sync_case,
+    failing_stories,
+    sync_count,
+)
 from cerata.fault_injection.stories.initial_states import start_named
 from cerata.fault_injection.stories.interleaving_cases import MeetingCase, shrunk_case
 from cerata.fault_injection.stories.interleavings import LIVES, MEETING_PLAN, explore_meeting
@@ -27,6 +35,13 @@ FOLDER: Final = Path(__file__).parent / "corpus"
 STORY: Final = ("small", "long", "batch", "kill", "seal", "large", "checkpoint", "long", "kill")
 """Long enough for every bug of recovery, and to be shortened."""
 START: Final = "one commit"
+START_EMPTY: Final = "empty"
+FAILED_SYNCS: Final = {
+    "flip while the sync of the newest header page is in doubt": (("compact",), ("small",)),
+    "move while the sync of the newest header page is in doubt": (("small", "seal"), ("compact",)),
+}
+"""The operations before a sync fails, and those of the next opener, for each bug that takes them.
+"""
 
 
 class Planted(Trials):
@@ -72,13 +87,28 @@ def meeting_case(plant: Plant) -> MeetingCase | None:
     fresh_image()
     for meeting in LIVES.values():
         with plant.planted():
-            tally = explore_meeting(meeting, preemptions=1, limit=60, problems_max=1)
+            tally = explore_meeting(meeting, preemptions=1, limit=72, problems_max=1)
             for violation in tally.problems.values():
                 return shrunk_case(meeting, violation, MEETING_PLAN, preemptions=1)
     return None
 
 
-def shows(plant: Plant, case: Case | MeetingCase) -> bool:
+def case_after_a_failed_sync(plant: Plant) -> FailedSyncCase | None:
+    """Return the case of the first story whose failed sync shows a bug."""
+    acts, later = FAILED_SYNCS[plant.name]
+    start = start_named(START_EMPTY)
+    with plant.planted():
+        for number in range(1, sync_count(acts, start) + 1):
+            for story in failing_stories(acts, start, number, closes=False, later=later):
+                failures = Campaign(recover, FAILING_PLAN, failures_max=1).check(story).failures
+                if failures:
+                    return failed_sync_case(
+                        failures[0], acts, START_EMPTY, number, closes=False, later=later
+                    )
+    return None
+
+
+def shows(plant: Plant, case: AnyCase) -> bool:
     """Tell whether a case fails with the bug, and passes without it.
 
     A bug with which not even the set-up opens shows nothing of the story.
@@ -100,9 +130,11 @@ def file_of(plant: Plant) -> Path:
 def main() -> int:
     """Write a case for each bug that has one."""
     FOLDER.mkdir(exist_ok=True)
-    for plant in PLANTS:
-        cases: Iterator[Case | MeetingCase | None]
-        if plant.detector == "schedules":
+    for plant in (*PLANTS, *(BY_NAME[name] for name in FAILED_SYNCS)):
+        cases: Iterator[AnyCase | None]
+        if plant.name in FAILED_SYNCS:
+            cases = iter((case_after_a_failed_sync(plant),))
+        elif plant.detector == "schedules":
             cases = iter((meeting_case(plant),))
         elif plant.detector in ("stories", "damage"):
             cases = (shortest_case(plant, make) for make in (crash, rot))

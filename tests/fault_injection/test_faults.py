@@ -14,10 +14,10 @@ from cerata.fault_injection.mutation.mutants import BY_NAME
 from cerata.fault_injection.simulation.disk import SimulatedDisk, SimulatedProcess
 from cerata.fault_injection.simulation.simulated_world import World
 from cerata.fault_injection.stories.engine_workloads import fresh_image, record
+from cerata.fault_injection.stories.failed_syncs import FAILING_PLAN, failing_stories, sync_count
 from cerata.fault_injection.stories.initial_states import start_named
 from cerata.fault_injection.stories.second_crash import recover
 from cerata.fault_injection.sweeps.bit_rot import KINDS, RotCampaign, inflict
-from cerata.fault_injection.sweeps.failed_syncs import FAILING_PLAN, failing_stories, sync_count
 from cerata.fault_injection.sweeps.lying_syncs import LyingCampaign
 
 ACTS = ("long", "seal", "batch")
@@ -176,6 +176,40 @@ def test_a_mark_is_not_trusted_from_the_cache_alone() -> None:
             for story in failing_stories(acts, start_named(start), number, closes=True):
                 assert [str(one) for one in campaign.check(story).failures] == []
     assert campaign.tally.states > 100
+
+
+@pytest.mark.parametrize(
+    ("acts", "later"),
+    [(["compact"], ("small",)), (["compact"], ("compact",)), (["small", "seal"], ("compact",))],
+    ids=["settled", "moved", "flipped, then moved"],
+)
+def test_a_page_is_not_trusted_from_the_cache_alone(
+    acts: list[str], later: tuple[str, ...]
+) -> None:
+    """The sync of a header page fails, and the next opener writes the other page.
+
+    A power loss then left two torn pages, and no file: after a compactor's page, and after an
+    ordinary flip. Each sync of the operations fails in turn.
+    """
+    campaign = Campaign(recover, FAILING_PLAN, memory=Memory())
+    start = start_named("empty")
+    for number in range(1, sync_count(acts, start) + 1):
+        for story in failing_stories(acts, start, number, closes=False, later=later):
+            assert [str(one) for one in campaign.check(story).failures] == []
+    assert campaign.tally.states > 150
+
+
+@pytest.mark.parametrize("act", ["seal", "checkpoint", "grow"])
+def test_a_second_flip_after_a_failed_page_sync_loses_nothing(act: str) -> None:
+    """As above, with a flip as the next write; each kind of flip begins and continues."""
+    campaign = Campaign(recover, FAILING_PLAN, memory=Memory())
+    start = start_named("checkpointed")
+    for number in range(1, sync_count(["small", act], start) + 1):
+        for story in failing_stories(
+            ["small", act], start, number, closes=False, later=("small", act)
+        ):
+            assert [str(one) for one in campaign.check(story).failures] == []
+    assert campaign.tally.states > 300
 
 
 def test_who_trusts_a_later_sync_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

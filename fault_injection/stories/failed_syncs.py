@@ -3,9 +3,10 @@
 After a failed sync the system's cache still shows the written data, and the next sync succeeds,
 though the disk never got the data. Owns the stories of this fault: an operation's sync fails; the
 handle must report that, and then refuse everything at once without touching the disk; it is closed,
-or its process dies. The next opener reads from the cache, and every batch that it then acknowledges
-must survive a power loss, whichever part the failed sync persisted. Rebello et al. (USENIX ATC
-2020) found that none of five systems gets this right.
+or its process dies. The next opener reads from the cache, appends and seals, and every batch that
+it then acknowledges must survive a power loss, whichever part the failed sync persisted. Rebello et
+al. (USENIX ATC 2020) found that none of five systems gets this right. Owns also the case file of a
+violation, which makes the sync fail again: an image would hold what the disk lost for good.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,15 +14,17 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
+import msgspec
+
 from cerata.engine.errors import CerataError, OutcomeUnknown, StorageFailed
 
 from ..crash_states.operations import Sync, Write
 from ..crash_states.states import Models, Plan
-from ..judging.campaign import Story
+from ..judging.campaign import Campaign, Failure, Story
 from ..judging.model import ModelEvent
 from ..judging.oracle import Finding
 from ..simulation.simulated_world import World
-from ..stories.engine_workloads import (
+from .engine_workloads import (
     ALPHABET,
     EXTRA,
     PATH,
@@ -32,6 +35,8 @@ from ..stories.engine_workloads import (
     story_in,
     world_of,
 )
+from .initial_states import start_named
+from .second_crash import recover
 
 FAILING_PLAN: Final = Plan(
     models=Models.SECTORS | Models.TORN, exhaustive=64, samples=8, tears=8, pair_drops=4
@@ -40,6 +45,11 @@ FAILING_PLAN: Final = Plan(
 
 KEPT_RANDOM: Final = 3
 """Random parts that a failed sync persisted, beside all, nothing, and each sector alone or missing.
+"""
+
+
+LATER: Final = ("small", "seal")
+"""The operations of the next opener: a flip overwrites a page beside one that the disk has in part.
 """
 
 
@@ -65,14 +75,31 @@ def failing_stories(
     *,
     closes: bool,
     kept_max: int = 12,
+    later: Sequence[str] = LATER,
 ) -> Iterator[Story]:
     """Make the sync ``number`` of a story fail, continue, and yield a story per persisted part.
 
-    ``closes``: the handle is closed afterwards; else its process dies.
+    ``closes``: the handle is closed afterwards; else its process dies. ``later`` are the operations
+    of the next opener.
 
     Raises:
         Finding: the failure was not reported, or the handle accepted a call after it.
     """
+    story = _story(acts, start, number, closes=closes, later=later)
+    if story is not None:
+        for part in _parts(story, kept_max, Random(f"0/{story.name}")):
+            yield _keeping(story, part)
+
+
+def _keeping(story: Story, part: _Kept) -> Story:
+    named = f"{story.name}, keeping sectors {sorted(part.sectors)}"
+    return replace(story, kept=part, name=named)
+
+
+def _story(
+    acts: Sequence[str], start: Start, number: int, *, closes: bool, later: Sequence[str]
+) -> Story | None:
+    """Record a story whose sync ``number`` fails; None if the story makes fewer syncs."""
     world, session = _opened(start)
     base = bytes(world.disk.names[PATH].data)
     world.disk.fail_sync = number
@@ -90,7 +117,7 @@ def failing_stories(
         None,
     )
     if failed is None:
-        return
+        return None
     is_ours = (
         failed.process == session.process.name and failed.node == world.disk.names[PATH].number
     )
@@ -107,15 +134,12 @@ def failing_stories(
     session.open()
     # The opener may act on the events that it read.
     session.acknowledge(session.log.head.seq)
-    append_small(session)
+    _run(session, later)
     trace = tuple(world.disk.trace)
     model = model_from(session.log.log_id, [ModelEvent.of(event) for event in session.log.read()])
     session.process.kill()
     name = f"{' '.join(acts)}, sync {number} fails, {'closed' if closes else 'killed'}"
-    story = story_in(world, model, name, base=base, acked=start.acked, trace=trace)
-    for part in _parts(story, kept_max, Random(f"0/{story.name}")):
-        named = f"{story.name}, keeping sectors {sorted(part.sectors)}"
-        yield replace(story, kept=part, name=named)
+    return story_in(world, model, name, base=base, acked=start.acked, trace=trace)
 
 
 def _opened(start: Start) -> tuple[World, Session]:
@@ -184,3 +208,64 @@ def _parts(story: Story, limit: int, source: Random) -> Iterator[_Kept]:
     ]
     for part in dict.fromkeys(parts):
         yield _Kept(part)
+
+
+# --- cases ---------------------------------------------------------------------------------------
+
+
+class FailedSyncCase(
+    msgspec.Struct, frozen=True, kw_only=True, tag="failed sync", tag_field="kind"
+):
+    """A story whose sync ``number`` fails, which broke a rule.
+
+    ``kept`` are the sectors that the failed sync persisted; ``choices`` describes the crash state.
+    """
+
+    version: int = 1
+    rule: str
+    what: str
+    start: str
+    operations: list[str]
+    number: int
+    closes: bool
+    later: list[str]
+    kept: list[int]
+    choices: str
+
+
+def failed_sync_case(
+    failure: Failure,
+    acts: Sequence[str],
+    start: str,
+    number: int,
+    *,
+    closes: bool,
+    later: Sequence[str] = LATER,
+) -> FailedSyncCase:
+    """Return the case of a failure in a story of `failing_stories`."""
+    kept = failure.story.kept
+    return FailedSyncCase(
+        rule=failure.finding.rule,
+        what=failure.finding.what,
+        start=start,
+        operations=[*acts],
+        number=number,
+        closes=closes,
+        later=[*later],
+        kept=sorted(kept.sectors) if isinstance(kept, _Kept) else [],
+        choices=failure.state.describe(),
+    )
+
+
+def replay_failed_sync(case: FailedSyncCase) -> Finding | None:
+    """Make the sync fail again on the present engine, and return a rule that a crash breaks."""
+    start = start_named(case.start)
+    try:
+        story = _story(case.operations, start, case.number, closes=case.closes, later=case.later)
+    except Finding as finding:
+        return finding
+    if story is None:
+        return None
+    campaign = Campaign(recover, FAILING_PLAN, failures_max=1)
+    failures = campaign.check(_keeping(story, _Kept(frozenset(case.kept)))).failures
+    return failures[0].finding if failures else None
