@@ -5,6 +5,7 @@ tests/cli/test_startup.py compares each with the table of its room.
 
 from typing import Final
 
+CLIENTS: Final = ("claude-code", "claude-desktop", "cursor", "vscode")
 DIRECTIONS: Final = ("out", "in", "both")
 FACT_SOURCES: Final = ("observed", "inferred", "hypothesis", "synthetic")
 LINK_KINDS: Final = (

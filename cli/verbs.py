@@ -37,6 +37,7 @@ SUBJECTS: Final = {
     "bisect_verbs": ("bisect",),
     "runs_verbs": ("runs", "rerun"),
     "slots_verbs": ("slots", "slot", "refs", "ref"),
+    "mcp_verbs": ("mcp",),
     "fork_verbs": ("fork",),
     "edit_verbs": ("supersede", "delete", "tag"),
     "versions_verbs": ("update", "restore", "sweep", "values"),

@@ -1,7 +1,7 @@
 """Integrations: Cerata behind the interfaces that agents already use.
 
-A sub-package for each framework. Importing one without its framework raises `Unsupported`, which
+A sub-package for each framework. Using one without its framework raises `Unsupported`, which
 names the extra to install; `import cerata` loads none of them. Leaves out the memory itself.
 
-Read first: `langgraph`.
+Read first: `langgraph`, then `mcp`.
 """

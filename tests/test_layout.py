@@ -452,6 +452,9 @@ MAY_TOUCH = {
     "retrieval/byte_pairs.py": {"files"},
     # Parsers of HTML and PDF run in a child under limits, on bytes that were read; no file is.
     "memory/ingest/formats/sandbox.py": {"files"},
+    # A server reads and writes the protocol's streams, and ends with its client or by a signal.
+    "integrations/mcp/stdio.py": {"files"},
+    "integrations/mcp/shutdown.py": {"files", "clock"},
     # Workers of a rebuild only read; the caller writes their chunks through the storage, and the
     # result is that of a rebuild without them. Only a store on real files has workers.
     "replay/range_workers.py": {"files"},

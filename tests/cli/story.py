@@ -466,6 +466,9 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(f"ref r-2 $ref:market.fetch.1#/AAPL/1 {_ANALYST}", "ref-part"),
     _step(f"ref r-2 $ref:market.fetch.2 {_ANALYST}", "ref-missing", 6),
     _step(f"ref r-2 market.fetch {_ANALYST}", "ref-refused", 2),
+    _step(f"mcp --print-config claude-code --read-only {_NEW}", "mcp-claude-code"),
+    _step(f"mcp --print-config vscode --scope user=anna --actor ben {_NEW}", "mcp-vscode"),
+    _step(f"mcp --record --read-only {_NEW}", "mcp-refused", 2),
 )
 
 

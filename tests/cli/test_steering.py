@@ -144,6 +144,11 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "tour": (("tour", EVIL),),
     "crash-test": (("crash-test", EVIL), ("crash-test", "broken.py")),
     "bench": (("bench", "--folder", EVIL), ("bench", "--svg", EVIL), ("bench", "--peers", EVIL)),
+    "mcp": (
+        ("mcp", "--print-config", "cursor", "--scope", f"user={EVIL}"),
+        ("mcp", "--print-config", "claude-code", "--actor", EVIL),
+        ("mcp", "--print-config", EVIL),
+    ),
     "completion": (("completion", "bash"),),
 }
 """Commands of each verb, over a memory that has hostile text wherever text can be."""

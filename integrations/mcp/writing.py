@@ -1,0 +1,152 @@
+"""The tools that write: remember, assert_fact, correct and forget, each a durable batch.
+
+A call that raises has written nothing. Leaves out the forms of the texts (`answers`).
+"""
+
+from datetime import datetime
+from typing import Final
+
+from cerata.engine.errors import Conflict, InvalidInput
+from cerata.memory.store import Store
+from cerata.memory.values.facts import Entity, Fact, FactObject
+from cerata.memory.values.frames import Receipt
+
+from .answers import period_text, statement
+from .arguments import (
+    AssertArguments,
+    CorrectArguments,
+    ForgetArguments,
+    RememberArguments,
+    id_of,
+    ids_of,
+    tags_of,
+)
+from .reading import is_entry
+
+_ATTEMPTS: Final = 20
+"""Attempts of a call whose entries other writers close at the same time."""
+
+
+def remember(store: Store, arguments: RememberArguments) -> str:
+    """Store a text once, and return its id."""
+    receipt = store.remember(
+        arguments.text,
+        tags=tags_of(arguments.tags),
+        content_dates=None if arguments.about_time is None else [arguments.about_time],
+    )
+    return "\n".join([_stored(receipt), *receipt.notices])
+
+
+def _stored(receipt: Receipt) -> str:
+    return f"#{receipt.id}" if receipt.added else f"#{receipt.id} (already stored)"
+
+
+def assert_fact(store: Store, arguments: AssertArguments) -> str:
+    """Record a fact, and return its id, the facts that it ends, and those that it contradicts."""
+    named = arguments.object
+    receipt = store.assert_fact(
+        arguments.subject,
+        arguments.predicate,
+        Entity(named) if arguments.is_entity else named,
+        valid_from=arguments.valid_from,
+        valid_to=arguments.valid_to,
+        evidence=[] if arguments.evidence is None else ids_of(arguments.evidence, "evidence"),
+    )
+    return " · ".join([_stored(receipt), *_effects(store, receipt.id)])
+
+
+def _effects(store: Store, number: int) -> list[str]:
+    """Return the facts that a fact ends or contradicts."""
+    view = store.view()
+    fact = view.fact(number)
+    effects = [
+        f"ends #{ended.id} ({statement(ended)}) on {period_text(ended.valid).split(' to ')[1]}"
+        for ended in view.fact_history(fact.subject, fact.predicate)
+        if ended.ended_by == fact.id
+    ]
+    for conflict in view.conflicts(fact.subject, fact.predicate):
+        pair = conflict.first.id, conflict.second.id
+        if fact.id in pair:
+            effects.append(f"contradicts #{pair[0] if pair[1] == fact.id else pair[1]}")
+    return effects
+
+
+def correct(store: Store, arguments: CorrectArguments) -> str:
+    """Replace an entry, or correct a fact, and return both ids."""
+    number = id_of(arguments.id, "id")
+    view = store.view()
+    of_fact = (arguments.object, arguments.valid_from, arguments.valid_to)
+    if is_entry(view, number):
+        if arguments.text is None or of_fact != (None, None, None):
+            raise InvalidInput(
+                f"#{number} is an entry, which has a text and no object or period",
+                where="correct",
+                remedy="Pass text alone.",
+            )
+        receipt = store.supersede(number, arguments.text, reason=arguments.reason)
+        return f"#{number} → #{receipt.id}"
+    if arguments.text is not None:
+        raise InvalidInput(
+            f"#{number} is a fact, which has no text",
+            where="correct, text",
+            remedy="Pass object, valid_from or valid_to.",
+        )
+    fact = view.fact(number)
+    receipt = store.correct_fact(
+        number,
+        object=None if arguments.object is None else _object_like(fact, arguments.object),
+        valid_from=arguments.valid_from,
+        valid_to=arguments.valid_to,
+        reason=arguments.reason,
+    )
+    return f"#{number} → #{receipt.id}"
+
+
+def _object_like(fact: Fact, text: str) -> FactObject:
+    """Return a text as an object of the type that a fact has. Raises `InvalidInput`."""
+    old = fact.object
+    try:
+        if isinstance(old, Entity):
+            return Entity(text)
+        if isinstance(old, bool):
+            return {"true": True, "false": False}[text.strip().lower()]
+        if isinstance(old, datetime):
+            return datetime.fromisoformat(text)
+        if isinstance(old, int | float):
+            return int(text) if text.strip().lstrip("+-").isdecimal() else float(text)
+    except (KeyError, ValueError) as error:
+        raise InvalidInput(
+            f"object must be a {type(old).__name__} like {old!r:.40}, not {text!r:.40}",
+            where="correct, object",
+            remedy="Pass a value of this type, or forget the fact and assert another.",
+        ) from error
+    return text
+
+
+def forget(store: Store, arguments: ForgetArguments) -> str:
+    """Hide entries and retract facts in one batch: all ids or none. Hidden ids stay hidden."""
+    numbers = ids_of(arguments.ids, "ids")
+    for attempt in range(_ATTEMPTS):
+        try:
+            _forget(store, numbers, arguments.reason)
+            break
+        except Conflict:
+            # Another writer closed one of them since; the next attempt passes over it.
+            if attempt == _ATTEMPTS - 1:
+                raise
+    names = ", ".join(f"#{number}" for number in numbers)
+    return f"hidden: {names}. Earlier states still show them."
+
+
+def _forget(store: Store, numbers: list[int], reason: str | None) -> None:
+    view = store.view()
+    entries = [number for number in numbers if is_entry(view, number)]
+    with store.transaction(reason=reason):
+        for number in numbers:
+            # Read inside the block: hiding a document has hidden the entries below it.
+            if number in entries:
+                frame = store.frame(number)
+                if frame.active or frame.is_expired:
+                    store.delete(number)
+            elif store.fact(number).is_known:
+                store.retract_fact(number)
