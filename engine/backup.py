@@ -20,6 +20,7 @@ from .file import PAGES_SIZE, LogFile, check_writable, choose_page
 from .format.page import RING_OFFSET, HeaderPage
 from .format.record import NO_LINK
 from .format.witness import WITNESS_SPACE
+from .later_content import LaterContent
 from .locks import held
 from .log import Log
 from .open import MEMORY_PATH, path_name
@@ -68,6 +69,7 @@ def back_up(log: Log, path: str, *, through: int | None = None, lossy: bool = Fa
                 where=log.path,
                 remedy="Run 'cerata verify' to list the damage.",
             )
+        LaterContent(log).carry(snapshot.reader.toc(snapshot.page), copy, checkpoints=False)
         if lossy:
             add_branch(copy)
 

@@ -31,6 +31,7 @@ from .format.extent import extent_size
 from .format.record import sectors
 from .format.toc import Ref
 from .integrity import commitment_of
+from .later_content import LaterContent
 from .locks import held
 from .log import Log
 from .reader import Snapshot
@@ -73,13 +74,15 @@ class Steps:
 
     ``retain`` returns the payloads to leave out as of the newest event, or None for none. It is
     called again under the writer lock. ``save`` writes the checkpoints of the copy. ``is_over``
-    returns True to stop early; a later compaction continues.
+    returns True to stop early; a later compaction continues. ``carries`` returns whether another
+    process saves the projection of a key, so that the copy gets its checkpoint.
     """
 
     retain: Callable[[], Retention | None]
     save: Callable[[Log], None]
     report: Progress
     is_over: Callable[[], bool]
+    carries: Callable[[str], bool] = lambda _: False
 
 
 class _Outdated(Exception):
@@ -143,6 +146,7 @@ class _Compaction:
     def __init__(self, log: Log, steps: Steps) -> None:
         self._log = log
         self._steps = steps
+        self._later = LaterContent(log, steps.carries)
         self._storage = log.environment.storage
         self._path = self._storage.real_path(log.path)
 
@@ -156,6 +160,7 @@ class _Compaction:
             self._discard_others(name)
             copy = (self._begun(name) if retention is None else None) or self._created(name)
             stays = False
+            self._later = LaterContent(log, self._steps.carries)
             try:
                 if not self._fill(copy, retention):
                     stays = retention is None
@@ -251,6 +256,7 @@ class _Compaction:
                 return False
             if not is_saved:
                 self._steps.save(copy)
+                self._carry(copy, retention, snapshot)
                 is_saved = True
         return not self._steps.is_over()
 
@@ -280,6 +286,10 @@ class _Compaction:
             yield batch if retention is None else _without(batch, retention.seqs)
             self._steps.report("copying", batch.last_seq, snapshot.head_seq)
 
+    def _carry(self, copy: Log, retention: Retention | None, snapshot: Snapshot) -> None:
+        toc = snapshot.reader.toc(snapshot.page)
+        self._later.carry(toc, copy, checkpoints=retention is None)
+
     # --- the swap --------------------------------------------------------------------------------
 
     def _swap(self, copy: Log, retention: Retention | None, snapshot: Snapshot) -> None:
@@ -296,6 +306,7 @@ class _Compaction:
                 where=log.path,
                 remedy="Run 'cerata verify' to list the damage.",
             )
+        self._carry(copy, retention, snapshot)
         if retention is not None:
             again = self._steps.retain()
             if again is None or again.name != retention.name:

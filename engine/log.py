@@ -10,9 +10,9 @@ Start with `Log.append`.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 from weakref import WeakSet
 
 import msgspec
@@ -714,6 +714,12 @@ class Log(Handle):
         """
         with self._lock.mutex, self._lock.writing(wait=wait):
             self._writer.flip(build=build)
+            self._publish()
+
+    def carry(self, names: Mapping[str, Any], build: Build) -> None:
+        """Seal, and save names and projections of later versions in the TOC. Durable on return."""
+        with self._lock.mutex, self._lock.writing():
+            self._writer.flip(build=build, names=names)
             self._publish()
 
     def take_sealed(self, batches: list[Batch]) -> None:

@@ -266,12 +266,14 @@ class Writer:
         build: Build | None = None,
         ring_size: int | None = None,
         origin: Origin | None = None,
+        names: Mapping[str, Any] | None = None,
     ) -> None:
         """Seal the tail, publish a new TOC and header page. Durable on return.
 
         With ``cut``, an extent receives the bytes that recovery cut, and a new incarnation begins.
         With ``ring_size``, the log continues in a new ring of this size, and nothing writes to the
-        old ring again. With ``origin``, a log without events becomes a copy of another.
+        old ring again. With ``origin``, a log without events becomes a copy of another. With
+        ``names``, the TOC has these names of later versions.
         """
         state = self._state
         reader = state.reader
@@ -308,6 +310,7 @@ class Writer:
             ring_start=cursor.offset,
             link=cursor.link,
             incarnation=incarnation,
+            unknown=toc.unknown if names is None else names,
         )
         if ring_size is not None:
             # No record of the old ring lacks a segment now, and nothing of it was cut: recovery

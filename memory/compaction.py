@@ -180,6 +180,7 @@ class CompactionCommands(ForkCommands):
     ) -> Compaction:
         with loading("the part that compacts"):
             from cerata.engine.compact import Steps, check_space, compact
+            from cerata.replay.checkpoint import is_of_others
             from cerata.replay.fold import silent
 
             from .retention import retention_of, save_in
@@ -199,8 +200,10 @@ class CompactionCommands(ForkCommands):
         if dry_run:
             return estimate
         check_space(self._log, after)
-        save = partial(save_in, self._fold.registry)
-        steps = Steps(retain, save, progress or silent, is_over)
+        registry = self._fold.registry
+        save = partial(save_in, registry)
+        carries = partial(is_of_others, saved=[registry.key(name) for name in registry.names])
+        steps = Steps(retain, save, progress or silent, is_over, carries)
         if not compact(self._log, steps):
             return estimate
         head, size = self._log.head.seq, self._log.file.file.size()

@@ -13,7 +13,7 @@ at most 4,096 events.
 import re
 import struct
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -315,6 +315,22 @@ def outlived(toc: Toc, key: str, seq: int) -> Iterator[str]:
         is_earlier = int(match["version"]) < int(current["version"])
         if is_earlier and toc.saved(candidate).seq + OUTLIVED_SEQS <= seq:
             yield candidate
+
+
+def is_of_others(key: str, saved: Collection[str]) -> bool:
+    """Return whether a key is of a projection that this process, which saves some, does not run.
+
+    Unknown names, other parameters and later versions are; earlier versions, and the states of
+    unfinished folds, are not.
+    """
+    match = _KEY.fullmatch(key)
+    if match is None:
+        return True
+    versions = dict[str, int]()
+    for current in filter(None, map(_KEY.fullmatch, saved)):
+        versions[current["name"]] = int(current["version"])
+    version = versions.get(match["name"], 0)
+    return key not in saved and not key.endswith("~") and int(match["version"]) >= version
 
 
 def publish(

@@ -1,0 +1,83 @@
+"""Content of later versions, which a copy of a log keeps: names of the TOC, and checkpoints.
+
+Owns the copy of both from one file of a log to another. Leaves out which projections this process
+saves itself (`cerata.replay.checkpoint`). A name that this version does not know is carried
+unchanged, so its value must hold no offset (docs/format.md, Versions).
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from .errors import Corrupt
+from .file import Flip
+from .format.extent import ExtentKind
+from .format.toc import Ref, SavedProjection, Toc
+from .log import Log
+
+Entries = Mapping[str, Mapping[str, Any]]
+
+
+class LaterContent:
+    """The content of a log's file that its copy gets, as of the last `carry`.
+
+    ``carries`` returns whether another process saves the projection of a key.
+    """
+
+    def __init__(self, log: Log, carries: Callable[[str], bool] = lambda _: False) -> None:
+        self._log = log
+        self._carries = carries
+        self._carried: tuple[Mapping[str, Any], Entries] = {}, {}
+
+    def carry(self, toc: Toc, copy: Log, *, checkpoints: bool) -> None:
+        """Write the content that a TOC of the log names into the copy, unless it is there.
+
+        Without ``checkpoints`` only the names: after an erasure, a state may hold erased content.
+        """
+        entries = {
+            key: entry
+            for key, entry in toc.projections.items()
+            if checkpoints and self._carries(key) and toc.saved(key).seq <= copy.head.seq
+        }
+        if (toc.unknown, entries) == self._carried:
+            return
+
+        def build(flip: Flip, _: Toc) -> Entries:
+            carried = {
+                key: self._entry(flip, entry, toc.saved(key)) for key, entry in entries.items()
+            }
+            return {key: entry for key, entry in carried.items() if entry is not None}
+
+        copy.carry(toc.unknown, build)
+        self._carried = toc.unknown, entries
+
+    def _entry(
+        self, flip: Flip, entry: Mapping[str, Any], saved: SavedProjection
+    ) -> Mapping[str, Any] | None:
+        """Add the extents of a checkpoint to a flip, and return its entry; None if it is damaged.
+
+        A projection's code can fold a lost state again.
+        """
+        file = self._log.file
+        with suppress(Corrupt):
+            pages = [file.manifest(page) for page in saved.chunks]
+            bodies = {
+                ref: file.read_extent(ref, ExtentKind.CHUNK) for page in pages for ref in page
+            }
+            ledger = saved.ledger and (
+                saved.ledger,
+                file.read_extent(saved.ledger, ExtentKind.LEDGER),
+            )
+
+            def added(ref: Ref, kind: ExtentKind, body: bytes) -> Ref:
+                return flip.add(kind, body, ref.first_seq, ref.last_seq)
+
+            chunks = [[added(ref, ExtentKind.CHUNK, bodies[ref]) for ref in page] for page in pages]
+            placed = SavedProjection(
+                seq=saved.seq,
+                digest=saved.digest,
+                chunks=tuple(flip.add_manifest(refs) for refs in chunks),
+                ledger=None if ledger is None else added(ledger[0], ExtentKind.LEDGER, ledger[1]),
+            )
+            return {**entry, **placed.to_entry()}
+        return None
