@@ -1,4 +1,4 @@
-"""A workload of agents: runs that are started, killed, continued, failed and ended.
+"""A workload of agents: runs that are started, killed, continued and ended, and slots.
 
 After a crash every recorded call is whole: its event and its result are both there or neither, and
 the function can be executed again from the recording.
@@ -10,13 +10,20 @@ from typing import Final
 from cerata.agents.activity import Activity
 from cerata.agents.agent import Agent
 from cerata.agents.run import Run
+from cerata.agents.spec import MemorySpec
 from cerata.engine.agent_events import RecordCall
 from cerata.engine.events import PutFrame
 from cerata.memory.store import Store
+from cerata.projections.frames.filters import Filter
 
 from .workload import Workload, operation
 
 _STEPS: Final = 2
+_NOTES_MAX: Final = 2
+_MEMORY: Final = {
+    "notes": MemorySpec(type="list", max_items=_NOTES_MAX),
+    "prefs": MemorySpec(ttl="1h"),
+}
 _LONG: Final = "a long way " * 2_000
 """A result larger than a quarter of the ring."""
 
@@ -90,6 +97,29 @@ class Runs(Workload):
             for _ in range(2):
                 run.call("measure", _measure, memo=True, step=1)
 
+    @operation
+    def jot(self, store: Store) -> None:
+        """Declare the slots of a clerk, and add a number to a list that keeps two."""
+        notes = Agent(store, "clerk", memory=_MEMORY).slot("notes")
+        notes.append(len(notes.history()))
+
+    @operation
+    def settle(self, store: Store) -> None:
+        """Store a value in place of the last, as the result of a call that the run keeps."""
+        agent = Agent(store, "clerk", memory=_MEMORY)
+        with agent.run(f"settle-{store.head.seq}") as run:
+            result = run.call("measure", _measure, step=1)
+            assert result.ref is not None
+            run.keep(result.ref, "prefs", "place")
+
+    @operation
+    def clear(self, store: Store) -> None:
+        """Delete the kept value, and close what has expired."""
+        agent = Agent(store, "clerk", memory=_MEMORY)
+        if "place" in agent.slot("prefs").keys():  # noqa: SIM118 - a slot is no mapping
+            agent.slot("prefs").delete("place")
+        agent.sweep()
+
     @staticmethod
     def _work(store: Store, *, stop: int) -> None:
         agent = Agent(store, "surveyor")
@@ -107,6 +137,24 @@ class Runs(Workload):
         opened = [each for each in agent.runs() if each.status == "open"]
         assert len(opened) <= 1, f"{len(opened)} open runs"
         _check_calls(store)
+        _check_slots(store)
+
+
+def _check_slots(store: Store) -> None:
+    """Check that every value has its declaration, and that a list lost none but its oldest."""
+    clerk = Agent(store, "clerk")
+    values = list(store.frames(Filter(kind="value"), include_superseded=True, include_deleted=True))
+    if not values:
+        return
+    notes = clerk.slot("notes")
+    numbers = [item.value for item in notes.history()]
+    assert numbers == list(range(len(numbers))), f"the notes {numbers}"
+    current = [item.value for item in notes.items()]
+    assert current == numbers[-_NOTES_MAX:], f"{current} of {numbers}"
+    kept = [frame for frame in values if frame.active and frame.uri]
+    assert len(kept) <= 1, "two values of one key"
+    for item in clerk.slot("prefs").items():
+        assert item.value == _measure(1), "another value than the result"
 
 
 def _check_calls(store: Store) -> None:

@@ -17,23 +17,36 @@ import msgspec
 import zstandard
 from blake3 import blake3
 
+from cerata.engine.agent_events import EndActivity, PutSlot, RecordCall, StartActivity
 from cerata.engine.environment import Environment
 from cerata.engine.events import (
+    AccessFrames,
     AssertFact,
     Attachment,
     DeleteFrame,
     Draft,
     Embedding,
+    EventBody,
     Evidence,
+    ExtractFacts,
+    Gap,
     ImportBatch,
+    LinkFacts,
+    MergeEntities,
     PutEmbedding,
+    PutEntity,
     PutFrame,
+    PutPredicate,
     PutTag,
     RecallContext,
     RetractFact,
     Scope,
+    SplitEntity,
     SupersedeFrame,
     UnknownBody,
+    UnlinkFacts,
+    UnmergeEntities,
+    UnsplitEntity,
     UseEmbedder,
 )
 from cerata.engine.file import Flip
@@ -42,6 +55,13 @@ from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.page import RING_OFFSET
 from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc, encode_ledger
 from cerata.engine.integrity import hash_bytes
+from cerata.engine.langgraph_events import (
+    DropCheckpoints,
+    DroppedCheckpoints,
+    PutCheckpoint,
+    PutWrites,
+    TaskWrite,
+)
 from cerata.engine.log import Log
 from cerata.engine.memory_storage import MemoryStorage
 from cerata.engine.open import open_log
@@ -121,6 +141,9 @@ def tell_story(place: Environment) -> None:
     log = open_log(PATH, environment=place)
     assert log.report.cut_bytes
     _embedder(log)
+    _graph(log)
+    _agents(log)
+    _threads(log)
     assert isinstance(place.clock, TickingClock)
     place.clock.time_us -= 60_000_000  # The wall clock goes back; recorded times do not.
     log.seal(ring_bytes=RING_SIZE)
@@ -229,6 +252,110 @@ def _embedder(log: Log) -> None:
         tokens_space=f"{identity}/4/maxsim/i1",
     )
     log.append([Draft(frame, SCOPE, attachments=(data,)), Draft(use, SCOPE, actor="agent")])
+
+
+def _graph(log: Log) -> None:
+    """Append entities, predicates and links, and what takes each back."""
+    first = log.head.seq + 1
+    fact = AssertFact(subject="ann", predicate="likes", object_kind="entity", object="tea")
+    bodies: list[EventBody] = [
+        PutPredicate(predicate="likes", functional=False),
+        PutEntity(entity="ann", kind="person", aliases=("anna",)),
+        fact,
+        AssertFact(subject="ann", predicate="lives in", object_kind="string", object="Bern"),
+        MergeEntities(entity="anne", into="ann"),
+        UnmergeEntities(merge=first + 4),
+        SplitEntity(entity="ann", into="ann-2", facts=(first + 3,)),
+        UnsplitEntity(split=first + 6),
+        ExtractFacts(frame=1, extractor="rules", extractor_version="1", count=1),
+        LinkFacts(fact=first + 2, kind="supports", target=first + 3),
+        LinkFacts(fact=first + 2, kind="derived_from", frame=1),
+        UnlinkFacts(link=first + 9),
+        AccessFrames(frames=(1, 2)),
+        Gap(reason="lost by a repair"),
+    ]
+    log.append([Draft(body, SCOPE) for body in bodies])
+
+
+def _agents(log: Log) -> None:
+    """Append a slot's declaration, and a run with an input, a call and an end."""
+    first = log.head.seq + 1
+    result = b'{"AAPL":[152.3,198.2]}'
+    frame = PutFrame(
+        blob=Attachment(hash_bytes(result), len(result)),
+        kind="tool_result",
+        parent=first + 2,
+        track="analyst/scratchpad",
+        search_text="{AAPL: 2 numbers} \u00b7 22 B",
+        expires=START_US * 2,
+    )
+    called = RecordCall(
+        activity=first + 3,
+        kind="tool",
+        name="market.fetch",
+        version="2",
+        turn=3,
+        arguments='{"tickers":["AAPL"]}',
+        digest=hash_bytes(b'market.fetch\0{"tickers":["AAPL"]}'),
+        used=(1,),
+        results=(first + 4,),
+        overlaps=1,
+    )
+    declared = '{"scope":["user_id"],"tier":"semantic","type":"list"}'
+    drawn = RecordCall(
+        activity=first + 3,
+        kind="random",
+        name="random",
+        arguments="{}",
+        digest=hash_bytes(b"random\0{}"),
+        value="0.25",
+    )
+    failed = msgspec.structs.replace(drawn, kind="model", value=None, error="ValueError: no")
+    run = StartActivity(
+        kind="run",
+        name="r-1",
+        agent="analyst",
+        agent_version="1",
+        workflow="review",
+        parent=first + 1,
+        frame=first + 2,
+        function="analyst:analyse",
+        code=hash_bytes(b"code"),
+    )
+    session = StartActivity(kind="session", name="s-1", agent="analyst", agent_version="1")
+    drafts = [
+        Draft(PutSlot(agent="analyst", slot="notes", spec=declared, schema='{"type":"object"}')),
+        Draft(session),
+        Draft(PutFrame(text="", kind="run", title="r-1", track="analyst")),
+        Draft(run),
+        Draft(frame, attachments=(result,)),
+        *(Draft(body) for body in (called, drawn, failed)),
+        Draft(msgspec.structs.replace(run, frame=None, resumes=first + 3, replays=True)),
+        Draft(EndActivity(activity=first + 3, status="failed", error="ValueError: no")),
+        Draft(EndActivity(activity=first + 1, status="left")),
+    ]
+    log.append(drafts)
+
+
+def _threads(log: Log) -> None:
+    """Append a checkpoint of LangGraph with its writes, and what drops both."""
+    checkpoint = PutCheckpoint(
+        thread="t-1",
+        ns="child",
+        checkpoint_id="c-1",
+        parent_id="c-0",
+        run_id="r-1",
+        encoding="msgpack",
+        checkpoint=b"\x81\xa1a\x01",
+        metadata_encoding="json",
+        metadata=b"{}",
+    )
+    write = TaskWrite(0, "messages", "msgpack", b"\x01")
+    writes = PutWrites(
+        thread="t-1", ns="child", checkpoint_id="c-1", task_id="k-1", task_path="p", writes=(write,)
+    )
+    dropped = DropCheckpoints(dropped=(DroppedCheckpoints("t-1", None, "c-1"),))
+    log.append([Draft(checkpoint), Draft(writes), Draft(dropped)])
 
 
 def _many_segments(log: Log) -> None:

@@ -10,7 +10,7 @@ from blake3 import blake3
 from msgspec import msgpack
 from msgspec.structs import replace
 
-from cerata.engine.events import Draft, PutTag
+from cerata.engine.events import Draft, EventBody, PutTag, UnknownBody
 from cerata.engine.format.page import RING_OFFSET
 from cerata.engine.log import Log
 from cerata.engine.open import open_log
@@ -63,6 +63,21 @@ def test_golden_file_holds_every_structure() -> None:
     assert reader.toc["erased"] == 0
     assert any(event.payload is None for event in reader.events())
     assert any(event.header[2] is not None for event in reader.events())
+
+
+def test_golden_file_has_every_event() -> None:
+    """An event that joins the format joins the file, or a later change could break it unseen.
+
+    A branch and an erasure change the file around them, so other files have them.
+    """
+    names = {
+        kind.wire_name
+        for kind in EventBody.__subclasses__()
+        if kind.__module__.startswith("cerata.engine.") and kind is not UnknownBody
+    }
+    stored = {event.header[3] for event in Reader(specimen.golden_file()).events()}
+    assert len(names) > 20
+    assert names - stored == {"branch", "erase"}
 
 
 def test_golden_file_has_an_expiry_an_embedder_an_actor_and_a_reason() -> None:
