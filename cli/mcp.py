@@ -11,10 +11,13 @@ from pathlib import Path
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.integrations.mcp.client_configuration import configuration_of
+from cerata.integrations.mcp.http import bearers_of, listening_socket, serve_http
 from cerata.integrations.mcp.sdk import check_installed
 from cerata.integrations.mcp.service import Service
 from cerata.integrations.mcp.shutdown import Gate, Shutdown
 from cerata.integrations.mcp.stdio import protocol_streams, serve_stdio
+from cerata.integrations.mcp.tokens import tokens_in
+from cerata.memory.store import Store
 
 from .output import Output
 from .store_options import DEFAULT_FILE, file_of, reading, writing
@@ -23,19 +26,57 @@ from .store_options import DEFAULT_FILE, file_of, reading, writing
 def run_mcp(options: Namespace, output: Output) -> int:
     """Serve the memory until the client or a signal ends the server, or print a configuration."""
     parent = os.getppid()
-    if options.record and options.read_only:
-        raise InvalidInput(
-            "--record writes, and --read-only does not", remedy="Leave out one of the two."
-        )
+    _check(options)
     if options.print_config is not None:
         return _print_configuration(options, output)
     check_installed()
+    if options.http is not None:
+        return _serve_http(options, output, parent)
     streams = protocol_streams()
-    store = reading(options) if options.read_only else writing(options, output)
+    store = _opened(options, output)
     service = Service(store, is_read_only=options.read_only, is_recording=options.record)
     shutdown = Shutdown(Gate(), store.close, parent)
     shutdown.start(watches_parent=True)
     return serve_stdio(service, shutdown, streams)
+
+
+def _check(options: Namespace) -> None:
+    """Raise `InvalidInput` for options that exclude or need each other."""
+    exclusions = (
+        ("--record", options.record, "--read-only", options.read_only),
+        ("--print-config", options.print_config, "--http", options.http is not None),
+    )
+    for first, is_first, second, is_second in exclusions:
+        if is_first and is_second:
+            raise InvalidInput(
+                f"{first} does not go with {second}", remedy="Leave out one of the two."
+            )
+    if (options.http is None) != (options.tokens is None):
+        raise InvalidInput(
+            "--http and --tokens go together",
+            where="--http" if options.http is not None else "--tokens",
+            remedy="Pass --http PORT --tokens FILE, or neither for standard input and output.",
+        )
+
+
+def _opened(options: Namespace, output: Output) -> Store:
+    return reading(options) if options.read_only else writing(options, output)
+
+
+def _serve_http(options: Namespace, output: Output, parent: int) -> int:
+    entries = tokens_in(options.tokens)
+    listener = listening_socket(options.http)
+    store = _opened(options, output)
+    bearers = bearers_of(
+        entries,
+        store,
+        options.tokens,
+        is_read_only=options.read_only,
+        is_recording=options.record,
+    )
+    shutdown = Shutdown(Gate(), store.close, parent)
+    shutdown.start(watches_parent=False)
+    return serve_http(bearers, shutdown, listener)
 
 
 def _print_configuration(options: Namespace, output: Output) -> int:

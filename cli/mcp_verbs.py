@@ -14,6 +14,7 @@ def add_verbs(adding: Adding) -> None:
         examples=(
             "mcp -f memory.cera",
             "mcp --scope tenant=acme --scope user=anna --read-only",
+            "mcp --http 8000 --tokens tokens.json",
             "mcp -f memory.cera --print-config claude-code",
         ),
         writes=True,
@@ -22,6 +23,12 @@ def add_verbs(adding: Adding) -> None:
         "--read-only", action="store_true", help="serve only the tools that read; create no file"
     )
     mcp.add_argument("--record", action="store_true", help="write each recall as an event")
+    mcp.add_argument(
+        "--http", type=int, metavar="PORT", help="serve HTTP on this port of 127.0.0.1; 0 is any"
+    )
+    mcp.add_argument(
+        "--tokens", metavar="FILE", help="with --http: the tokens of clients, each with its scope"
+    )
     mcp.add_argument(
         "--print-config",
         choices=CLIENTS,

@@ -455,6 +455,8 @@ MAY_TOUCH = {
     # A server reads and writes the protocol's streams, and ends with its client or by a signal.
     "integrations/mcp/stdio.py": {"files"},
     "integrations/mcp/shutdown.py": {"files", "clock"},
+    "integrations/mcp/http.py": {"files"},
+    "integrations/mcp/tokens.py": {"files"},
     # Workers of a rebuild only read; the caller writes their chunks through the storage, and the
     # result is that of a rebuild without them. Only a store on real files has workers.
     "replay/range_workers.py": {"files"},

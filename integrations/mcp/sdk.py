@@ -4,7 +4,7 @@
 
 Owns the differences between the versions: SDK 1 registers handlers by the type of a request, SDK 2
 takes them as arguments. Results are made from camelCase dictionaries, which both validate. Leaves
-out the transport (`stdio`) and the answers (`service`).
+out the transports (`stdio`, `http`) and the answers (`service`).
 """
 
 import importlib

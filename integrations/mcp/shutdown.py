@@ -3,7 +3,7 @@
 Owns the gate that counts running calls and refuses later ones, and the sequence: refuse, wait up
 to 1 s for running calls and their answers, close the store if none is left, exit. Each step has a
 limit, so a server is gone within 2 s, also if a thread blocks. It ends by `os._exit`, since a
-thread that reads stdin cannot be joined. Leaves out the transport (`stdio`).
+thread that reads stdin cannot be joined. Leaves out the transports (`stdio`, `http`).
 """
 
 import contextlib

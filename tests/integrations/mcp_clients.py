@@ -6,15 +6,19 @@
 """
 
 import asyncio
+import importlib
+import json
 import os
+import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
 
 from ..test_docs import ROOT
 
@@ -67,3 +71,53 @@ def with_session(
             await scenario(session)
 
     asyncio.run(run())
+
+
+# --- HTTP ----------------------------------------------------------------------------------------
+
+ANNA: Mapping[str, Any] = {"token": "a" * 32, "scope": {"tenant": "acme", "user": "anna"}}
+BEN: Mapping[str, Any] = {"token": "b" * 40, "scope": {"tenant": "acme", "user": "ben"}}
+
+
+def token_file(folder: Path, *entries: Mapping[str, Any], mode: int = 0o600) -> Path:
+    path = folder / "tokens.json"
+    path.write_text(json.dumps(entries))
+    path.chmod(mode)
+    return path
+
+
+@contextmanager
+def http_server(
+    python: str, path: Path, *entries: Mapping[str, Any], options: Sequence[str] = ()
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Return a server over HTTP and its URL."""
+    tokens = token_file(path.parent, *entries)
+    command = command_of(python, path, "--http", "0", "--tokens", str(tokens), *options)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+    ) as server:
+        try:
+            assert server.stderr is not None
+            url = server.stderr.readline().split()[-1]
+            yield server, url
+        finally:
+            server.kill()
+
+
+def http_client(token: str) -> Any:
+    """Return a client of HTTP that sends a token; the SDK's versions use two packages."""
+    try:
+        http: Any = importlib.import_module("httpx2")
+    except ImportError:
+        http = importlib.import_module("httpx")
+    return http.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=30)
+
+
+@asynccontextmanager
+async def http_session(url: str, token: str) -> AsyncIterator[ClientSession]:
+    """Return the initialized session of a server over HTTP."""
+    async with http_client(token) as client:
+        transport: Any = streamable_http_client(url, http_client=client)
+        async with transport as streams, ClientSession(streams[0], streams[1]) as session:
+            await session.initialize()
+            yield session

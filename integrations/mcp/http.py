@@ -1,0 +1,223 @@
+# Where the extra mcp is missing, its types are unknown.
+# pyright: basic, reportMissingImports=false
+"""The server over HTTP on the loopback interface: POST /mcp, with a bearer token for each scope.
+
+Owns the choice of the service by the token: each token has its store handle, server and session
+manager, so no value of a request chooses a scope. The SDK checks Host and Origin, which protects
+from web pages that rebind a name to this machine. Leaves out the token file (`tokens`) and the
+shutdown (`shutdown`).
+"""
+
+import contextlib
+import hashlib
+import hmac
+import socket
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cerata.engine.errors import InvalidInput
+from cerata.engine.loading import loading
+from cerata.memory.store import Store
+
+from .sdk import server_of
+from .service import Service
+from .shutdown import Shutdown
+from .tokens import TokenEntry
+
+HOST: Final = "127.0.0.1"
+PATH: Final = "/mcp"
+
+_INTERNAL_FAULT: Final = 70
+_REQUESTS_MAX: Final = 200
+"""Requests at the same time; uvicorn refuses more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bearer:
+    """The service of a token, which is kept as its SHA-256."""
+
+    digest: bytes
+    service: Service
+
+
+def bearers_of(
+    entries: Sequence[TokenEntry],
+    store: Store,
+    path: str,
+    *,
+    is_read_only: bool,
+    is_recording: bool,
+) -> list[Bearer]:
+    """Return the services of a token file.
+
+    Args:
+        entries: The entries of the file.
+        store: The memory; an entry narrows its scope.
+        path: The token file, for errors.
+        is_read_only: Every token only reads.
+        is_recording: Write each recall of a token that writes as an event.
+
+    Raises:
+        InvalidInput: an entry's scope is not valid, or would widen that of the store.
+    """
+    bearers: list[Bearer] = []
+    for place, entry in enumerate(entries, 1):
+        try:
+            scoped = store.scoped(entry.scope)
+        except InvalidInput as error:
+            raise InvalidInput(
+                f"The scope of entry {place} is not valid: {error.what}",
+                where=path,
+                remedy=error.remedy,
+            ) from error
+        reads = is_read_only or entry.read_only
+        service = Service(scoped, is_read_only=reads, is_recording=is_recording and not reads)
+        bearers.append(Bearer(hashlib.sha256(entry.token.encode()).digest(), service))
+    return bearers
+
+
+def listening_socket(port: int) -> socket.socket:
+    """Return a socket that listens on a port of the loopback interface; 0 is any free port.
+
+    Raises:
+        InvalidInput: the system refuses the port.
+    """
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        # A server that starts again must not wait for old connections to time out.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((HOST, port))
+        listener.listen()
+    except (OSError, OverflowError) as error:
+        listener.close()
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidInput(
+            f"Cannot listen on port {port}: {reason}",
+            where="--http",
+            remedy="Choose another port; 0 takes any free port.",
+        ) from error
+    return listener
+
+
+def serve_http(bearers: Sequence[Bearer], shutdown: Shutdown, listener: socket.socket) -> int:
+    """Serve clients until a signal, which ends this process.
+
+    Returns an exit code only if uvicorn ends on its own.
+
+    Raises:
+        Unsupported: the SDK is not installed.
+    """
+    with loading("the MCP SDK"):
+        import anyio
+        import uvicorn
+
+    port = listener.getsockname()[1]
+    app = _App(bearers, shutdown, port)
+    shutdown.is_answered = app.is_answered
+
+    class Server(uvicorn.Server):
+        @contextlib.contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            # The shutdown has the signals.
+            yield
+
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        limit_concurrency=_REQUESTS_MAX,
+        server_header=False,
+    )
+
+    async def run() -> None:
+        async with app.running():
+            sys.stderr.write(f"serving http://{HOST}:{port}{PATH}\n")
+            sys.stderr.flush()
+            await Server(config).serve(sockets=[listener])
+
+    anyio.run(run)
+    return _INTERNAL_FAULT
+
+
+class _App:
+    """The ASGI application: path, method and token, then the session manager of the token."""
+
+    def __init__(self, bearers: Sequence[Bearer], shutdown: Shutdown, port: int) -> None:
+        with loading("the MCP SDK"):
+            from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+            from mcp.server.transport_security import TransportSecuritySettings
+
+        names = (f"{HOST}:{port}", f"localhost:{port}")
+        security = TransportSecuritySettings(
+            allowed_hosts=[*names], allowed_origins=[f"http://{name}" for name in names]
+        )
+        self._managers: list[tuple[bytes, Any]] = [
+            (
+                bearer.digest,
+                StreamableHTTPSessionManager(
+                    app=server_of(bearer.service, shutdown.gate),
+                    stateless=True,
+                    json_response=True,
+                    security_settings=security,
+                ),
+            )
+            for bearer in bearers
+        ]
+        self._open = 0
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Run the session managers in the block."""
+        async with contextlib.AsyncExitStack() as stack:
+            for _, manager in self._managers:
+                await stack.enter_async_context(manager.run())
+            yield
+
+    def is_answered(self) -> bool:
+        """Return whether each request was answered."""
+        return self._open == 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        self._open += 1
+        try:
+            await self._answer(scope, receive, send)
+        finally:
+            self._open -= 1
+
+    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"] != PATH:
+            await _refuse(send, 404, f"There is no such path: use {PATH}")
+        elif scope["method"] != "POST":
+            await _refuse(send, 405, "Only POST is served", (b"allow", b"POST"))
+        elif (manager := self._manager_of(scope["headers"])) is None:
+            fault = "The token is missing or unknown: pass Authorization: Bearer TOKEN"
+            await _refuse(send, 401, fault, (b"www-authenticate", b"Bearer"))
+        else:
+            await manager.handle_request(scope, receive, send)
+
+    def _manager_of(self, headers: Sequence[tuple[bytes, bytes]]) -> Any:
+        """Return the session manager of a request's token, or None; always compares with each."""
+        values = [value for name, value in headers if name == b"authorization"]
+        scheme, _, token = (values[0] if len(values) == 1 else b"").partition(b" ")
+        digest = hashlib.sha256(token.strip()).digest()
+        found: Any = None
+        for known, manager in self._managers:
+            if hmac.compare_digest(known, digest):
+                found = manager
+        return found if scheme.lower() == b"bearer" else None
+
+
+async def _refuse(send: Any, status: int, text: str, *headers: tuple[bytes, bytes]) -> None:
+    """Answer a request that reaches no server."""
+    body = f"{text}\n".encode()
+    kind = (b"content-type", b"text/plain; charset=utf-8")
+    size = (b"content-length", str(len(body)).encode())
+    start = {"type": "http.response.start", "status": status, "headers": [kind, size, *headers]}
+    await send(start)
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,165 @@
+# Where the extra mcp is missing, its types are unknown; SDK 1 and 2 have different ones.
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
+"""MCP over HTTP: a token for each scope, the loopback interface only, and refusals."""
+
+import asyncio
+import http.client
+import json
+import signal
+import socket
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+pytest.importorskip("mcp", reason="needs the extra mcp")
+
+from mcp.client.streamable_http import streamable_http_client
+
+import cerata
+
+from .mcp_clients import (
+    ANNA,
+    BEN,
+    NAMES,
+    SERVERS,
+    call,
+    http_client,
+    http_server,
+    http_session,
+)
+
+pytestmark = pytest.mark.mcp
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+
+
+@pytest.mark.parametrize("python", SERVERS, ids=NAMES)
+def test_each_token_has_its_scope(python: str, tmp_path: Path) -> None:
+    """Ben sees nothing of Anna, and cannot show, correct or forget her entry."""
+
+    async def scenario(url: str) -> None:
+        async with http_session(url, ANNA["token"]) as anna, http_session(url, BEN["token"]) as ben:
+            assert await call(anna, "remember", text="The index is HNSW.") == "#1"
+            assert "The index is HNSW." in await call(anna, "recall", query="which index?")
+            assert "HNSW" not in await call(ben, "recall", query="which index?")
+            for tool, arguments in (
+                ("show", {"ids": "1"}),
+                ("correct", {"id": 1, "text": "x"}),
+                ("forget", {"ids": "1"}),
+            ):
+                answer = await call(ben, tool, **arguments)
+                assert answer.startswith("error: NotFound: There is no entry or fact #1"), answer
+            status: Any = await ben.read_resource("cerata://status")
+            assert json.loads(status.contents[0].text)["frames"] == {"current": 0, "closed": 0}
+
+    path = tmp_path / "brain.cera"
+    with http_server(python, path, ANNA, {**BEN, "read_only": False}) as (server, url):
+        asyncio.run(scenario(url))
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(timeout=10) == 128 + signal.SIGTERM
+        assert server.stdout is not None
+        assert server.stdout.read() == ""
+    with cerata.open(path, mode="r") as store:
+        assert [dict(frame.scope) for frame in store.frames()] == [ANNA["scope"]]
+
+
+def test_a_client_of_the_newest_protocol_is_served(tmp_path: Path) -> None:
+    """SDK 2 has a client without the handshake of older versions."""
+    client_of = getattr(pytest.importorskip("mcp"), "Client", None)
+    if client_of is None:
+        pytest.skip("SDK 1 has no such client")
+
+    async def scenario(url: str) -> None:
+        async with (
+            http_client(ANNA["token"]) as transport,
+            client_of(streamable_http_client(url, http_client=transport)) as client,
+        ):
+            assert len((await client.list_tools()).tools) == 8
+            result = await client.call_tool("remember", {"text": "HNSW"})
+            assert result.content[0].text == "#1"
+
+    with http_server(SERVERS[0], tmp_path / "brain.cera", ANNA) as (_, url):
+        asyncio.run(scenario(url))
+
+
+@pytest.mark.parametrize("python", SERVERS, ids=NAMES)
+def test_a_request_without_its_place_token_or_origin_is_refused(
+    python: str, tmp_path: Path
+) -> None:
+    """Only POST /mcp with a token; a page that rebinds a name to this machine has no way in."""
+    token = {"Authorization": f"Bearer {ANNA['token']}"}
+    cases: list[tuple[int, str, str, dict[str, str]]] = [
+        (200, "POST", "/mcp", token),
+        (200, "POST", "/mcp", {"Authorization": f"bearer {ANNA['token']}"}),
+        (404, "POST", "/", token),
+        (404, "POST", "/mcp/", token),
+        (405, "GET", "/mcp", token),
+        (405, "DELETE", "/mcp", token),
+        (401, "POST", "/mcp", {}),
+        (401, "POST", "/mcp", {"Authorization": f"Bearer {'c' * 32}"}),
+        (401, "POST", "/mcp", {"Authorization": f"Basic {ANNA['token']}"}),
+        (401, "POST", "/mcp", {"Authorization": ANNA["token"]}),
+        (421, "POST", "/mcp", {**token, "Host": "evil.example"}),
+        (403, "POST", "/mcp", {**token, "Origin": "http://evil.example"}),
+    ]
+    with http_server(python, tmp_path / "brain.cera", ANNA) as (_, url):
+        address = urlsplit(url)
+        assert address.hostname == "127.0.0.1"
+        for status, method, path, headers in cases:
+            connection = http.client.HTTPConnection(address.netloc, timeout=30)
+            connection.request(
+                method,
+                path,
+                json.dumps(INITIALIZE),
+                {
+                    "Content-Type": "application/json",
+                    "Accept": "application/json, text/event-stream",
+                    **headers,
+                },
+            )
+            answer = connection.getresponse()
+            assert answer.status == status, (method, path, headers, answer.read())
+            connection.close()
+
+
+def test_a_server_does_not_listen_beyond_this_machine(tmp_path: Path) -> None:
+    """The address of the machine's name has no listener."""
+    with http_server(SERVERS[0], tmp_path / "brain.cera", ANNA) as (_, url):
+        port = urlsplit(url).port
+        others = {
+            str(info[4][0])
+            for info in socket.getaddrinfo(socket.gethostname(), port, socket.AF_INET)
+            if not str(info[4][0]).startswith("127.")
+        }
+        for address in others:
+            with pytest.raises(OSError, match="refused"):
+                socket.create_connection((address, port), timeout=5)
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+
+
+def test_a_token_may_only_read(tmp_path: Path) -> None:
+    """The tools that write are unknown to such a client."""
+
+    async def scenario(url: str) -> None:
+        async with http_session(url, ANNA["token"]) as anna, http_session(url, BEN["token"]) as ben:
+            assert await call(anna, "remember", text="The index is HNSW.") == "#1"
+            tools = [tool.name for tool in (await ben.list_tools()).tools]
+            assert tools == ["recall", "show", "facts", "changes"]
+            answer = await call(ben, "remember", text="x")
+            assert answer.startswith("error: NotFound: There is no tool 'remember' of a read-only")
+            assert "HNSW" in await call(ben, "recall", query="which index?")
+
+    reader = {**BEN, "scope": ANNA["scope"], "read_only": True}
+    with http_server(SERVERS[0], tmp_path / "brain.cera", ANNA, reader) as (_, url):
+        asyncio.run(scenario(url))
