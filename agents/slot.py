@@ -180,6 +180,8 @@ class Slot(Handle):
             hits = list(view.search(query, k=wanted, where=where))
             kept = [hit for hit in hits if hit.id in current][:k]
             if len(kept) == k or len(hits) < wanted:
+                for hit in kept:
+                    self._checked(hit.frame)
                 return kept
             wanted *= 2
 
@@ -443,10 +445,13 @@ class Slot(Handle):
         return ids if self._spec.max_items is None else ids[-self._spec.max_items :]
 
     def _frame(self, view: View, number: int) -> Frame:
-        frame = view.frame(number)
+        return self._checked(view.frame(number))
+
+    def _checked(self, frame: Frame) -> Frame:
+        """Return a frame whose own scope is that of the instance: the masks are not believed."""
         if not is_same(tuple(frame.scope.items()), self._instance.scope):
             raise Corrupt(
-                f"The value in frame {number:,} lies outside its instance",
+                f"The value in frame {frame.id:,} lies outside its instance",
                 where=f"slot {self._instance.slot!r}",
                 remedy="Run 'cerata verify', then 'cerata rebuild'.",
             )
