@@ -1,0 +1,355 @@
+"""One past of agents, four ways to it: random lives of agents, every read, after every batch.
+
+After each batch of a random life these must answer alike, with "now" at the batch's recorded time:
+
+- *native*: a view of a store whose state is that of the whole log;
+- *checkpoint plus tail*: a fold that restores a checkpoint and folds no further;
+- *full replay*: the events alone, from the first one;
+- *stopped*: another store, to which nothing was written after the batch.
+
+``python -m tests.agents.equality 100`` does so for 100 lives in two processes with different hash
+seeds, compares what they saw, and prints the figures.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+
+import cerata
+from cerata import Agent, CerataError, MemorySpec, Store, View
+from cerata.agents.declarations import checked_memory
+from cerata.agents.run_results import RunResults
+from cerata.engine.environment import Environment
+from cerata.engine.log import Log
+from cerata.engine.memory_storage import MemoryStorage
+from cerata.memory.batch.writer import session_of
+from cerata.memory.snapshot.snapshot import Snapshot
+from cerata.projections.activities.columns import ActivityKind
+from cerata.projections.columnar.scopes import Reach
+from cerata.projections.registry import Registry
+from cerata.replay.fold import Fold, replay
+
+from ..clocks import StandingClock
+
+PATH = "life.cera"
+START_US = 1_760_000_000_000_000
+SECOND = 1_000_000
+USERS = ("u1", "u2")
+READERS = (None, *(Reach((("tenant", "default"), ("user_id", user))) for user in USERS))
+
+
+class Old(msgspec.Struct, frozen=True):
+    score: int
+
+
+class New(msgspec.Struct, frozen=True):
+    score: int
+    source: str
+
+
+def memory(version: int) -> dict[str, MemorySpec]:
+    """Return the slots as a later version of the program declares them."""
+    schema: dict[str, Any] = {"schema": Old}
+    if version:
+        upcasters = {1: lambda old: {**old, "source": "lifted"}}
+        schema = {"schema": New, "schema_version": 2, "upcasters": upcasters}
+    return {
+        "pad": cerata.scratchpad(ttl="40s", max_size_mb=0.0004),
+        "prefs": MemorySpec(scope="user_id", ttl=("20s", "30s")[version]),
+        "mode": MemorySpec(type="value"),
+        "talk": cerata.conversation_memory(ttl="30s", max_items=(2, 3)[version]),
+        "scores": MemorySpec(scope="user_id", type="list", **schema),
+        "notes": cerata.semantic_memory("user_id"),
+        "state": MemorySpec(tier="session"),
+    }
+
+
+# --- a life --------------------------------------------------------------------------------------
+
+
+class _Life:
+    """An agent whose acts are drawn; the same seed makes the same events."""
+
+    def __init__(self, store: Store, clock: StandingClock, seed: int) -> None:
+        self.store = store
+        self.clock = clock
+        self.drawn = Random(seed)
+        self.version = 0
+        self.agent = Agent(store, "analyst", memory=memory(0))
+        self.other = Agent(store, "clerk", memory={"mode": MemorySpec(type="value")})
+        self.runs: list[cerata.Run] = []
+        self.count = 0
+
+    def act(self) -> None:
+        """Do one act; one that is refused writes nothing."""
+        self.clock.time_us += self.drawn.choice((0, 1, 1, 3, 9)) * SECOND
+        acts = (self._run, self._call, self._call, self._call, self._slot, self._slot, self._end)
+        rare = (self._sweep, self._declare, self._session)
+        chosen = self.drawn.choice(rare if self.drawn.random() < 0.15 else acts)
+        with suppress(CerataError, ValueError):
+            chosen()
+
+    def _run(self) -> None:
+        agent = self.drawn.choice((self.agent, self.agent, self.other))
+        self.count += 1
+        name = f"r{self.count}"
+        if self.drawn.random() < 0.5:
+            with agent.session(f"s{self.count % 3}", user_id=self._user()) as session:
+                self.runs.append(session.run(name, inputs={"n": self.count}))
+        else:
+            self.runs.append(agent.run(name, workflow="review"))
+
+    def _call(self) -> None:
+        run = self._some_run()
+        refs = run.refs()
+        draw = self.drawn.random()
+        if draw < 0.2:
+            run.next_turn()
+            run.put("note", {"at": self.drawn.randrange(5)})
+        elif draw < 0.35:
+            run.call("fail", _fail, reason="no")
+        elif draw < 0.6 and refs:
+            run.call("measure", _measure, value=self.drawn.choice(refs).ref)
+        elif draw < 0.7:
+            run.random()
+        else:
+            size = self.drawn.choice((1, 3, 30, 100))
+            run.call("fetch", _fetch, memo=self.drawn.random() < 0.5, size=size)
+
+    def _slot(self) -> None:
+        user, value = self._user(), self.drawn.randrange(9)
+        agent = self.agent
+        key = self.drawn.choice("ab")
+        draw = self.drawn.randrange(8)
+        if draw == 0:
+            agent.slot("prefs", user_id=user).delete(key)
+        elif draw < 3:
+            agent.slot("prefs", user_id=user).set(key, {"n": value})
+        elif draw == 3:
+            agent.slot("mode").set(value)
+        elif draw == 4:
+            agent.slot("talk", user_id=user).append(f"said {value}")
+        elif draw == 5:
+            new = New(value, "call") if self.version else Old(value)
+            agent.slot("scores", user_id=user).append(new)
+        elif draw == 6:
+            agent.slot("notes", user_id=user).append(f"the harbour of {value} boats")
+        else:
+            run = self._some_run()
+            refs = run.refs()
+            if refs:
+                run.keep(refs[-1].ref, "prefs", key, user_id=user)
+
+    def _end(self) -> None:
+        run = self._some_run()
+        self.runs.remove(run)
+        if self.drawn.random() < 0.3:
+            with suppress(LookupError), run:
+                raise LookupError("no way")
+        else:
+            with run:
+                pass
+
+    def _sweep(self) -> None:
+        self.agent.sweep()
+
+    def _declare(self) -> None:
+        if self.version == 0:
+            self.agent = Agent(self.store, "analyst", memory=memory(1))
+            self.version = 1
+
+    def _session(self) -> None:
+        with self.agent.session("s0", user_id="u1") as session:
+            session.slot("state").set("step", self.drawn.randrange(9))
+
+    def _some_run(self) -> cerata.Run:
+        if not self.runs:
+            self._run()
+        return self.drawn.choice(self.runs)
+
+    def _user(self) -> str:
+        return self.drawn.choice(USERS)
+
+
+def _fetch(size: int) -> list[int]:
+    return list(range(size))
+
+
+def _measure(value: object) -> int:
+    return len(json.dumps(value))
+
+
+def _fail(reason: str) -> None:
+    raise ValueError(reason)
+
+
+@contextmanager
+def lived(seed: int, acts: int, *, through: int | None = None) -> Iterator[Store]:
+    """Open a store in which a life was lived, or its acts up to an event."""
+    clock, dice = StandingClock(START_US), Random(seed)
+    environment = Environment(MemoryStorage(), clock, dice.randbytes)
+    with cerata.open(PATH, environment=environment) as store:
+        life = _Life(store, clock, seed)
+        for _ in range(acts):
+            if through is not None and store.head.seq >= through:
+                break
+            life.act()
+        yield store
+
+
+# --- comparing -----------------------------------------------------------------------------------
+
+
+def answers(store: Store, log: Log, fold: Fold, n: int) -> str:
+    """Return all that agents say as of n, to a reader of the tenant and to one of each user."""
+    said: list[object] = []
+    for reach in READERS:
+        view = View(Snapshot(log, fold, n, reach))
+        for name in ("analyst", "clerk"):
+            for version in (0, 1):
+                said.append(_said(store, view, name, version))
+    return json.dumps(said, default=str)
+
+
+def _said(store: Store, view: View, name: str, version: int) -> object:
+    agent = Agent(store, name)
+    agent._view = view
+    # As a program of that version reads; it declares nothing.
+    agent._memory = agent._memory._replace(specs=checked_memory(memory(version)))
+    snapshot = agent._snapshot()
+    runs = snapshot.activities.all_activities(ActivityKind.RUN, name)
+    return [
+        [activity.to_dict() for activity in (*agent.runs(), *agent.sessions())],
+        [[call.to_dict() for call in agent.calls(row.seq)] for row in runs],
+        [_results(RunResults(snapshot, row, "$ref")) for row in runs],
+        snapshot.declared_slots(name),
+        [_slot(agent, slot, user) for slot in memory(version) for user in USERS],
+    ]
+
+
+def _results(results: RunResults) -> object:
+    references = results.references()
+    return [
+        [(ref.to_dict(), _tried(results.get, ref.ref)) for ref in references],
+        [results.lineage(ref.ref).to_dict() for ref in references],
+        _tried(results.get, "$ref:fetch.1"),
+    ]
+
+
+def _slot(agent: Agent, name: str, user: str) -> object:
+    dimensions = {
+        "prefs": {"user_id": user},
+        "scores": {"user_id": user},
+        "talk": {"user_id": user},
+        "notes": {"user_id": user},
+        "state": {"session_id": "s0"},
+    }.get(name, {})
+
+    def read() -> object:
+        slot = agent.slot(name, **dimensions)
+        kind = slot.spec.type
+        return [
+            _tried(slot.items),
+            _tried(slot.history),
+            _tried(slot.keys) if kind == "dict" else None,
+            _tried(slot.last, 2) if kind == "list" else _tried(slot.get, "a"),
+            _tried(slot.search, "harbour") if slot.spec.searchable else None,
+        ]
+
+    return _tried(read)
+
+
+def _tried(read: Callable[..., object], *arguments: object) -> object:
+    try:
+        answer = read(*arguments)
+    except CerataError as error:
+        return f"{type(error).__name__}: {error}"
+    if isinstance(answer, list):
+        return [each.to_dict() if hasattr(each, "to_dict") else each for each in answer]
+    return answer
+
+
+def compare(seed: int, acts: int) -> tuple[int, str]:
+    """Compare the four ways after each batch of one life; return the states and their hash.
+
+    Raises:
+        AssertionError: two ways differ; the message has the seed, the event and the ways.
+    """
+    hashed, states = hashlib.sha256(), 0
+    registry = Registry(())
+    with lived(seed, acts) as store:
+        log = session_of(store).log
+        ends = sorted({event.header.last_seq for event in store.log()})
+        Fold(log, registry, last=ends[len(ends) // 2]).save()
+        native = Fold(log, registry)
+        for n in ends:
+            ways = {
+                "native": answers(store, log, native, n),
+                "checkpoint plus tail": answers(store, log, Fold(log, registry, last=n), n),
+                "full replay": answers(store, log, replay(log, n, registry), n),
+            }
+            with lived(seed, acts, through=n) as stopped:
+                short = session_of(stopped).log
+                if short.head.seq == n:
+                    # An act may write several batches; then only its last is a stop.
+                    ways["stopped"] = answers(stopped, short, Fold(short, registry), n)
+                    states += 1
+            for name, answer in ways.items():
+                assert answer == ways["native"], f"seed {seed}, event {n}: native and {name} differ"
+            hashed.update(ways["native"].encode())
+    return states, hashed.hexdigest()
+
+
+def run(lives: int, first_seed: int, acts: int) -> str:
+    """Compare lives; return a line with the figures."""
+    hashed, states = hashlib.sha256(), 0
+    for number in range(lives):
+        count, digest = compare(first_seed + number, acts)
+        states += count
+        hashed.update(digest.encode())
+    return f"{lives:,} lives, {states:,} states in 4 ways, all equal; {hashed.hexdigest()[:16]}"
+
+
+def run_elsewhere(lives: int, first_seed: int, acts: int) -> list[str]:
+    """Return the line of a process with each of two hash seeds."""
+    command = [sys.executable, "-m", "tests.agents.equality", "--here"]
+    running = [
+        subprocess.Popen(
+            [*command, str(lives), str(first_seed), str(acts)],
+            env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
+            cwd=Path(__file__).resolve().parents[2],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for hash_seed in (1, 2)
+    ]
+    lines = [process.communicate()[0].strip() for process in running]
+    assert all(process.returncode == 0 for process in running), lines
+    return lines
+
+
+def main() -> None:
+    """Run from the command line."""
+    numbers = [int(word) for word in sys.argv[1:] if word.isdecimal()]
+    lives, first_seed, acts = [*numbers, *(100, 1, 40)[len(numbers) :]]
+    if "--here" in sys.argv:
+        sys.stdout.write(f"{run(lives, first_seed, acts)}\n")
+        return
+    lines = run_elsewhere(lives, first_seed, acts)
+    assert lines[0] == lines[1], f"processes with different hash seeds differ: {lines}"
+    sys.stdout.write(f"{lines[0]}\nthe same in 2 processes\n")
+
+
+if __name__ == "__main__":
+    main()
