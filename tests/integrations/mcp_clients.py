@@ -20,7 +20,7 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from ..test_docs import ROOT
+from .mcp_messages import server_command, server_environment
 
 SERVERS = [sys.executable, *filter(None, [os.environ.get("CERATA_MCP_OTHER")])]
 """The Pythons that run servers."""
@@ -28,19 +28,12 @@ SERVERS = [sys.executable, *filter(None, [os.environ.get("CERATA_MCP_OTHER")])]
 NAMES = ["own", "other"][: len(SERVERS)]
 
 
-def command_of(python: str, path: Path, *options: str) -> list[str]:
-    return [python, "-m", "cerata", "mcp", "-f", str(path), *options]
-
-
-def environment() -> dict[str, str]:
-    """Return the variables of a server, which imports this checkout from any folder."""
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
-
-
 @asynccontextmanager
 async def session_of(command: Sequence[str]) -> AsyncIterator[ClientSession]:
     """Return the initialized session of a new server over stdio."""
-    server = StdioServerParameters(command=command[0], args=[*command[1:]], env=environment())
+    server = StdioServerParameters(
+        command=command[0], args=[*command[1:]], env=server_environment()
+    )
     async with (
         stdio_client(server) as (reading, writing),
         ClientSession(reading, writing) as session,
@@ -92,9 +85,9 @@ def http_server(
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Return a server over HTTP and its URL."""
     tokens = token_file(path.parent, *entries)
-    command = command_of(python, path, "--http", "0", "--tokens", str(tokens), *options)
+    command = server_command(python, path, "--http", "0", "--tokens", str(tokens), *options)
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=server_environment()
     ) as server:
         try:
             assert server.stderr is not None

@@ -12,7 +12,8 @@ from mcp import ClientSession
 
 import cerata
 
-from .mcp_clients import NAMES, SERVERS, call, command_of, with_session
+from .mcp_clients import NAMES, SERVERS, call, with_session
+from .mcp_messages import server_command
 
 pytestmark = pytest.mark.mcp
 
@@ -29,7 +30,7 @@ def test_a_client_remembers_and_recalls(python: str, tmp_path: Path) -> None:
         assert context.splitlines()[-3] == "We ship on Fridays."
         assert context.endswith("1 of 1 shown, 70 of 860 tokens, basis 1")
 
-    with_session(command_of(python, path), scenario)
+    with_session(server_command(python, path), scenario)
     with cerata.open(path, mode="r") as store:
         assert [frame.text for frame in store.frames()] == ["We ship on Fridays."]
         assert store.verify().ok
