@@ -46,7 +46,8 @@ from .lineage import Branch, Identity, branches_of, check_point
 from .log_state import LogState
 from .memory_storage import PrivateMemory
 from .poison import Poison
-from .reader import Reader, Snapshot, in_sequences
+from .reader import Reader, Snapshot
+from .recent_events import joined_runs, recent_runs
 from .recovery import RecoveredState, RecoveryReport
 from .relocation import clear_moved, set_moved
 from .salted_hashes import salted_arguments
@@ -349,10 +350,13 @@ class Log(Handle):
         Raises:
             Corrupt: at the first damage; all events before it have been yielded.
         """
-        held = next(self._state.recent.within(first, last), None)
-        if held is None and first <= last:
-            return self.read_in_sequences(first, last, size)
-        return in_sequences(self.recent(first, last), size)
+        snapshot = self.snapshot
+
+        def read(start: int, stop: int) -> Iterator[Sequence[Event]]:
+            return snapshot.reader.event_batches(snapshot, start, stop, size)
+
+        batches = self._state.recent.within(first, last)
+        return joined_runs(recent_runs(batches, first, last, size, read), size)
 
     def recent(self, first: int, last: int) -> Iterator[Event]:
         """Yield the same events as `read`; those that this handle appended last from memory.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 
 from .codec import Batch, SpillRef, WireEvent
+from .columnar_events import ColumnarEvents
 from .draft_validation import DTYPE_SIZES
 from .errors import Corrupt, NotFound
 from .events import Event, EventHeader, Held, attachments_of_size
@@ -24,7 +25,7 @@ from .format.toc import Ref, Toc
 from .integrity import Tree, chain_start, chain_through, commitment_of, hash_bytes, leaf_of
 from .late import late
 from .recovery import rebuild_toc
-from .sealed_events import BatchSpan, SealedEvents
+from .sealed_events import BatchSpan, sealed_events
 from .segment_index import BatchRow, ColumnKey
 from .segment_reader import I64, U8, Segment
 from .segment_writer import columns_of
@@ -110,7 +111,7 @@ class Reader:
     ) -> Iterator[Sequence[Event]]:
         """Yield the events of `events` in sequences of at most ``size``.
 
-        A segment gives its events as columns (`SealedEvents`).
+        A segment gives its events as columns (`ColumnarEvents`).
 
         Raises:
             Corrupt: at the first damage; all events before it have been yielded.
@@ -470,10 +471,10 @@ class Reader:
 
 def _whole_sequence(
     source: Segment, first_own: int, spans: Sequence[BatchSpan]
-) -> SealedEvents | None:
+) -> ColumnarEvents | None:
     """Return the events of spans, or None if a block of the source does not verify."""
     try:
-        return SealedEvents.read(source, first_own, spans)
+        return sealed_events(source, first_own, spans)
     except Corrupt:
         return None
 

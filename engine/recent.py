@@ -7,39 +7,55 @@ missing: the reader then reads the file. Events of another process are never in 
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from .codec import Batch, Prepared, WireEvent
-from .events import Draft, Event, PutFrame, lifted_by
+from .events import Draft, Event, PutFrame, lifted_by, once
 from .reader import wire_event
 
 
-class RecentBatch(NamedTuple):
+class RecentBatch:
     """A batch that this handle has written, with its events and the drafts that they came from."""
 
-    batch: Batch
-    events: tuple[WireEvent, ...]
-    drafts: Sequence[Draft]
-    size: int
+    def __init__(self, batch: Batch, prepared: Prepared) -> None:
+        self.batch = batch
+        self.events = prepared.events
+        self.drafts = prepared.drafts
+        self.size = prepared.size
 
-    def read(self, low: int, stop: int) -> Iterator[Event]:
-        """Yield events ``low`` to before ``stop`` of the batch as they would be read back.
+    @once
+    def have_bodies(self) -> bool:
+        """True if all events put frames whose bodies are those of their drafts."""
+        return all([_has_body(draft) for draft in self.drafts])  # noqa: C419 - twice as fast
+
+    @once
+    def are_hashed(self) -> bool:
+        """True if the makers of the drafts have hashed all attachments for their bodies."""
+        return all([draft.is_checked for draft in self.drafts])  # noqa: C419 - twice as fast
+
+    def event(self, index: int) -> Event:
+        """Return the event at ``index`` of the batch as it would be read back.
 
         The body is that of the draft only if equal bytes decode to an equal body, which no caller
         can change; else it is decoded from the payload when it is asked for.
         """
-        batch = self.batch
-        base = batch.first_seq - 1
-        pairs = zip(self.events[low:stop], self.drafts[low:stop], strict=True)
-        for index, (wire, draft) in enumerate(pairs, start=low):
-            event = wire_event(batch, index, wire)
-            body = draft.body
-            if draft.is_checked and isinstance(body, PutFrame) and not body.metadata:
-                parts = vars(event)
-                parts["scope"] = draft.scope
-                parts["body"] = body if body.parent is None else lifted_by(body, base)
-                parts["hashed"] = wire.attachments
-            yield event
+        batch, wire, draft = self.batch, self.events[index], self.drafts[index]
+        event = wire_event(batch, index, wire)
+        parts = vars(event)
+        if _has_body(draft):
+            parts["scope"] = draft.scope
+            parts["body"] = lifted_by(draft.body, batch.first_seq - 1)
+        if draft.is_checked:
+            parts["hashed"] = wire.attachments
+        return event
+
+    def read(self, low: int, stop: int) -> Iterator[Event]:
+        """Yield events ``low`` to before ``stop`` of the batch."""
+        return map(self.event, range(low, stop))
+
+
+def _has_body(draft: Draft) -> bool:
+    body = draft.body
+    return draft.is_checked and isinstance(body, PutFrame) and not body.metadata
 
 
 class RecentBatches:
@@ -59,7 +75,7 @@ class RecentBatches:
         if size > self._size_max:
             self.clear()
             return
-        self._batches.append(RecentBatch(batch, prepared.events, prepared.drafts, size))
+        self._batches.append(RecentBatch(batch, prepared))
         self.size_bytes += size
         if self.size_bytes > self._size_max:
             self._drop(self._size_max // 2)

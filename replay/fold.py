@@ -790,8 +790,8 @@ class Fold:
 
     def _apply_rest(self, projection: Projection, batch: EventBatch) -> bool:
         """Fold the events of a batch that a projection lacks; return whether its state is whole."""
-        first = batch[0].seq
-        if not first - 1 <= projection.seq < batch[-1].seq:
+        first = batch.first_seq
+        if not first - 1 <= projection.seq < batch.last_seq:
             return True
         try:
             projection.apply(batch[projection.seq + 1 - first :])

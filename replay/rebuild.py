@@ -179,7 +179,7 @@ def _apply_together(log: Log, sides: dict[str, Side], after: int, through: int) 
     try:
         for batch in read_batches(log, after + 1, through):
             for name, side in [*sides.items()]:
-                rest = batch[side.fresh.seq + 1 - batch[0].seq :]
+                rest = batch[side.fresh.seq + 1 - batch.first_seq :]
                 try:
                     side.fresh.apply(rest)
                 except (Corrupt, ProjectionFailed, StateDamaged):

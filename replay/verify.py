@@ -119,9 +119,9 @@ class _Replaying:
     def _replay(self, after: int, through: int) -> None:
         for batch in read_batches(self._log, after + 1, through):
             for check in self.checks:
-                if check.projection.seq == batch[0].seq - 1:
+                if check.projection.seq == batch.first_seq - 1:
                     self._apply(check, batch)
-            self._progress("projections", batch[-1].seq, self._end)
+            self._progress("projections", batch.last_seq, self._end)
 
     def _apply(self, check: Replayed, batch: EventBatch) -> None:
         try:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from cerata.engine.columnar_events import ColumnarEvents
 from cerata.engine.content_hashes import content_hash_of
 from cerata.engine.errors import Corrupt
 from cerata.engine.events import (
@@ -25,7 +26,6 @@ from cerata.engine.events import (
 )
 from cerata.engine.horizon import content_pruned
 from cerata.engine.late import late
-from cerata.engine.sealed_events import SealedEvents
 from cerata.projections.columnar.times import to_datetime
 
 from ..values.arguments import copied, joined_text
@@ -81,7 +81,7 @@ def _close_events(layers: Layers, numbers: Iterable[int]) -> Iterator[Event]:
         if place - start >= _RUN_MIN:
             first, last = seqs[start], seqs[place - 1]
             for sequence in layers.log.read_in_sequences(first, last, _SEQUENCE_EVENTS):
-                if isinstance(sequence, SealedEvents):
+                if isinstance(sequence, ColumnarEvents):
                     # All bodies in one pass.
                     sequence.columns(PutFrame.wire_name)
                 after = sequence[0].seq

@@ -123,9 +123,9 @@ class BlockFold(ABC):
     def apply(self, events: Sequence[FoldedEvent]) -> None:
         if not events:
             return
-        check_follows(self._seq, events)
-        self._seal.check_counts()
         batch = EventBatch.of(events)
+        check_follows(self._seq, batch.first_seq, batch.last_seq, len(batch))
+        self._seal.check_counts()
         for step in steps_of(self._seq, batch, BLOCK_SEQS):
             self._fold(step)
             self._seq += len(step)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, Self, overload
 
+from cerata.engine.columnar_events import ColumnarEvents
 from cerata.engine.errors import Corrupt, Unsupported
 from cerata.engine.events import Erased, EventBody, Scope
-from cerata.engine.sealed_events import SealedEvents
 
 from .projection import FoldedEvent
 
@@ -22,6 +22,8 @@ class EventColumns(NamedTuple):
     recorded: Sequence[int]
     scopes: Sequence[Scope | None]
     bodies: Sequence[EventBody | Erased]
+    hashed: Sequence[Sequence[bytes]] | None = None
+    """The attachments of each event, as in `TypeColumns`."""
 
 
 _NO_EVENTS: Final = EventColumns((), (), (), ())
@@ -34,7 +36,7 @@ class EventBatch(Sequence[FoldedEvent]):
 
     def __init__(self, events: Sequence[FoldedEvent]) -> None:
         self._events = events
-        if isinstance(events, SealedEvents):
+        if isinstance(events, ColumnarEvents):
             self._types = events.types
         else:
             self._types = [event.type for event in events]
@@ -59,12 +61,26 @@ class EventBatch(Sequence[FoldedEvent]):
             return self if whole else type(self)(self._events[place])
         return self._events[place]
 
+    @property
+    def first_seq(self) -> int:
+        """The seq of the first event."""
+        events = self._events
+        return events.first_seq if isinstance(events, ColumnarEvents) else events[0].seq
+
+    @property
+    def last_seq(self) -> int:
+        """The seq of the last event."""
+        events = self._events
+        if isinstance(events, ColumnarEvents):
+            return events.first_seq + len(events) - 1
+        return events[-1].seq
+
     def of_types(self, names: frozenset[str]) -> Sequence[FoldedEvent]:
         """Return the events of some types, in order of seq."""
         handled = self._kinds & names
         if not handled:
             return ()
-        if isinstance(self._events, SealedEvents):
+        if isinstance(self._events, ColumnarEvents):
             # All bodies of a type at once: the events then have theirs.
             for name in handled:
                 with suppress(Corrupt, Unsupported):
@@ -109,10 +125,10 @@ class EventBatch(Sequence[FoldedEvent]):
     def _columns_of(self, name: str) -> EventColumns:
         if name not in self._kinds:
             return _NO_EVENTS
-        if isinstance(self._events, SealedEvents):
-            places, scopes, bodies = self._events.columns(name)
+        if isinstance(self._events, ColumnarEvents):
+            places, scopes, bodies, hashed = self._events.columns(name)
             seqs = self._events.seqs(places)
-            return EventColumns(seqs, self._events.recorded(places), scopes, bodies)
+            return EventColumns(seqs, self._events.recorded(places), scopes, bodies, hashed)
         events = self.of_types(frozenset((name,)))
         # The body first: it is decoded together with the scope.
         bodies = [event.body for event in events]

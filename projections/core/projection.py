@@ -153,12 +153,11 @@ def salt_of(name: str, version: int, parameters: Parameters) -> bytes:
     return blake3(msgspec.msgpack.encode(identity)).digest()
 
 
-def check_follows(seq: int, events: Sequence[FoldedEvent]) -> None:
-    """Raise `ValueError` unless the events run from ``seq + 1``, by their first and last seq."""
-    if events[0].seq != seq + 1 or events[-1].seq != seq + len(events):
+def check_follows(seq: int, first: int, last: int, count: int) -> None:
+    """Raise `ValueError` unless ``count`` events, ``first`` to ``last``, run from ``seq + 1``."""
+    if first != seq + 1 or last != seq + count:
         raise ValueError(
-            f"the fold is at seq {seq:,}; {len(events):,} events from {events[0].seq:,} to "
-            f"{events[-1].seq:,} do not follow"
+            f"the fold is at seq {seq:,}; {count:,} events from {first:,} to {last:,} do not follow"
         )
 
 

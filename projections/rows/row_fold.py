@@ -113,7 +113,7 @@ class RowFold:
         """
         fold = type(self)(self._make)
         fold._own.rows.copy_of(own.rows)
-        fold._fold(events)
+        fold._fold(EventBatch.of(events))
         return fold.snapshot()
 
     def at_range(self, seq: int) -> "RowFold":
@@ -132,13 +132,14 @@ class RowFold:
     def apply(self, events: Sequence[FoldedEvent]) -> None:
         if not events:
             return
-        check_follows(self._seq, events)
-        for step in steps_of(self._seq, EventBatch.of(events), RANGE_SEQS):
+        batch = EventBatch.of(events)
+        check_follows(self._seq, batch.first_seq, batch.last_seq, len(batch))
+        for step in steps_of(self._seq, batch, RANGE_SEQS):
             self._fold(step)
             if self._seq % RANGE_SEQS == 0:
                 self._complete()
 
-    def _fold(self, events: Sequence[FoldedEvent]) -> None:
+    def _fold(self, events: EventBatch) -> None:
         """Fold events of a range; if the user's code raises, fold those before the failing event.
 
         Raises:
@@ -163,14 +164,14 @@ class RowFold:
                 projection=self.name,
                 seq=event.seq,
             ) from error
-        self._seq = events[-1].seq
+        self._seq = events.last_seq
 
     def _for_user(
-        self, events: Sequence[FoldedEvent]
+        self, events: EventBatch
     ) -> tuple[list[FoldedEvent], tuple[FoldedEvent, Exception] | None]:
         """Return the events for the user's code, up to the first that cannot be lifted."""
         handled: list[FoldedEvent] = []
-        for event in EventBatch.of(events).of_types(self._handled):
+        for event in events.of_types(self._handled):
             try:
                 body = event.body
             except Unsupported as error:

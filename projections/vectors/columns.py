@@ -181,6 +181,27 @@ class VectorColumns:
         # Indexed by code − 1. Derived, except for the signs.
         self.spaces: list[SpaceRows] = []
 
+    def append_births(
+        self, key: Key, seqs: Sequence[int], checks: Sequence[bytes], data: Sequence[bytes]
+    ) -> None:
+        """Append those vectors of one space, each of its event's frame, whose numbers are finite.
+
+        Args:
+            key: The space, which has no token vectors.
+            seqs: The event of each vector, ascending.
+            checks: The first 8 bytes of the hash of each vector.
+            data: The bytes of each vector.
+        """
+        matrix = matrix_of(b"".join(data), key)
+        if key[1] != "i1" and not np.isfinite(matrix).all():
+            places = np.flatnonzero(np.isfinite(matrix).all(axis=1))
+            matrix = matrix[places]
+            chosen = places.tolist()
+            seqs, checks = [seqs[place] for place in chosen], [checks[place] for place in chosen]
+        if seqs:
+            codes = np.full(len(seqs), self._code(key, seqs[0]), np.uint32)
+            self._extend(seqs, codes, seqs, checks, {key: sign_words(matrix)})
+
     def append(self, vectors: Sequence[NewVector]) -> None:
         """Append those of the vectors, which are in order of seq, whose numbers are finite."""
         places_of: dict[Key, list[int]] = {}
@@ -207,9 +228,19 @@ class VectorColumns:
         for seq, key in zip(seqs, keys, strict=True):
             if key not in codes:
                 codes[key] = self._code(key, seq)
+        self._extend(seqs, [codes[key] for key in keys], frames, checks, signs)
+
+    def _extend(
+        self,
+        seqs: Sequence[int],
+        codes: npt.ArrayLike,
+        frames: Sequence[int],
+        checks: Sequence[bytes],
+        signs: Mapping[Key, U64],
+    ) -> None:
+        """Append rows; ``signs`` are those of the rows of each space."""
         first_row = len(self.table)
-        hashes = np.frombuffer(b"".join(checks), "<u8")
-        self.table.extend(seqs, [codes[key] for key in keys], frames, hashes)
+        self.table.extend(seqs, codes, frames, np.frombuffer(b"".join(checks), "<u8"))
         grown = self._spread(first_row)
         for code in sorted(grown):
             rows = self.spaces[code - 1]

@@ -17,12 +17,13 @@ from cerata.engine.events import Embedding, Event, PutEmbedding, PutFrame, is_to
 
 from ..columnar.columns import AppendOnly
 from ..core.column_fold import ColumnFold
-from ..core.event_batch import EventBatch
+from ..core.event_batch import EventBatch, EventColumns
 from ..core.projection import FoldedEvent
 from .columns import Key, NewVector, VectorColumns
 from .reader import Vectors
 
 _BODIES = (PutFrame, PutEmbedding)
+_PUT = PutFrame.wire_name
 _TYPES = frozenset(kind.wire_name for kind in _BODIES)
 _LATER = frozenset((PutEmbedding.wire_name,))
 
@@ -60,11 +61,13 @@ class VectorsProjection(ColumnFold[VectorColumns]):
             raise error.corrupt from None
 
     def _fold(self, events: EventBatch) -> None:
+        if not _have_vectors(events):
+            return
+        if not events.of_types(_LATER) and self._fold_alike(events.columns(_PUT)):
+            return
         vectors: list[NewVector] = []
         # By shape, if its embeddings have a row: most of a step share one shape.
         valid: dict[_Shape, bool] = {}
-        if not _have_vectors(events):
-            return
         for event in events.of_types(_TYPES):
             body = event.body
             if not isinstance(body, _BODIES):
@@ -92,6 +95,37 @@ class VectorsProjection(ColumnFold[VectorColumns]):
                     vectors.append(NewVector(event.seq, frame, key, check, data))
         if vectors:
             self._columns.append(vectors)
+
+    def _fold_alike(self, births: EventColumns) -> bool:
+        """Append the vectors of frames that are alike, by column; return whether they are.
+
+        Alike: this process has hashed their attachments, each has at most a vector, in one space,
+        and those with a vector have no other attachment.
+        """
+        if births.hashed is None:
+            return False
+        seqs: list[int] = []
+        embeddings: list[Embedding] = []
+        data: list[bytes] = []
+        for seq, body, attached in zip(births.seqs, births.bodies, births.hashed, strict=True):
+            if not isinstance(body, PutFrame) or body.token_embedding is not None:
+                return False
+            if body.embedding is None:
+                continue
+            if len(attached) != 1:
+                return False
+            seqs.append(seq)
+            embeddings.append(body.embedding)
+            data += attached
+        first = embeddings[0]
+        if {(*key_of(each), each.data.size) for each in embeddings} != {
+            (*key_of(first), first.data.size)
+        } or {*map(len, data)} != {first.data.size}:
+            return False
+        if _is_valid(first, is_of_frame=True, is_tokens=False):
+            checks = [embedding.data.hash[:8] for embedding in embeddings]
+            self._columns.append_births(key_of(first), seqs, checks, data)
+        return True
 
 
 def _have_vectors(events: EventBatch) -> bool:

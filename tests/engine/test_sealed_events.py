@@ -9,10 +9,10 @@ import pytest
 
 import cerata
 from cerata.engine import codec
+from cerata.engine.columnar_events import ColumnarEvents
 from cerata.engine.errors import Corrupt
 from cerata.engine.events import Event, Payload, PutFrame
 from cerata.engine.log import Log
-from cerata.engine.sealed_events import SealedEvents
 from cerata.engine.segment_reader import Segment
 
 from ..replay.erasures import erase
@@ -39,7 +39,7 @@ def check_equal(log: Log, first: int, last: int, size: int) -> int:
     assert [facts_of(event) for events in sequences for event in events] == [
         facts_of(event) for event in expected
     ]
-    sealed = [events for events in sequences if isinstance(events, SealedEvents)]
+    sealed = [events for events in sequences if isinstance(events, ColumnarEvents)]
     for events in sealed:
         check_columns(events)
         check_columns(events[1:])
@@ -47,7 +47,7 @@ def check_equal(log: Log, first: int, last: int, size: int) -> int:
     return len(sealed)
 
 
-def check_columns(events: SealedEvents) -> None:
+def check_columns(events: ColumnarEvents) -> None:
     assert events.types == [event.type for event in events]
     for name in set(events.types):
         columns = events.columns(name)
@@ -118,7 +118,7 @@ def test_a_payload_that_cannot_be_decoded_is_corrupt_by_column(
         store._session.log.seal()
         monkeypatch.undo()
         (events,) = store._session.log.read_in_sequences(1, 3, 10)
-        assert isinstance(events, SealedEvents)
+        assert isinstance(events, ColumnarEvents)
         with pytest.raises(Corrupt, match="payload of event 2 cannot be decoded"):
             events.columns("putFrame")
     with (

@@ -13,10 +13,11 @@ import pytest
 import cerata
 from cerata import Store
 from cerata.engine.environment import Environment
-from cerata.engine.events import PutFrame
+from cerata.engine.events import Attachment, Draft, Embedding, PutFrame
+from cerata.engine.integrity import hash_bytes
 from cerata.engine.memory_storage import MemoryStorage
 from cerata.engine.reader import Reader
-from cerata.engine.recent import RecentBatches
+from cerata.engine.recent import RecentBatch, RecentBatches
 from cerata.engine.segment_reader import Segment
 from cerata.projections.core.projection import FoldedEvent
 from cerata.replay.fold import Fold
@@ -73,6 +74,40 @@ def test_a_fold_reads_nothing_that_was_just_appended() -> None:
             assert store.projection("spending").rows["food"] == 5
             store._fold.digests()
             store._fold.save()
+        check_equal(store)
+
+
+@pytest.mark.parametrize("metadata", [None, [{"number": n} for n in range(COUNT)]])
+def test_a_fold_of_frames_in_memory_makes_no_events(metadata: list[dict[str, int]] | None) -> None:
+    """An event, a header and a map for each frame took a twentieth of an ingest."""
+    with cerata.open("a.cera", environment=disk()) as store:
+        put(store, 1, metadata=metadata)
+        with mock.patch.object(RecentBatch, "event", side_effect=AssertionError):
+            store._fold.digests()
+        check_equal(store)
+
+
+@pytest.mark.parametrize("number", [1.0, np.nan])
+def test_vectors_that_are_not_alike_are_folded_as_from_the_file(number: float) -> None:
+    """Two spaces, a blob beside a vector, token vectors, frames without a vector, not a number."""
+    row = np.ones(96, np.float32)
+    with cerata.open("a.cera", environment=disk()) as store:
+        put(store, 1)
+        store.put_frames([f"no vector {n}" for n in range(70)])
+        check_equal(store)
+        data = np.full(4, number, "<f4").tobytes()
+        named = Embedding("t", "f4", 4, Attachment(hash_bytes(data), len(data)))
+        draft = Draft(PutFrame(text="a", embedding=named), attachments=(data,), is_checked=True)
+        store._session.log.append([draft] * 70)
+        check_equal(store)
+        rows = store.search(np.ones(4, np.float32), space="t") if number == 1.0 else ()
+        assert len(rows) == (10 if number == 1.0 else 0)
+        put(store, 2)
+        store.put_frame(b"bytes", embedding=row, space="s", search_text="bytes")
+        put(store, 3)
+        store.put_frame("tokens", token_embedding=[row[:4]], tokens_space="q/maxsim/i1")
+        put(store, 4)
+        store.put_frames(["other space"] * 70, embeddings=np.ones((70, 8)), space="u")
         check_equal(store)
 
 

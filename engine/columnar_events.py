@@ -1,0 +1,160 @@
+"""Consecutive events of a log, by type and a column at a time.
+
+Owns `ColumnarEvents`, a sequence that makes an event only for a caller that reads it: a fold needs
+bodies, and no header, salt or object of each event. Leaves out the sources of the events
+(`sealed_events` for segments, `recent_events` for batches in memory).
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import NamedTuple, Protocol, overload
+
+from .events import (
+    UNDECODABLE,
+    Erased,
+    Event,
+    EventBody,
+    Payload,
+    Scope,
+    decoders,
+    lifted_by,
+)
+
+
+class TypeColumns(NamedTuple):
+    """The events of one type, in order of seq: their places in a piece, scopes and bodies.
+
+    ``hashed`` has the attachments of each event if this process has hashed them for the bodies,
+    and else is None: attachments are then read event by event.
+    """
+
+    places: Sequence[int]
+    scopes: Sequence[Scope | None]
+    bodies: Sequence[EventBody | Erased]
+    hashed: Sequence[Sequence[bytes]] | None = None
+
+    def within(self, first: int, stop: int) -> "TypeColumns":
+        """Return the columns of the events at places ``first`` to before ``stop``."""
+        part = slice(bisect_left(self.places, first), bisect_left(self.places, stop))
+        hashed = None if self.hashed is None else self.hashed[part]
+        return TypeColumns(self.places[part], self.scopes[part], self.bodies[part], hashed)
+
+
+class EventPiece(Protocol):
+    """Consecutive events of one source, which never change."""
+
+    @property
+    def first_seq(self) -> int: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def types(self) -> list[str]:
+        """The type of each event."""
+        ...
+
+    @property
+    def recorded(self) -> list[int]:
+        """The time of each event."""
+        ...
+
+    def event(self, place: int) -> Event:
+        """Return the event at a place from 0."""
+        ...
+
+    def columns(self, name: str) -> TypeColumns:
+        """Return the events of a type, with their bodies. Raises `Corrupt` for a payload."""
+        ...
+
+
+class ColumnarEvents(Sequence[Event]):
+    """Consecutive events of a piece; they never change."""
+
+    __slots__ = ("_first", "_piece", "_stop")
+
+    def __init__(self, piece: EventPiece, first: int, stop: int) -> None:
+        self._piece = piece
+        self._first = first
+        self._stop = stop
+
+    @classmethod
+    def of(cls, piece: EventPiece) -> "ColumnarEvents":
+        """Return all events of a piece."""
+        return cls(piece, 0, piece.count)
+
+    def __len__(self) -> int:
+        return self._stop - self._first
+
+    @overload
+    def __getitem__(self, place: int) -> Event: ...
+    @overload
+    def __getitem__(self, place: slice) -> "ColumnarEvents": ...
+    def __getitem__(self, place: int | slice) -> "Event | ColumnarEvents":
+        if isinstance(place, slice):
+            first, stop, step = place.indices(len(self))
+            assert step == 1
+            return type(self)(self._piece, self._first + first, self._first + max(first, stop))
+        places = range(self._first, self._stop)
+        return self._piece.event(places[place])
+
+    @property
+    def first_seq(self) -> int:
+        """The seq of the first event."""
+        return self._piece.first_seq + self._first
+
+    @property
+    def types(self) -> list[str]:
+        """The type of each event."""
+        return self._piece.types[self._first : self._stop]
+
+    def seqs(self, places: Sequence[int]) -> Sequence[int]:
+        """Return the seqs of the events at places of a column."""
+        first = self._piece.first_seq
+        if isinstance(places, range):
+            return range(first + places.start, first + places.stop)
+        return [first + place for place in places]
+
+    def recorded(self, places: Sequence[int]) -> list[int]:
+        """Return the times of the events at places of a column."""
+        times = self._piece.recorded
+        if isinstance(places, range):
+            return times[places.start : places.stop]
+        return [times[place] for place in places]
+
+    def columns(self, name: str) -> TypeColumns:
+        """Return the events of a type, with their places; `seqs` and `recorded` take these.
+
+        Raises:
+            Corrupt: a payload is damaged.
+        """
+        return self._piece.columns(name).within(self._first, self._stop)
+
+
+def places_of(name: str, types: Sequence[str]) -> Sequence[int]:
+    """Return the places of the events of a type."""
+    if types.count(name) == len(types):
+        return range(len(types))
+    return [place for place, kind in enumerate(types) if kind == name]
+
+
+def decoded(
+    kind: type[EventBody], payloads: Sequence[bytes]
+) -> "Sequence[Payload[EventBody]] | None":
+    """Return payloads with bodies of a kind, or None if one cannot be decoded."""
+    try:
+        return [*map(decoders(kind).payload.decode, payloads)]
+    except UNDECODABLE:
+        return None
+
+
+def lifted(bodies: list[EventBody], bases: Sequence[int]) -> list[EventBody]:
+    """Return bodies of one kind, with the references −k lifted to the seq of their base + k."""
+    if not bodies or not _have_references(bodies):
+        return bodies
+    return [lifted_by(body, base) for body, base in zip(bodies, bases, strict=True)]
+
+
+def _have_references(bodies: Sequence[EventBody]) -> bool:
+    return any(
+        [*map(attrgetter(name), bodies)].count(None) < len(bodies) for name in bodies[0].references
+    )
