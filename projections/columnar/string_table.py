@@ -73,8 +73,10 @@ class StringTable:
     def rows_of(self, pieces: Sequence[bytes], firsts: Sequence[int] | I64) -> StringRows:
         """Return new strings in the form in which `extend` takes them."""
         unit = self._unit
-        sizes = np.array([len(piece) for piece in pieces], np.uint32)
-        padded = [piece.ljust(-(-len(piece) // unit) * unit, b"\0") for piece in pieces]
+        sizes = np.array([*map(len, pieces)], np.uint32)
+        padded = pieces
+        if unit > 1:
+            padded = [piece.ljust(-(-len(piece) // unit) * unit, b"\0") for piece in pieces]
         utf8 = np.frombuffer(b"".join(padded), np.uint8)
         return StringRows(np.asarray(firsts, np.int64), sizes, utf8, hashes64(pieces))
 

@@ -72,6 +72,18 @@ class English:
         # `bytes.isalpha` is true for ASCII letters only.
         return self._stem(word.decode()).encode() if word.isalpha() else word
 
+    def terms(self, words: Sequence[bytes]) -> list[bytes | None]:
+        """Return `term` of each word."""
+        stop, stem = self._stop, self._stem
+        return [
+            None
+            if word in stop
+            else stem(word.decode()).encode()
+            if len(word) <= STEM_SIZE_MAX and word.isalpha()
+            else self.term(word)
+            for word in words
+        ]
+
     def fingerprint(self) -> str:
         """Return a hash of the stop words and of the stems of sample words."""
         stems = (self._stem(word).encode() for word in _PROBE.split())

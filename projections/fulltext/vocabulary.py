@@ -153,65 +153,69 @@ class Vocabulary:
 
     def _learn(self, data: bytes, words: Words, unknown: I64, rows_of: RowsOf) -> I32:
         """Return the term ids of words that the table lacks, and cache them."""
-        met: dict[bytes, int] = {}
-        first: list[int] = []
-        new = _New(len(self._terms))
-        term_of = english().term
-        ids: list[int] = []
         places, repeats = _distinct(data, words, unknown)
         starts = words.starts[places].tolist()
         ends = words.ends[places].tolist()
-        for place, start, end in zip(places.tolist(), starts, ends, strict=True):
-            word = data[start:end]
-            term_id = self._overflow.get(word)
+        texts = [data[start:end] for start, end in zip(starts, ends, strict=True)]
+        if self._overflow:
+            ids = np.array([self._overflow.get(word, UNKNOWN) for word in texts], np.int32)
+            fresh = np.flatnonzero(ids == UNKNOWN)
+            texts = [texts[index] for index in fresh.tolist()]
+            ids[fresh] = self._number(texts, places[fresh], rows_of)
+        else:
+            fresh = np.arange(len(texts))
+            ids = self._number(texts, places, rows_of)
+        self._remember(texts, ids[fresh], words, places[fresh])
+        return ids[repeats]
+
+    def _number(self, texts: list[bytes], places: I64, rows_of: RowsOf) -> I32:
+        """Return the term ids of distinct words at places of a batch; add new terms and forms."""
+        new = _New()
+        count = len(self._terms)
+        term_ids = self._term_ids
+        hidden_terms, hidden_forms = self._hidden_terms, self._hidden_forms
+        ids: list[int] = []
+        # One loop without calls: a fold of new documents spends most of its time here.
+        for index, (word, term) in enumerate(zip(texts, english().terms(texts), strict=True)):
+            if term is None:
+                ids.append(NO_TERM)
+                continue
+            term_id = term_ids.get(term)
             if term_id is None:
-                term_id = self._id_of(term_of(word), word, place, new)
-                first.append(place)
-                met[word] = term_id
+                if hidden_terms:
+                    term_id = self._terms.find(term, hidden_terms)
+                if term_id is None:
+                    term_id = count
+                    count += 1
+                    new.terms.append(term)
+                    new.term_indices.append(index)
+                term_ids[term] = term_id
+            if (
+                term != word
+                and len(word) <= STEM_SIZE_MAX
+                and (not hidden_forms or self._forms.find(word, hidden_forms) is None)
+            ):
+                new.forms.append(word)
+                new.form_indices.append(index)
+                new.form_terms.append(term_id)
             ids.append(term_id)
-        for table, added, firsts in (
-            (self._terms, new.terms, new.term_places),
-            (self._forms, new.forms, new.form_places),
+        for table, added, indices in (
+            (self._terms, new.terms, new.term_indices),
+            (self._forms, new.forms, new.form_indices),
         ):
             if added:
-                table.extend(table.rows_of(added, rows_of(np.array(firsts, np.int64))))
+                table.extend(table.rows_of(added, rows_of(places[indices])))
         self._form_terms.extend(new.form_terms)
-        self._remember(met, words, np.array(first, np.int64))
-        return np.array(ids, np.int32)[repeats]
+        return np.array(ids, np.int32)
 
-    def _id_of(self, term: bytes | None, word: bytes, place: int, new: "_New") -> int:
-        if term is None:
-            return NO_TERM
-        term_id = self._term_ids.get(term)
-        if term_id is None and self._hidden_terms:
-            term_id = self._terms.find(term, self._hidden_terms)
-        if term_id is None:
-            term_id = new.term_count
-            new.term_count += 1
-            new.terms.append(term)
-            new.term_places.append(place)
-        self._term_ids[term] = term_id
-        if (
-            term != word
-            and len(word) <= STEM_SIZE_MAX
-            and (not self._hidden_forms or self._forms.find(word, self._hidden_forms) is None)
-        ):
-            new.forms.append(word)
-            new.form_places.append(place)
-            new.form_terms.append(term_id)
-        return term_id
-
-    def _remember(self, met: dict[bytes, int], words: Words, places: I64) -> None:
-        ids = np.array(list(met.values()), np.int32)
+    def _remember(self, texts: list[bytes], ids: I32, words: Words, places: I64) -> None:
+        """Cache the term ids of words."""
         short = words.ends[places] - words.starts[places] <= KEY_SIZE
         added = places[short]
         self._overflow.update(self._table.add(words.low[added], words.high[added], ids[short]))
-        if not short.all():
-            self._overflow.update(
-                (word, term_id)
-                for (word, term_id), is_short in zip(met.items(), short.tolist(), strict=True)
-                if not is_short and len(word) <= WORD_SIZE_MAX
-            )
+        for index in np.flatnonzero(~short).tolist():
+            if len(texts[index]) <= WORD_SIZE_MAX:
+                self._overflow[texts[index]] = int(ids[index])
 
     def _hide(self) -> None:
         """Clear the dictionaries; later look-ups use the tables of strings."""
@@ -325,17 +329,13 @@ def _rows(columns: Columns, name: str, firsts: I64) -> StringRows:
 
 
 class _New:
-    """The new words of a batch, their first places, and the terms of forms.
+    """The new words of a batch, their indices among the distinct words, and the terms of forms."""
 
-    - ``term_count`` is the number of terms, these included.
-    """
+    __slots__ = ("form_indices", "form_terms", "forms", "term_indices", "terms")
 
-    __slots__ = ("form_places", "form_terms", "forms", "term_count", "term_places", "terms")
-
-    def __init__(self, term_count: int) -> None:
-        self.term_count = term_count
+    def __init__(self) -> None:
         self.terms: list[bytes] = []
-        self.term_places: list[int] = []
+        self.term_indices: list[int] = []
         self.forms: list[bytes] = []
-        self.form_places: list[int] = []
+        self.form_indices: list[int] = []
         self.form_terms: list[int] = []

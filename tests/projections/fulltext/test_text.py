@@ -138,6 +138,13 @@ def test_the_stemmer_is_checked_when_it_is_loaded(
     assert english().term(b"running") == b"run"
 
 
+def test_terms_of_a_column_are_those_of_each_word() -> None:
+    """Stop words, words that are no English, and words of each limit."""
+    words = [b"the", b"running", b"x", b"311", b"a1", "\u6771".encode()]
+    words += [size * b"s" for size in (40, 41, 128, 129)]
+    assert english().terms(words) == [english().term(word) for word in words]
+
+
 def test_the_tables_are_what_the_generator_writes() -> None:
     if unicodedata.unidata_version != unicode_tables.UNICODE_VERSION:
         pytest.skip("this Python has another Unicode version")

@@ -155,9 +155,9 @@ def test_each_distinct_word_is_stemmed_once(monkeypatch: pytest.MonkeyPatch) -> 
     real = english()
 
     class Counting:
-        def term(self, word: bytes) -> bytes | None:
-            asked.append(word)
-            return real.term(word)
+        def terms(self, words: Sequence[bytes]) -> list[bytes | None]:
+            asked.extend(words)
+            return real.terms(words)
 
     monkeypatch.setattr(vocabulary, "english", Counting)
     stream_of([["running dogs and a very-long-hyphenated antidisestablishmentarianism"] * 3] * 4)
