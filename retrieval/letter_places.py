@@ -39,13 +39,14 @@ class LetterPlaces:
         pairs = np.ndarray(len(padded) - 1, "<u2", padded, strides=(1,))
         heads = np.ndarray(len(padded) - _HEAD_SIZE + 1, "<u4", padded, strides=(1,))
         numbers = self._key_of_pair.take(pairs)
-        at = np.flatnonzero(numbers)
+        # Numpy finds the items of a mask five times as fast as those of numbers.
+        at = np.flatnonzero(numbers != 0)
         numbers = numbers[at]
         starts = at - self._pair_starts[numbers]
         # A pair at the start of the text may lack the bytes before it; place 0 then decides.
         is_head = (heads[np.maximum(starts, 0)] & self._masks[numbers]) == self._heads[numbers]
         is_head &= starts >= 0
-        places = [list[int]() for _ in self._keys]
+        places: list[list[int]] = [[] for _ in self._keys]
         ends = [0] * len(self._keys)
         found: list[int] = starts[is_head].tolist()
         keys: list[int] = numbers[is_head].tolist()
