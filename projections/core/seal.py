@@ -40,26 +40,29 @@ class Seal:
     def extend(self) -> None:
         """Add the items that a complete step appended."""
         columns = self._columns()
+        counts = [*map(len, columns)]
+        if counts == self._counts:
+            # Most steps have no event of most projections.
+            return
         for _ in range(len(self._counts), len(columns)):
             self._starts.append(0)
             self._counts.append(0)
             self._hashers.append(blake3())
-        for place, items in enumerate(columns):
-            count = len(items)
+        for place, (items, count) in enumerate(zip(columns, counts, strict=True)):
             if count != self._counts[place]:
                 self._hashers[place].update(items.bytes_from(self._counts[place]))
                 self._counts[place] = count
 
     def restart(self) -> None:
         """Cover no items, at the end of a block or after a load."""
-        counts = [len(items) for items in self._columns()]
+        counts = [*map(len, self._columns())]
         self._starts = counts
         self._counts = [*counts]
         self._hashers = [blake3() for _ in counts]
 
     def check_counts(self) -> None:
         """Raise `StateDamaged` if items were appended or lost since the last complete step."""
-        counts = [len(items) for items in self._columns()]
+        counts = [*map(len, self._columns())]
         if counts[: len(self._counts)] != self._counts or any(counts[len(self._counts) :]):
             raise StateDamaged("the columns of a fold changed in length after its last step")
 
