@@ -21,11 +21,23 @@ from .draft_validation import (
     check_key,
     check_long_strings,
     check_metadata,
+    check_scope,
     check_string,
     check_widths,
 )
 from .errors import Corrupt, InvalidInput
-from .events import UNDECODABLE, Draft, EventBody, Payload, Scope, ScopeValue, UnknownBody, decoders
+from .events import (
+    DEFAULT_SCOPE,
+    UNDECODABLE,
+    Draft,
+    EventBody,
+    Payload,
+    PutFrame,
+    Scope,
+    ScopeValue,
+    UnknownBody,
+    decoders,
+)
 from .integrity import SALT_SIZE, SEED_SIZE, derived_salts, hash_bytes
 from .limits import BATCH_EVENTS_MAX, BLOB_SIZE_MAX, NAME_SIZE_MAX, RECORDED_MAX, STRING_SIZE_MAX
 from .salted_hashes import salted_arguments
@@ -113,8 +125,13 @@ def prepare(
         payloads = [_encode_payload(drafts[0], key, salted), *payloads[1:]]
     events: list[WireEvent] = []
     size = 0 if seed is None else SEED_SIZE
+    kind: type[EventBody] | None = None
+    name, version = "", 0
     for draft, payload, salt in zip(drafts, payloads, salts, strict=True):
-        name, version = kind_of(draft.body)
+        body = draft.body
+        if type(body) is not kind or kind is UnknownBody:
+            kind = type(body)
+            name, version = kind_of(body)
         attachments = draft.attachments
         events.append(WireEvent(name, version, draft.causation, salt, payload, attachments))
         # An upper bound, never an estimate: a record that does not fit its ring must be a spill.
@@ -165,9 +182,15 @@ def encode_payloads(
         InvalidInput: a value cannot be stored; the message names the event and the field.
     """
     payloads: list[bytes] = []
+    scope: Scope = DEFAULT_SCOPE
     try:
         for draft in drafts:
-            kind_of(draft.body)
+            if type(draft.body) is not PutFrame:
+                kind_of(draft.body)
+            if draft.scope is not scope:
+                # The drafts of a call mostly share one scope object.
+                check_scope(draft.scope)
+                scope = draft.scope
             payloads.append(_encode_payload(draft, key, arguments))
             key = arguments = None
     except InvalidInput as error:
@@ -201,11 +224,11 @@ def kind_of(body: EventBody) -> tuple[str, int]:
 def _encode_payload(draft: Draft, key: str | None, arguments: bytes | None) -> bytes:
     check_envelope(draft)
     body = draft.body
-    if draft.is_checked:
-        check_metadata(body)
-    else:
+    if not draft.is_checked:
         check_body(body)
         check_attachments(draft)
+    elif type(body) is PutFrame and body.metadata:
+        check_metadata(body)
     envelope = draft.scope, draft.actor, draft.correlation, draft.reason, key, arguments
     try:
         if draft.is_checked:

@@ -25,8 +25,8 @@ from .events import (
 class TypeColumns(NamedTuple):
     """The events of one type, in order of seq: their places in a piece, scopes and bodies.
 
-    ``hashed`` has the attachments of each event if this process has hashed them for the bodies,
-    and else is None: attachments are then read event by event.
+    ``hashed`` has the attachments of each event if this process has hashed them for the bodies.
+    Without it attachments are read event by event.
     """
 
     places: Sequence[int]

@@ -16,7 +16,6 @@ import msgspec.inspect
 from .arguments import expect_integer, expect_string, expect_type
 from .errors import InvalidInput, value_text
 from .events import (
-    DEFAULT_SCOPE,
     TOKENS_SUFFIX,
     AssertFact,
     Attachment,
@@ -402,9 +401,7 @@ def _attachments_in(value: object) -> Iterator[Attachment]:
 
 
 def check_envelope(draft: Draft) -> None:
-    """Check the fields around the body: scope, actor, correlation id, reason, causation."""
-    if draft.scope is not DEFAULT_SCOPE:
-        check_scope(draft.scope)
+    """Check the fields around the body except the scope, which many drafts share."""
     if draft.actor is not None:
         check_note(draft.actor, "the actor", ACTOR_SIZE_MAX)
     if draft.correlation is not None:

@@ -41,6 +41,11 @@ def hash_bytes(data: Buffer) -> bytes:
     return blake3(data).digest()
 
 
+def hashes_of(pieces: Iterable[bytes], size: int = HASH_SIZE) -> list[bytes]:
+    """Return the first ``size`` bytes of the BLAKE3 hash of each of many small pieces."""
+    return [blake3(piece).digest(size) for piece in pieces]
+
+
 def derived_salts(seed: bytes, first: int, count: int) -> bytes:
     """Return the salts of events ``first`` (from 0) to before ``first + count`` of a batch.
 

@@ -12,7 +12,7 @@ Start with `Log.append`.
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 from weakref import WeakSet
 
 import msgspec
@@ -42,6 +42,7 @@ from .handle_lock import HandleLock
 from .head import Appended, Head
 from .horizon import NO_HORIZON, Horizon
 from .integrity import Tree, chain_through
+from .late import late
 from .lineage import Branch, Identity, branches_of, check_point
 from .log_state import LogState
 from .memory_storage import PrivateMemory
@@ -51,11 +52,16 @@ from .recent_events import joined_runs, recent_runs
 from .recovery import RecoveredState, RecoveryReport
 from .relocation import clear_moved, set_moved
 from .salted_hashes import salted_arguments
-from .segment_index import ColumnKey
+from .segment_index import ColumnKey, PlacedColumn
 from .segment_reader import I64, U8
 from .segment_writer import SegmentDraft
 from .watch import Watch
 from .writer import Build, Origin, Writer
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = late("numpy")
 
 SyncPolicy: TypeAlias = Literal["commit", "always"] | int
 Validate: TypeAlias = Callable[[Sequence[Event]], None]
@@ -435,11 +441,19 @@ class Log(Handle):
         """Yield the columns that have the vectors of events: their events, and offset in `file`.
 
         Row r of a column is the vector of event r of the column. Events that are not sealed have no
-        column. The offsets never change. Cost: a look-up in each large batch and segment. Raises:
-        Corrupt.
+        column. The offsets never change. Cost: a look-up in each large batch and segment, but of
+        large batches in memory none. Raises: Corrupt.
         """
         snapshot = self.snapshot
-        return snapshot.reader.embedding_columns(snapshot, key, seqs)
+        is_unknown = np.ones(len(seqs), np.bool_)
+        held = self._state.recent.within(int(seqs[0]), int(seqs[-1])) if len(seqs) else ()
+        for batch, column in ((each.batch, each.columns.get(key)) for each in held):
+            if column is not None:
+                low, high = seqs.searchsorted([batch.first_seq, batch.last_seq + 1])
+                is_unknown[low:high] = False
+                yield np.array(column.events, np.int64) + batch.first_seq, column.offset
+        if bool(is_unknown.any()):
+            yield from snapshot.reader.embedding_columns(snapshot, key, seqs[is_unknown])
 
     def chain_at(self, seq: int) -> bytes:
         """Return the chain hash after event ``seq``. Cost: the events since its segment began."""
@@ -528,7 +542,7 @@ class Log(Handle):
                 if validate is not None:
                     validate(list(self._state.events(known + 1)))
                 batch = self._writer.write_batch(prepared, None if spill is None else spill.ref)
-                self._state.recent.add(batch, prepared)
+                self._state.recent.add(batch, prepared, {} if spill is None else spill.columns)
             return self._acknowledged(batch)
         return self._shown(earlier)
 
@@ -608,7 +622,7 @@ class Log(Handle):
                 log_file.file.sync()
             except StorageFailed as error:
                 raise self._poison.take(error) from error
-        return _Spill(log_file, SpillRef(offset, len(body)))
+        return _Spill(log_file, SpillRef(offset, len(body)), draft.placed)
 
     def _next_place(self) -> tuple[LogFile, int]:
         """Return the file and the offset of its next extent; stable under the writer lock."""
@@ -960,7 +974,8 @@ class Log(Handle):
 
 @dataclass(frozen=True, slots=True)
 class _Spill:
-    """A large batch's extent, and the file that holds it."""
+    """A large batch's extent, the file that holds it, and its columns of embeddings."""
 
     log_file: LogFile
     ref: SpillRef
+    columns: Mapping[ColumnKey, PlacedColumn]

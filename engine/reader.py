@@ -511,13 +511,11 @@ def leaves_of(batch: Batch, events: Sequence[WireEvent]) -> list[bytes]:
     count = batch.count
     leaves: list[bytes] = []
     for index, wire in enumerate(events):
-        header = EventHeader(
-            first + index, recorded, clock, wire.type, wire.version, index, count, wire.causation
-        )
+        seq = first + index
+        # The fields of an `EventHeader`, which has the same bytes.
+        header = seq, recorded, clock, wire.type, wire.version, index, count, wire.causation
         salt = wire.salt
-        commitment = (
-            wire.payload if salt is None else commitment_of(salt, wire.payload, first + index)
-        )
+        commitment = wire.payload if salt is None else commitment_of(salt, wire.payload, seq)
         leaves.append(leaf_of(_encode(header), commitment))
     return leaves
 

@@ -6,18 +6,24 @@ missing: the reader then reads the file. Events of another process are never in 
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from .codec import Batch, Prepared, WireEvent
 from .events import Draft, Event, PutFrame, lifted_by, once
 from .reader import wire_event
+from .segment_index import ColumnKey, PlacedColumn
 
 
 class RecentBatch:
     """A batch that this handle has written, with its events and the drafts that they came from."""
 
-    def __init__(self, batch: Batch, prepared: Prepared) -> None:
+    def __init__(
+        self, batch: Batch, prepared: Prepared, columns: Mapping[ColumnKey, PlacedColumn]
+    ) -> None:
+        """``columns`` are those of its extent, by key; none for a batch in the ring."""
         self.batch = batch
+        self.columns = columns
         self.events = prepared.events
         self.drafts = prepared.drafts
         self.size = prepared.size
@@ -36,7 +42,7 @@ class RecentBatch:
         """Return the event at ``index`` of the batch as it would be read back.
 
         The body is that of the draft only if equal bytes decode to an equal body, which no caller
-        can change; else it is decoded from the payload when it is asked for.
+        can change; else a read of it decodes the payload.
         """
         batch, wire, draft = self.batch, self.events[index], self.drafts[index]
         event = wire_event(batch, index, wire)
@@ -69,13 +75,18 @@ class RecentBatches:
         self._batches: list[RecentBatch] = []
         self.size_bytes = 0
 
-    def add(self, batch: Batch, prepared: Prepared) -> None:
+    def add(
+        self,
+        batch: Batch,
+        prepared: Prepared,
+        columns: Mapping[ColumnKey, PlacedColumn] = MappingProxyType({}),
+    ) -> None:
         """Add the batch that this handle has just written; the oldest batches make room."""
         size = prepared.size
         if size > self._size_max:
             self.clear()
             return
-        self._batches.append(RecentBatch(batch, prepared))
+        self._batches.append(RecentBatch(batch, prepared, columns))
         self.size_bytes += size
         if self.size_bytes > self._size_max:
             self._drop(self._size_max // 2)

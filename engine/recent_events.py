@@ -16,7 +16,7 @@ from .recent import RecentBatch
 _PUT: Final = PutFrame.wire_name
 
 _LONG: Final = 64
-"""Events of a run that is worth a sequence of its own."""
+"""Events of a run that becomes a sequence."""
 
 Read: TypeAlias = Callable[[int, int], Iterator[Sequence[Event]]]
 
@@ -48,9 +48,13 @@ class RecentPiece:
         self.count = len(types)
         self._columns: dict[str, TypeColumns] = {}
 
-    @once
+    @property
     def recorded(self) -> list[int]:
         """The time of each event."""
+        return self._times
+
+    @once
+    def _times(self) -> list[int]:
         times: list[int] = []
         for held, low, stop in self._spans:
             times += [held.batch.recorded] * (stop - low)
@@ -108,7 +112,7 @@ def _scopes_and_bodies(
     """Return the scopes and bodies of events of a type, decoded in one pass if possible."""
     base = held.batch.first_seq - 1
     if held.have_bodies:
-        drafts = [held.drafts[index] for index in indices]
+        drafts = held.drafts[indices[0] : indices[-1] + 1]
         bodies = [draft.body for draft in drafts]
         return [draft.scope for draft in drafts], lifted(bodies, [base] * len(bodies))
     kind = kind_named(name)
@@ -127,7 +131,7 @@ def _scopes_and_bodies(
 def recent_runs(
     batches: Iterable[RecentBatch], first: int, last: int, size: int, read: Read
 ) -> Iterator[Sequence[Event]]:
-    """Yield events ``first`` to ``last``: runs of batches in memory as columns, others as read.
+    """Yield events ``first`` to ``last``: runs of batches in memory as columns.
 
     Args:
         batches: The batches in memory with any of these events, in order of seq.

@@ -44,9 +44,13 @@ class SealedPiece:
         self._stored = source.stored(first_own, stop)
         self._columns: dict[str, TypeColumns] = {}
 
-    @once
+    @property
     def recorded(self) -> list[int]:
         """The time of each event."""
+        return self._times
+
+    @once
+    def _times(self) -> list[int]:
         times: list[int] = []
         for span in self._spans:
             times += [span.recorded] * (span.stop - span.low)

@@ -16,7 +16,8 @@ import struct
 import sys
 import threading
 from array import array
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import msgspec
 import zstandard
@@ -83,6 +84,13 @@ class CutRow(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unkn
 
 ColumnKey: TypeAlias = tuple[str, str, int]
 """The identity of a column: space, dtype and dimension."""
+
+
+class PlacedColumn(NamedTuple):
+    """A column of embeddings in the file: the number of each row's event, and its file offset."""
+
+    events: Sequence[int]
+    offset: int
 
 
 class ColumnRow(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):

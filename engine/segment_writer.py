@@ -36,6 +36,7 @@ from .segment_index import (
     ColumnKey,
     ColumnRow,
     CutRow,
+    PlacedColumn,
     SegmentIndex,
     codecs,
     encode_index,
@@ -53,6 +54,7 @@ class SegmentDraft:
 
     ``chain`` and ``tree`` are those after the last event; a spill has none. ``bodies`` are those of
     the events of a batch that is not written yet: with them no payload is decoded for its column.
+    ``placed`` has the columns of embeddings where the last `encode` put them.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class SegmentDraft:
             for event in batch.events
         ]
         self._blocks = list(_compressed_blocks(payloads, sizes))
+        self.placed: dict[ColumnKey, PlacedColumn] = {}
 
     def encode(self, key: bytes, offset: int) -> bytes:
         """Return the body for an extent at file offset ``offset``."""
@@ -114,6 +117,7 @@ class SegmentDraft:
                 at += padding
                 row_size = len(column.data[0])
                 columns.append(ColumnRow(*column_key, at, row_size, len(sizes), len(column.data)))
+                self.placed[column_key] = PlacedColumn(column.events, base + at)
             attached.events += column.events
             attached.ordinals += column.ordinals
             attached.checks += column.checks
@@ -184,6 +188,9 @@ def _gathered(
     The payloads are those to store, without the hashes that the rows name; empty for an erased
     event.
     """
+    alike = None if bodies is None else _gathered_alike(events, bodies)
+    if alike is not None:
+        return alike
     columns: dict[ColumnKey, _Attached] = {}
     payloads: list[bytes] = []
     cuts: list[CutRow] = []
@@ -216,6 +223,39 @@ def _gathered(
             cuts.append(CutRow(index, after))
             last = after
     return sorted(columns.items()), payloads, cuts
+
+
+def _gathered_alike(
+    events: Sequence[WireEvent], bodies: Sequence[EventBody]
+) -> tuple[list[tuple[ColumnKey, _Attached]], list[bytes], list[CutRow]] | None:
+    """Return the result of `_gathered` if each event is a frame with a vector of one space.
+
+    None if not, or if a frame has another attachment.
+    """
+    vectors: list[Embedding] = []
+    for body in bodies:
+        if type(body) is not PutFrame or body.embedding is None:
+            return None
+        vectors.append(body.embedding)
+    attachments = [event.attachments for event in events]
+    data = [attached[0] for attached in attachments if len(attached) == 1]
+    shapes = {(named.space, named.dtype, named.dimension, named.data.size) for named in vectors}
+    if len(shapes) != 1 or len(data) < len(events):
+        return None
+    [(space, dtype, dimension, size)] = shapes
+    if DTYPE_SIZES.get(dtype, 0) * dimension != size or {*map(len, data)} != {size}:
+        return None
+    hashes = [named.data.hash for named in vectors]
+    cut = [without_hash(event.payload, each) for event, each in zip(events, hashes, strict=True)]
+    cuts = [
+        CutRow(index, after)
+        for index, (_, after) in enumerate(cut)
+        if after != (cut[index - 1][1] if index else None)
+    ]
+    checks = [each[:CHECK_SIZE] for each in hashes]
+    numbers = [*range(len(events))]
+    column = _Attached(numbers, [0] * len(events), checks, data)
+    return [((space, dtype, dimension), column)], [payload for payload, _ in cut], cuts
 
 
 class _Vectors(msgspec.Struct, frozen=True, gc=False):

@@ -16,8 +16,8 @@ from cerata.engine.errors import Conflict
 from cerata.engine.events import Draft, Event, UseEmbedder
 from cerata.projections.columnar.scopes import tenant_in
 
-from .conditional_draft import ConditionalDraft, Spaces
-from .rule import Rule, State
+from .conditional_draft import Spaces
+from .rule import Rule, State, conditional_of
 
 if TYPE_CHECKING:
     from cerata.engine.log import Validate
@@ -34,8 +34,8 @@ class EmbedderRules(Rule):
     def take(self, drafts: Sequence[Draft], first: int) -> bool:
         self._spaces = {
             (tenant_in(draft.scope), draft.embedder): draft.scope[:1]
-            for draft in drafts[first - 1 :]
-            if isinstance(draft, ConditionalDraft) and draft.embedder is not None
+            for draft in conditional_of(drafts[first - 1 :])
+            if draft.embedder is not None
         }
         return bool(self._spaces)
 

@@ -66,7 +66,7 @@ class EmbedderUse:
         state = self._state
         if state is None or state[1] != appended.first_seq - 1:
             return
-        if not any(isinstance(draft.body, UseEmbedder) for draft in drafts):
+        if UseEmbedder not in {type(draft.body) for draft in drafts}:
             self._state = state[0], appended.last_seq, state[2]
 
     def _through(self, seq: int) -> UsedEmbedders:
@@ -110,6 +110,12 @@ def check_room(events: int, uses: int) -> None:
 
 def has_vectors(drafts: Sequence[Draft]) -> bool:
     """Return whether any of the drafts has a vector."""
+    bodies = [draft.body for draft in drafts if isinstance(draft.body, PutFrame)]
+    if len(bodies) == len(drafts):
+        lacking = [body.embedding for body in bodies].count(None)
+        lacking += [body.token_embedding for body in bodies].count(None)
+        if lacking == 2 * len(drafts):
+            return False
     return any(_spaces(draft) for draft in drafts)
 
 

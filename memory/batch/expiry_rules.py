@@ -24,10 +24,12 @@ class ExpiryRules(Rule):
     """The frames among the drafts of a batch that expire."""
 
     def take(self, drafts: Sequence[Draft], first: int) -> bool:
-        bodies = (draft.body for draft in drafts[first - 1 :])
-        times = (body.expires for body in bodies if isinstance(body, PutFrame))
+        bodies = [draft.body for draft in drafts[first - 1 :]]
+        times = [body.expires for body in bodies if isinstance(body, PutFrame)]
         # A value of another type is refused when the draft is encoded.
-        self._earliest = min((time for time in times if isinstance(time, int)), default=None)
+        self._earliest = None
+        if times.count(None) < len(times):
+            self._earliest = min([time for time in times if isinstance(time, int)], default=None)
         return self._earliest is not None
 
     def check(self, state: State) -> Validate:

@@ -55,11 +55,13 @@ class ReferenceRules(Rule):
         self._parents: dict[int, int | None] = {}
         """The parents of the frames that the check has passed: a parent never changes."""
         self._new = list(enumerate(drafts[first - 1 :], start=first))
-        self._named: list[tuple[int, str, str, int]] = [
-            (place, name, kind, value)
-            for place, draft in self._new
-            for name, kind, value in named_by(draft.body)
-        ]
+        self._named: list[tuple[int, str, str, int]] = []
+        if not _name_nothing(drafts[first - 1 :]):
+            self._named = [
+                (place, name, kind, value)
+                for place, draft in self._new
+                for name, kind, value in named_by(draft.body)
+            ]
         for place, name, _, value in self._named:
             if not is_integer(value):
                 remedy = "Pass the seq of an event, or −k for the k-th event of the batch."
@@ -219,6 +221,12 @@ class ReferenceRules(Rule):
                     where=f"event {event.seq:,}",
                     remedy="Read the memory again, and decide again.",
                 )
+
+
+def _name_nothing(drafts: Sequence[Draft]) -> bool:
+    """Return whether all drafts put frames without a parent, as in most batches."""
+    bodies = [draft.body for draft in drafts if type(draft.body) is PutFrame]
+    return len(bodies) == len(drafts) == [body.parent for body in bodies].count(None)
 
 
 def closed_by(body: DeleteFrame | SupersedeFrame) -> int:

@@ -10,8 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cerata.engine.events import Draft
+
+from .conditional_draft import ConditionalDraft
+
 if TYPE_CHECKING:
-    from cerata.engine.events import Draft, EventBody
+    from cerata.engine.events import EventBody
     from cerata.engine.log import Log, Validate
     from cerata.projections.columnar.scopes import Reach
     from cerata.projections.facts.history import Facts
@@ -41,6 +45,13 @@ def drafts_of(drafts: Sequence[Draft], kinds: tuple[type[EventBody], ...]) -> li
     if not any(issubclass(kind, kinds) for kind in present):
         return []
     return [draft for draft in drafts if isinstance(draft.body, kinds)]
+
+
+def conditional_of(drafts: Sequence[Draft]) -> list[ConditionalDraft]:
+    """Return the drafts with conditions; most batches have none."""
+    if {type(draft) for draft in drafts} == {Draft}:
+        return []
+    return [draft for draft in drafts if isinstance(draft, ConditionalDraft)]
 
 
 class Rule(ABC):

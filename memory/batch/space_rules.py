@@ -55,12 +55,29 @@ class SpaceRules(Rule):
         self._shapes = self._earlier_shapes.copy()
         scope: Scope | None = None
         realm_name: str | None = None
+        space: str | None = None
+        dtype: str | None = None
+        dimension = 0
         for draft in drafts[first - 1 :]:
+            body = draft.body
             if draft.scope is not scope:
                 # The drafts of a call mostly share one scope object.
                 scope = draft.scope
                 realm_name = realm(scope, self._reach)
-            self._check(draft.body, realm_name)
+                space = None
+            if type(body) is PutFrame and body.token_embedding is None:
+                named = body.embedding
+                if named is None:
+                    continue
+                if isinstance(named, Embedding):
+                    if (
+                        named.space is space
+                        and named.dtype is dtype
+                        and named.dimension == dimension
+                    ):
+                        continue
+                    space, dtype, dimension = named.space, named.dtype, named.dimension
+            self._check(body, realm_name)
         # A shape that the log has once, stays: without erasures no check is due.
         return bool(self._shapes) and not self._log_shapes.items() >= self._marked().items()
 

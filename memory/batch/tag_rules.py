@@ -18,7 +18,7 @@ from cerata.projections.rows.tags import Tags
 from cerata.replay.basis import check_tag_name
 
 from ..values.arguments import realm
-from .rule import Rule, State
+from .rule import Rule, State, drafts_of
 
 if TYPE_CHECKING:
     from cerata.engine.log import Log, Validate
@@ -35,7 +35,8 @@ class TagRules(Rule):
 
     def take(self, drafts: Sequence[Draft], first: int) -> bool:
         self._new_keys = self._keys
-        self._tags = [(d.scope, d.body) for d in drafts[first - 1 :] if isinstance(d.body, PutTag)]
+        new = drafts_of(drafts[first - 1 :], (PutTag,))
+        self._tags = [(d.scope, d.body) for d in new if isinstance(d.body, PutTag)]
         return bool(self._tags)
 
     def check(self, state: State) -> Validate:

@@ -15,9 +15,8 @@ from cerata.engine.errors import Conflict
 from cerata.engine.events import DeleteFrame, Draft, Event, PutFrame, Scope, SupersedeFrame
 from cerata.projections.columnar.scopes import is_same
 
-from .conditional_draft import ConditionalDraft
 from .reference_rules import closed_by
-from .rule import Rule, State, drafts_of
+from .rule import Rule, State, conditional_of, drafts_of
 
 if TYPE_CHECKING:
     from cerata.engine.log import Validate
@@ -42,10 +41,8 @@ class UriRules(Rule):
         }
         self._new = [
             (draft.body.uri or "", draft.scope)
-            for draft in new
-            if isinstance(draft, ConditionalDraft)
-            and draft.only_of_uri
-            and isinstance(draft.body, PutFrame)
+            for draft in conditional_of(new)
+            if draft.only_of_uri and isinstance(draft.body, PutFrame)
         ]
         return bool(self._new)
 

@@ -21,9 +21,8 @@ from cerata.engine.events import (
     SupersedeFrame,
 )
 
-from .conditional_draft import ConditionalDraft
 from .reference_rules import closed_by
-from .rule import Rule, State
+from .rule import Rule, State, conditional_of
 
 if TYPE_CHECKING:
     from cerata.engine.log import Validate
@@ -46,11 +45,7 @@ class VersionRules(Rule):
         self._end = 0
 
     def take(self, drafts: Sequence[Draft], first: int) -> bool:
-        self._new = [
-            draft
-            for draft in drafts[first - 1 :]
-            if isinstance(draft, ConditionalDraft) and draft.sources
-        ]
+        self._new = [draft for draft in conditional_of(drafts[first - 1 :]) if draft.sources]
         return bool(self._new)
 
     def check(self, state: State) -> Validate:

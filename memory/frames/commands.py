@@ -29,7 +29,14 @@ from cerata.engine.late import late
 from ..batch.writer import Writer, takes_scope
 from ..values.arguments import full_scope, listed, scope_under, within_scope
 from ..values.frames import FrameId, Receipt, frame_id
-from .drafts import check_not_empty, frame_draft, frame_fields, inherited_fields, replaced_uri
+from .drafts import (
+    check_not_empty,
+    frame_draft,
+    frame_fields,
+    inherited_fields,
+    replaced_uri,
+    text_drafts,
+)
 
 if TYPE_CHECKING:
     from cerata.projections.frames import filters
@@ -205,8 +212,8 @@ class FrameCommands(Writer):
             EmbedderFailed: the embedder failed; nothing was written.
         """
         texts = listed("texts", texts)
-        for text in texts:
-            check_not_empty(text)
+        if "" in texts:
+            check_not_empty("")
         if metadata is not None and len(metadata := listed("metadata", metadata)) != len(texts):
             raise InvalidInput(
                 f"metadata must have an item for each of {len(texts):,} texts, "
@@ -223,10 +230,7 @@ class FrameCommands(Writer):
             ]
         rows = vector_values.vectors(embeddings, len(texts), space)
         matrices = token_vectors.stored_matrices(token_embeddings, len(texts), tokens_space)
-        drafts = [
-            frame_draft(text, body, stamped, embedding=row, tokens=matrix)
-            for text, body, row, matrix in zip(texts, each, rows, matrices, strict=True)
-        ]
+        drafts = text_drafts(texts, each, stamped, embeddings=rows, tokens=matrices)
         self._session.record_call(stamped, "put_frames", drafts=drafts)
         return embedded_drafts.put_embedded(self._session.by(actor), drafts, key)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cerata.engine.arguments import exact_string, expect_text, expect_type, wrong_type
+from cerata.engine.arguments import exact_string, expect_text, expect_type, is_unicode, wrong_type
 from cerata.engine.errors import InvalidInput, NotFound, value_text
 from cerata.engine.events import Attachment, Draft, Embedding, JsonValue, PutFrame, Scope
 from cerata.engine.integrity import hash_bytes
@@ -159,6 +159,44 @@ def frame_draft(
         token_embedding=None if tokens is None else tokens[0],
     )
     return Draft(body, scope, attachments=attachments, is_checked=True)
+
+
+def text_drafts(
+    texts: Sequence[str],
+    fields: Sequence[PutFrame],
+    scope: Scope,
+    *,
+    embeddings: Sequence[tuple[Embedding, bytes] | None],
+    tokens: Sequence[tuple[Embedding, bytes] | None],
+) -> list[Draft]:
+    """Return the events of `frame_draft` for many texts, which are looked through as a column.
+
+    Raises:
+        InvalidInput: a text is neither str nor bytes, or has a lone surrogate.
+    """
+    if not _are_texts(texts):
+        return [
+            frame_draft(text, body, scope, embedding=row, tokens=matrix)
+            for text, body, row, matrix in zip(texts, fields, embeddings, tokens, strict=True)
+        ]
+    drafts: list[Draft] = []
+    for text, body, row, matrix in zip(texts, fields, embeddings, tokens, strict=True):
+        attachments: tuple[bytes, ...] = () if row is None else row[1:]
+        if matrix is not None:
+            attachments += matrix[1:]
+        frame = msgspec.structs.replace(
+            body,
+            text=text,
+            embedding=None if row is None else row[0],
+            token_embedding=None if matrix is None else matrix[0],
+        )
+        drafts.append(Draft(frame, scope, attachments=attachments, is_checked=True))
+    return drafts
+
+
+def _are_texts(texts: Sequence[object]) -> bool:
+    """Return whether all are strings of the type `str` that have a UTF-8."""
+    return {*map(type, texts)} == {str} and is_unicode("".join(map(str, texts)))
 
 
 def inherited_fields(old: Frame) -> tuple[PutFrame, Scope]:

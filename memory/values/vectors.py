@@ -14,7 +14,7 @@ import numpy.typing as npt
 from cerata.engine.arguments import exact_string
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Attachment, Embedding, is_token_space
-from cerata.engine.integrity import hash_bytes
+from cerata.engine.integrity import hashes_of
 from cerata.engine.limits import EMBEDDING_DIMENSION_MAX
 from cerata.retrieval.embedders.identity import parse_space
 
@@ -56,9 +56,11 @@ def vectors(
             f"not {matrix.shape[1]:,} dimensions",
             remedy="Reduce the dimension of the vectors.",
         )
-    if not np.isfinite(matrix).all():
-        raise InvalidInput("An embedding has a number that is not finite", remedy=_REMEDY)
     dtype = "i1" if matrix.dtype == np.int8 else "f4"
+    # The bytes are checked, not the array, which another thread of the caller may change.
+    data = matrix.tobytes()
+    if dtype == "f4" and not np.isfinite(np.frombuffer(data, "<f4")).all():
+        raise InvalidInput("An embedding has a number that is not finite", remedy=_REMEDY)
     maker = parse_space(space)
     if maker is not None and (maker.dtype, maker.dimension) != (dtype, matrix.shape[1]):
         raise InvalidInput(
@@ -69,15 +71,17 @@ def vectors(
     space = exact_string(space)
     dimension = matrix.shape[1]
     size = matrix.itemsize * dimension
-    data = matrix.tobytes()
     rows = [data[start : start + size] for start in range(0, len(data), size)]
     return [
-        (Embedding(space, dtype, dimension, Attachment(hash_bytes(row), size)), row) for row in rows
+        (Embedding(space, dtype, dimension, Attachment(hashed, size)), row)
+        for hashed, row in zip(hashes_of(rows), rows, strict=True)
     ]
 
 
 def numbers_of(values: Vectors | Vector) -> npt.NDArray[Any]:
     """Return vectors as int8 or float32, without a check of shape and finite numbers.
+
+    An array of float32 is returned as it is.
 
     Raises:
         InvalidInput: the array is masked, ragged, or not of numbers.
@@ -103,4 +107,4 @@ def numbers_of(values: Vectors | Vector) -> npt.NDArray[Any]:
         raise InvalidInput(f"Embeddings are of {matrix.dtype}, not of numbers", remedy=_REMEDY)
     # A number too large for float32 becomes infinite, which the callers refuse.
     with np.errstate(over="ignore"):
-        return matrix.astype("<f4")
+        return matrix.astype("<f4", copy=False)

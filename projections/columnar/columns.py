@@ -122,6 +122,9 @@ class Column(Generic[Item]):
 
     def extend(self, items: npt.ArrayLike) -> None:
         """Append items; amortised O(items)."""
+        if isinstance(items, range):
+            # As a sequence numpy would take its items one by one.
+            items = np.arange(items.start, items.stop, items.step)
         added = np.asarray(items, self._buffer.dtype)
         if not len(added):
             return

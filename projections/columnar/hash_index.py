@@ -342,5 +342,10 @@ def hashes64(pieces: Sequence[bytes]) -> U64:
 def hash_halves(digests: Sequence[bytes | None]) -> tuple[U64, U64]:
     """Return the first 16 bytes of hashes as two u64 each; a shorter hash is zero-padded."""
     sixteen = [(digest or b"")[:16].ljust(16, b"\x00") for digest in digests]
-    halves = np.frombuffer(b"".join(sixteen), "<u8").astype(np.uint64, copy=False).reshape(-1, 2)
+    return halves_of(b"".join(sixteen))
+
+
+def halves_of(sixteen: bytes) -> tuple[U64, U64]:
+    """Return the two u64 of each 16 bytes."""
+    halves = np.frombuffer(sixteen, "<u8").astype(np.uint64, copy=False).reshape(-1, 2)
     return halves[:, 0], halves[:, 1]

@@ -246,6 +246,8 @@ class ScopedFold(ColumnFold[ScopedType], ABC):
 
     def _scope_codes(self, scopes: Sequence[Scope | None], seqs: Sequence[int]) -> list[int]:
         """Return the code of each event's scope, in order of seq."""
+        if len(scopes) > 1 and len({*map(id, scopes)}) == 1:
+            return [self._scope_code(scopes[0], seqs[0])] * len(scopes)
         last, last_code = self._last_scope
         codes: list[int] = []
         for scope, seq in zip(scopes, seqs, strict=True):

@@ -29,6 +29,11 @@ class AttributeRows(NamedTuple):
     key: U64
 
 
+_NO_ROWS: Final = AttributeRows(
+    np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint64)
+)
+
+
 class _Texts(NamedTuple):
     """Strings, and the seq of the event of each."""
 
@@ -61,9 +66,11 @@ def alike_rows(
     if count < ALIKE_MIN or _have_more(bodies):
         return None
     metadata = [body.metadata for body in bodies]
+    tags = [body.tags for body in bodies]
+    if not any(metadata) and not any(tags):
+        return _NO_ROWS
     shapes = [*map(tuple, metadata)]
     names = shapes[0]
-    tags = [body.tags for body in bodies]
     tag_counts = np.array([*map(len, tags)], np.int64)
     if shapes.count(names) < count or not bases.keys() >= {*names}:
         return None

@@ -5,6 +5,7 @@ Owns the effect columns in order of seq, their place in digests and chunks, and 
 Leaves out the choice of effects (`projection`) and queries (`reader`).
 """
 
+from collections.abc import Sequence
 from enum import IntEnum
 from operator import itemgetter
 from typing import Final
@@ -119,6 +120,7 @@ class FrameColumns:
         # Collected during the fold of a batch; `keep_batch` appends them in order of seq.
         self._notes: list[tuple[int, FrameAnomaly]] = []
         self._embedded: list[tuple[int, int, str]] = []
+        self._alike: tuple[int, Sequence[int], str] | None = None
         # Derived.
         self.links = ChildLinks()
         self.closed_at = ClosedRows()
@@ -154,6 +156,10 @@ class FrameColumns:
         """Collect, for `keep_batch`, the embedding in a space that event ``seq`` gave a row."""
         self._embedded.append((seq, row, space))
 
+    def embed_births(self, first_row: int, seqs: Sequence[int], space: str) -> None:
+        """Collect an embedding in one space for each of the rows from ``first_row`` on."""
+        self._alike = first_row, seqs, space
+
     def note(self, seq: int, anomaly: FrameAnomaly) -> None:
         """Collect an anomaly of event ``seq`` for `keep_batch`."""
         self._notes.append((seq, anomaly))
@@ -165,6 +171,15 @@ class FrameColumns:
             self._notes.sort(key=itemgetter(0))
             self.anomalies.append(self._notes)
             self._notes.clear()
+        alike, self._alike = self._alike, None
+        if alike is not None:
+            first_row, seqs, space = alike
+            rows = range(first_row, first_row + len(seqs))
+            if not self._embedded:
+                codes = np.full(len(rows), self.spaces.code(space, seqs[0]), np.uint32)
+                self.embeddings.extend(seqs, rows, codes)
+                return
+            self._embedded += [(seq, row, space) for seq, row in zip(seqs, rows, strict=True)]
         if self._embedded:
             self._embedded.sort(key=itemgetter(0))
             # After the sort, because spaces are numbered in order of first use.

@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from cerata.engine.content_hashes import content_hash_of
+from cerata.engine.content_hashes import CONTENT_HASH_SIZE, content_hash_of
 from cerata.engine.events import (
     DeleteFrame,
     Erased,
@@ -32,9 +32,10 @@ from cerata.engine.events import (
     SupersedeFrame,
     UnknownBody,
 )
+from cerata.engine.integrity import hashes_of
 
 from ..columnar.columns import U8, U64
-from ..columnar.hash_index import hash_halves
+from ..columnar.hash_index import halves_of, hash_halves
 from ..core.column_fold import ScopedFold
 from ..core.event_batch import EventBatch, EventColumns
 from ..core.projection import FoldedEvent
@@ -122,6 +123,13 @@ class FramesProjection(ScopedFold[FrameColumns]):
     def _embed_births(
         self, first_row: int, seqs: Sequence[int], bodies: Sequence[PutFrame]
     ) -> None:
+        spaces = {None if body.embedding is None else body.embedding.space for body in bodies}
+        tokens = [body.token_embedding for body in bodies]
+        if len(spaces) == 1 and tokens.count(None) == len(bodies):
+            [space] = spaces
+            if space is not None:
+                self._columns.embed_births(first_row, seqs, space)
+            return
         embed = self._columns.embed
         for row, (seq, body) in enumerate(zip(seqs, bodies, strict=True), start=first_row):
             if body.embedding is not None:
@@ -246,9 +254,21 @@ def _contents(bodies: Sequence[PutFrame]) -> tuple[U64, U64, U8]:
     has_none = [body.content_hash for body in bodies].count(None) == count
     if has_none and not (flags & (FLAG_TEXT | FLAG_BLOB)).any():
         return np.zeros(count, np.uint64), np.zeros(count, np.uint64), flags
+    if has_none and bool((flags == FLAG_TEXT).all()) and not _have_chunks(bodies):
+        # `content_hash_of`, for a column of texts.
+        utf8 = [(body.text or "").encode("utf-8", "surrogatepass") for body in bodies]
+        flags |= FLAG_CONTENT_HASH
+        return *halves_of(b"".join(hashes_of(utf8, CONTENT_HASH_SIZE))), flags
     hashes = [content_hash_of(body) for body in bodies]
     flags[[hashed is not None for hashed in hashes]] |= FLAG_CONTENT_HASH
     return *hash_halves(hashes), flags
+
+
+def _have_chunks(bodies: Sequence[PutFrame]) -> bool:
+    """Return whether a frame is a chunk, or has chunks."""
+    indices = [body.chunk_index for body in bodies]
+    counts = [body.chunk_count for body in bodies]
+    return indices.count(None) + counts.count(None) < 2 * len(bodies)
 
 
 def _clamped_reference(seq: int) -> int:

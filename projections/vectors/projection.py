@@ -104,23 +104,27 @@ class VectorsProjection(ColumnFold[VectorColumns]):
         """
         if births.hashed is None:
             return False
-        seqs: list[int] = []
-        embeddings: list[Embedding] = []
-        data: list[bytes] = []
-        for seq, body, attached in zip(births.seqs, births.bodies, births.hashed, strict=True):
-            if not isinstance(body, PutFrame) or body.token_embedding is not None:
-                return False
-            if body.embedding is None:
-                continue
-            if len(attached) != 1:
-                return False
-            seqs.append(seq)
-            embeddings.append(body.embedding)
-            data += attached
+        bodies = [body for body in births.bodies if isinstance(body, PutFrame)]
+        count = len(births.bodies)
+        if [body.token_embedding for body in bodies].count(None) < count:
+            return False
+        seqs, attached = births.seqs, births.hashed
+        embeddings = [body.embedding for body in bodies if body.embedding is not None]
+        if len(embeddings) < count:
+            places = [place for place, body in enumerate(bodies) if body.embedding is not None]
+            seqs = [seqs[place] for place in places]
+            attached = [attached[place] for place in places]
+        data = [of_frame[0] for of_frame in attached if len(of_frame) == 1]
         first = embeddings[0]
-        if {(*key_of(each), each.data.size) for each in embeddings} != {
-            (*key_of(first), first.data.size)
-        } or {*map(len, data)} != {first.data.size}:
+        are_alike = (
+            len(data) == len(embeddings)
+            and len({embedding.space for embedding in embeddings}) == 1
+            and len({embedding.dtype for embedding in embeddings}) == 1
+            and len({embedding.dimension for embedding in embeddings}) == 1
+            and {*map(len, data)} == {embedding.data.size for embedding in embeddings}
+            and len({*map(len, data)}) == 1
+        )
+        if not are_alike:
             return False
         if _is_valid(first, is_of_frame=True, is_tokens=False):
             checks = [embedding.data.hash[:8] for embedding in embeddings]

@@ -321,3 +321,29 @@ def test_vectors_that_another_program_named_wrongly_are_stored_with_their_hash()
     segment = Segment(file, bytes(32), 512, len(body))
     assert [event.payload for event in segment.events(0, 3)] == [one.payload for one in events]
     assert [row.after is None for row in segment.index.cuts] == [False, True, False]
+
+
+@pytest.mark.parametrize("name", ["alike", "mixed", "another space", "a blob too", "none"])
+def test_a_batch_of_drafts_is_laid_out_as_its_payloads_say(name: str) -> None:
+    """The bodies of drafts spare a decoding, and frames that are alike a loop; the bytes stay."""
+    drafts = {
+        "alike": [document(row) for row in range(9)],
+        "mixed": mixed(9),
+        "another space": [document(0), _in_space("t", 1), document(2)],
+        "a blob too": [
+            document(0),
+            replace(document(1), attachments=(*document(1).attachments,) * 2),
+        ],
+        "none": [put("a"), document(1), put("b")],
+    }[name]
+    prepared = prepare([replace(draft, is_checked=True) for draft in drafts], bytes)
+    batch = Batch(0, len(drafts), 0, None, prepared.events, None, prepared.seed)
+    short = SegmentDraft([batch], bodies=[draft.body for draft in drafts])
+    assert short.encode(bytes(32), 4_096) == SegmentDraft([batch]).encode(bytes(32), 4_096)
+
+
+def _in_space(space: str, row: int) -> Draft:
+    draft = document(row)
+    named, data = embedding(row)
+    body = replace(draft.body, embedding=replace(named, space=space))
+    return replace(draft, body=body, attachments=(data,))

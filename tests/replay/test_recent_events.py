@@ -18,6 +18,7 @@ from cerata.engine.integrity import hash_bytes
 from cerata.engine.memory_storage import MemoryStorage
 from cerata.engine.reader import Reader
 from cerata.engine.recent import RecentBatch, RecentBatches
+from cerata.engine.segment_cache import SegmentCache
 from cerata.engine.segment_reader import Segment
 from cerata.projections.core.projection import FoldedEvent
 from cerata.replay.fold import Fold
@@ -109,6 +110,24 @@ def test_vectors_that_are_not_alike_are_folded_as_from_the_file(number: float) -
         put(store, 4)
         store.put_frames(["other space"] * 70, embeddings=np.ones((70, 8)), space="u")
         check_equal(store)
+
+
+def test_a_checkpoint_of_batches_in_memory_reads_no_index() -> None:
+    """The place of each vector was looked up in an index that the process had just written."""
+    with cerata.open("a.cera", environment=disk()) as store:
+        put(store, 1)
+        store.put_frame("in the ring", embedding=np.ones(96, np.float32), space="s")
+        put(store, 2)
+        log = store._session.log
+        space = store._fold.vectors().spaces(log.head.seq)[0]
+        with mock.patch.object(SegmentCache, "get", side_effect=AssertionError):
+            recent = [*log.embedding_columns(space.key, space.seqs)]
+            store._fold.save()
+        log.forget()
+        stored = [*log.embedding_columns(space.key, space.seqs)]
+    assert [events.tolist()[0] for events, _ in recent] == [1, COUNT + 2]
+    places = {offset: events.tolist() for events, offset in stored}
+    assert all(places[offset] == events.tolist() for events, offset in recent)
 
 
 def test_events_of_another_process_are_read_from_the_file() -> None:

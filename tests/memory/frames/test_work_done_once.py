@@ -20,7 +20,7 @@ from cerata.engine import codec, draft_validation, events
 from cerata.engine.environment import Environment
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Attachment, Draft, Embedding, PutFrame
-from cerata.engine.integrity import hash_bytes
+from cerata.engine.integrity import hash_bytes, hashes_of
 from cerata.engine.memory_storage import MemoryStorage
 from cerata.engine.segment_reader import Segment
 
@@ -80,11 +80,12 @@ def test_a_vector_is_hashed_and_looked_through_once(store: Store) -> None:
     """The append hashed each vector again, and looked at its numbers one row at a time."""
     with (
         counted("hash_bytes", hash_bytes) as hashed,
+        counted("hashes_of", hashes_of) as columns,
         mock.patch.object(np, "isfinite", wraps=np.isfinite) as looked,
     ):
         store.put_frames(texts(1), embeddings=matrix(1), space="s")
-    assert [len(data) for data in hashed].count(ROW_SIZE) == COUNT
-    assert len(hashed) == COUNT
+    assert hashed == []
+    assert [[len(data) for data in column] for column in columns] == [[ROW_SIZE] * COUNT]
     assert looked.call_count == 1
 
 
