@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from msgspec.structs import replace
 
 from cerata.engine.agent_events import RecordCall
-from cerata.engine.errors import Closed, InvalidInput
+from cerata.engine.errors import InvalidInput
 from cerata.engine.events import DeleteFrame, Draft, JsonValue, Scope
 from cerata.memory.batch.attempts import attempted
 from cerata.memory.batch.session import WriteSession
@@ -141,6 +141,8 @@ class LiveJournal:
         self._agent = agent
         self._sizes: dict[str, dict[int, int]] = {}
         """The bytes of each result by its frame, for each track."""
+        self._own: set[int] = set()
+        """The calls that this journal recorded since it last counted."""
         self._calls_seen = 0
         self._finished = 0
         self._lock = threading.Lock()
@@ -226,6 +228,7 @@ class LiveJournal:
 
         The batch deletes the oldest results if those of the run would exceed the slot's size.
         """
+        slot = self._working.named(request.slot)
         # Appends of one run take turns, so that the overlaps are those of the log.
         with self._lock:
             call = call_draft(
@@ -240,37 +243,35 @@ class LiveJournal:
             batch = [call] if result is None else [result, call]
 
             def attempt(snapshot: Snapshot) -> Receipt:
-                self._check_open(snapshot)
-                evicted = self._evicted(snapshot, request, size) if size else []
+                evicted = [] if result is None else self._evicted(snapshot, slot, size)
                 deletes = [Draft(DeleteFrame(frame=frame), self._scope) for frame in evicted]
-                # The batch is refused if another process has ended the run since the check.
-                return self._session.write([*batch, *deletes], expect=snapshot.basis)
+                return self._session.write([*batch, *deletes])
 
             receipt = attempted(self._session, attempt, where=f"run {self._run.name!r}")
             self._finished += 1
-        return None if result is None else receipt.seqs[0]
+            self._own.add(receipt.seqs[len(batch) - 1])
+            if result is None:
+                return None
+            self._sizes.setdefault(self._track(slot), {})[receipt.seqs[0]] = size
+        return receipt.seqs[0]
 
-    def _check_open(self, snapshot: Snapshot) -> None:
-        row = snapshot.activities.activity(self._run.seq)
-        if row is None or row.end is not None:
-            raise Closed(
-                f"The run {self._run.name!r} has ended, so its call was not recorded",
-                where=None if row is None else f"event {row.end:,}",
-                remedy="Another process ended it, or agent.sweep() did; start another run.",
-            )
-
-    def _evicted(self, snapshot: Snapshot, request: Request, size: int) -> list[int]:
+    def _evicted(self, snapshot: Snapshot, slot: WorkingSlot, size: int) -> list[int]:
         """Return the oldest results that leave, so that a result of ``size`` bytes has room."""
-        results = RunResults(snapshot, self._run, self._working.prefix)
-        new = snapshot.activities.last_calls(self._run.row, self._calls_seen)
-        self._calls_seen += len(new)
-        for stored in results.stored(new):
-            self._sizes.setdefault(stored.track, {})[stored.frame] = stored.size
-        slot = self._working.named(request.slot)
+        calls = snapshot.activities.last_calls(self._run.row, self._calls_seen)
+        self._calls_seen += len(calls)
+        others = [call for call in calls if call.seq not in self._own]
+        self._own.clear()
+        if others:
+            # Of another process, or from before a kill.
+            results = RunResults(snapshot, self._run, self._working.prefix)
+            for stored in results.stored(others):
+                self._sizes.setdefault(stored.track, {})[stored.frame] = stored.size
         sizes = self._sizes.get(self._track(slot), {})
         total = sum(sizes.values()) + size
         evicted: list[int] = []
-        for frame, old in list(sizes.items()):
+        if total <= slot.size_max:
+            return evicted
+        for frame, old in sorted(sizes.items()):
             if total <= slot.size_max:
                 break
             total -= old

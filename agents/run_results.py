@@ -7,8 +7,8 @@ record of calls (`journal`).
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
 
 from cerata.engine.agent_events import RecordCall
 from cerata.engine.errors import Corrupt, NotFound
@@ -20,6 +20,9 @@ from cerata.projections.columnar.times import to_datetime, to_microseconds
 from .activity import Lineage, Reference, body_of
 from .json_text import decoded
 from .references import ParsedReference, parsed, pointed, reference, resolved
+
+_CLOSE: Final = 8
+"""Frames so many events apart are read together: reading on is cheaper than another look-up."""
 
 
 class Resolved(NamedTuple):
@@ -153,14 +156,32 @@ class RunResults:
 
     def _bodies(self, calls: Iterable[CallRow]) -> Iterable[tuple[CallRow, PutFrame, int]]:
         now = self._now
-        for call in calls:
-            if not call.result or self._closing(call.result):
-                continue
-            _, body = self._frame(call.result)
+        kept = [call for call in calls if call.result and not self._closing(call.result)]
+        bodies = self._bodies_of([call.result for call in kept])
+        for call in kept:
+            body = bodies[call.result]
             if body is None or body.blob is None:
                 continue
             if body.expires is None or body.expires > now:
                 yield call, body, body.blob.size
+
+    def _bodies_of(self, frames: Sequence[int]) -> dict[int, PutFrame | None]:
+        """Return the bodies of frames; None for one that was erased. Close frames are one read."""
+        bodies: dict[int, PutFrame | None] = {}
+        spans: list[list[int]] = []
+        for frame in sorted(frames):
+            if spans and frame - spans[-1][1] <= _CLOSE:
+                spans[-1][1] = frame
+            else:
+                spans.append([frame, frame])
+        wanted = set(frames)
+        for first, last in spans:
+            for event in self._snapshot.events(first, last):
+                if event.seq in wanted:
+                    bodies[event.seq] = event.body if isinstance(event.body, PutFrame) else None
+        for frame in wanted - bodies.keys():
+            raise _outside(frame)
+        return bodies
 
     def lineage(self, text: str) -> Lineage:
         """Return the results from which a result was made, and those made from it.
@@ -209,10 +230,7 @@ class RunResults:
     def _frame(self, frame: int) -> tuple[Event, PutFrame | None]:
         event = self._snapshot.event_of(frame)
         if event is None:
-            raise Corrupt(
-                f"The result in frame {frame:,} lies outside the scope of its run",
-                remedy="Run 'cerata verify', then 'cerata rebuild'.",
-            )
+            raise _outside(frame)
         return event, event.body if isinstance(event.body, PutFrame) else None
 
     def _closing(self, frame: int) -> bool:
@@ -222,6 +240,13 @@ class RunResults:
     @property
     def _now(self) -> int:
         return to_microseconds(self._snapshot.now) if self._last is None else self._last.recorded
+
+
+def _outside(frame: int) -> Corrupt:
+    return Corrupt(
+        f"The result in frame {frame:,} lies outside the scope of its run",
+        remedy="Run 'cerata verify', then 'cerata rebuild'.",
+    )
 
 
 def _closure(start: int, step: Callable[[int], list[int]]) -> set[int]:

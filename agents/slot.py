@@ -4,8 +4,9 @@ Owns `Slot`, its reads as of a basis and its writes. Leaves out declarations (`d
 the check of values (`schemas`).
 
 A value is a frame of kind "value". The frames of a map or of a single value have a URI, so at most
-one of them is current; those of a list have none. An instance is told by its track and by exactly
-its scope, compared as a map.
+one of them is current; those of a list have none. A URI ends in a hash of the scope: a look-up of a
+URI that all instances share would pass over the values of all. The track and exactly the scope,
+compared as a map, identify an instance.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from cerata.engine.arguments import expect_integer
 from cerata.engine.errors import Conflict, Corrupt, InvalidInput, NotFound, ReadOnly
 from cerata.engine.events import JsonValue, Scope, ScopeValue
 from cerata.engine.handle import Handle
+from cerata.engine.integrity import hash_bytes
 from cerata.engine.plain_value import PlainValue
 from cerata.memory.batch.attempts import attempted
 from cerata.memory.batch.writer import session_of
@@ -30,7 +32,7 @@ from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame, Hit, Receipt
 from cerata.memory.view import View
-from cerata.projections.columnar.scopes import is_same
+from cerata.projections.columnar.scopes import by_name, is_same, scope_text
 from cerata.projections.columnar.times import to_datetime
 from cerata.projections.frames.filters import Filter
 
@@ -43,6 +45,9 @@ VALUE_KIND: Final = "value"
 """The kind of the frames that hold values. On disk: never change it."""
 
 _URI: Final = "slot:"
+_HASH_SIZE: Final = 8
+"""Bytes of a scope's hash in a URI: enough to keep look-ups short. The scope decides."""
+
 _UNSET: Final = msgspec.UNSET
 
 
@@ -77,6 +82,11 @@ class Instance(NamedTuple):
     def track(self) -> str:
         return f"{self.agent}/{self.slot}"
 
+    @property
+    def uri_end(self) -> str:
+        """The end of the URIs of an instance: a hash of its scope."""
+        return f"#{hash_bytes(scope_text(by_name(self.scope)).encode())[:_HASH_SIZE].hex()}"
+
 
 class Slot(Handle):
     """An instance of a declared slot, from `Agent.slot`: a map, a list or a single value.
@@ -99,6 +109,7 @@ class Slot(Handle):
         self._store = store
         self._view = view
         self._instance = instance
+        self._uri_end = instance.uri_end
         self._spec, self._json_schema = declaration
         self._is_past = is_past
 
@@ -407,7 +418,7 @@ class Slot(Handle):
         if self._spec.type == "value":
             if key is not None:
                 self._expect("dict", "a key")
-            return f"{_URI}{track}"
+            return f"{_URI}{track}{self._uri_end}"
         self._expect("dict", "a key")
         if not isinstance(key, str) or not key:
             raise InvalidInput(
@@ -415,12 +426,12 @@ class Slot(Handle):
                 where=f"slot {self._instance.slot!r}",
                 remedy="Pass a key such as 'risk'.",
             )
-        return f"{_URI}{track}/{key}"
+        return f"{_URI}{track}/{key}{self._uri_end}"
 
     def _key(self, frame: Frame) -> str | None:
         uri = frame.uri or ""
         start = f"{_URI}{self._instance.track}/"
-        return uri[len(start) :] if uri.startswith(start) else None
+        return uri[len(start) : -len(self._uri_end)] if uri.startswith(start) else None
 
     def _current(self, snapshot: Snapshot, uri: str) -> int | None:
         layers = snapshot.layers

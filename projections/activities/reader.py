@@ -318,8 +318,10 @@ class ActivitiesAt:
         rows: list[CallRow] = []
         calls: Counter[str] = Counter()
         results: Counter[str] = Counter()
-        for place in places.tolist():
-            row = self._call_row(place, 0)
+        for stored in zip(
+            *(view[places].tolist() for view in self._columns.calls.views()), strict=True
+        ):
+            row = self._call_of(stored, 0)
             calls[row.name] += 1
             results[row.name] += bool(row.result)
             number = results[row.name] if row.result else 0
@@ -327,7 +329,9 @@ class ActivitiesAt:
         return rows
 
     def _call_row(self, place: int, ordinal: int) -> CallRow:
-        columns = self._columns
-        seq, _, kind, name, digest, turn, result, failed = columns.calls.row(place)
-        text = columns.names.text(name) or ""
+        return self._call_of(self._columns.calls.row(place), ordinal)
+
+    def _call_of(self, stored: tuple[int, ...], ordinal: int) -> CallRow:
+        seq, _, kind, name, digest, turn, result, failed = stored
+        text = self._columns.names.text(name) or ""
         return CallRow(seq, CallKind(kind), text, ordinal, digest, turn, result, bool(failed))

@@ -160,7 +160,7 @@ def test_a_view_of_the_past_sweeps_nothing(store: Store) -> None:
 def test_an_ended_run_records_no_call(
     store: Store, clock: StandingClock, use: Callable[[cerata.Run], object]
 ) -> None:
-    """Before, a call without a result was appended to the ended run, and the fold skipped it."""
+    """Another process may have ended it, so the rule is checked under the lock."""
     agent = Agent(store, "analyst", memory=MEMORY)
     run = agent.run("r1")
     clock.time_us += 25 * HOUR
