@@ -819,17 +819,38 @@ class Log(Handle):
     def refresh(self) -> Head:
         """Read the events that other processes appended; takes no lock, never goes back."""
         self._lock.check_open()
+        with self._lock.mutex, self._lock.changing():
+            if not self._salvaging:
+                self._look()
+                self._publish_synced()
+        return self.head
+
+    def refresh_for(self, kind: str) -> Head:
+        """Read on as `refresh`, and sync only if the news have an event of this type.
+
+        Else the head stays before the first event that is not known to be durable: for a writer,
+        whose next sync covers these events.
+        """
+        self._lock.check_open()
         state = self._state
         with self._lock.mutex, self._lock.changing():
-            if self._salvaging:
-                return self.head
-            self._check_in_place()
-            state.check_size()
-            pages = state.log_file.read_turned(state.pages)
-            if state.page.moved or not state.is_current(pages):
-                self._take_in()
-            self._publish_synced()
+            if not self._salvaging:
+                self._look()
+                news = state.events(self._snapshot.head_seq + 1)
+                if state.head_seq <= state.durable or any(event.type == kind for event in news):
+                    self._publish_synced()
+                else:
+                    self._show_later(state.durable_snapshot())
         return self.head
+
+    def _look(self) -> None:
+        """Take in the file's events, unless the state has all of them."""
+        state = self._state
+        self._check_in_place()
+        state.check_size()
+        pages = state.log_file.read_turned(state.pages)
+        if state.page.moved or not state.is_current(pages):
+            self._take_in()
 
     def _take_in(self) -> None:
         """Read on from the current state until no header page changes during the read."""

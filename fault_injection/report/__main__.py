@@ -9,7 +9,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
@@ -18,8 +18,9 @@ from pathlib import Path
 from ..mutation.canary import Blind, canary
 from ..mutation.mutants import PLANTS
 from ..mutation.self_test import Baselines, detect
+from ..stories.engine_workloads import ALPHABET, EXTRA
 from ..stories.parallel import run_shards
-from .budgets import FULL_PLAN, GATE, SCALES, Scale, meetings, tasks
+from .budgets import FULL_PLAN, GATE, SCALES, Scale, having_one_of, meetings, tasks
 from .tasks import PARTS, Result, Task, work
 
 _RUNS = count()
@@ -102,6 +103,7 @@ def run(
     jobs: int = 1,
     cases: Path | None = None,
     only: str | None = None,
+    having: Collection[str] = (),
     budget_seconds: float | None = None,
     progress: Callable[[Report], None] = lambda _: None,
 ) -> Report:
@@ -113,6 +115,7 @@ def run(
         jobs: processes at a time.
         cases: a folder for the case files of failures; None writes none.
         only: the name of the only part to run; None runs all.
+        having: run only the stories and meetings with one of these operations; empty runs all.
         budget_seconds: wall time after which no new task begins.
         progress: called with the report after each task.
     """
@@ -123,7 +126,7 @@ def run(
     except Blind as error:
         report.problems.append(str(error))
     folder = None if cases is None else str(cases)
-    planned = partial(_planned, scale, seed, folder, only, next(_RUNS))
+    planned = partial(_planned, scale, seed, folder, only, having, next(_RUNS))
     report.tasks = len(planned())
     deadline = None if budget_seconds is None else started + budget_seconds
     for result in run_shards(work, planned, jobs=jobs, deadline=deadline):
@@ -134,12 +137,20 @@ def run(
 
 
 def _planned(
-    scale: Scale, seed: int, cases: str | None, only: str | None, number: int
+    scale: Scale,
+    seed: int,
+    cases: str | None,
+    only: str | None,
+    having: Collection[str],
+    number: int,
 ) -> Sequence[Task]:
     candidates = meetings(scale) if only == "meeting" else tasks(scale, seed)
-    return [
-        replace(task, cases=cases, run=number) for task in candidates if only in (None, task.part)
-    ]
+    chosen = (
+        (having_one_of(task, having) if having else task)
+        for task in candidates
+        if only in (None, task.part)
+    )
+    return [replace(task, cases=cases, run=number) for task in chosen if task is not None]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -151,6 +162,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         which.add_argument(f"--{name}", dest="scale", action="store_const", const=name, help=text)
     which.add_argument("--plants", action="store_true", help="plant every bug instead")
     parser.add_argument("--only", choices=tuple(PARTS))
+    parser.add_argument(
+        "--having",
+        nargs="+",
+        default=(),
+        choices=(*ALPHABET, *EXTRA),
+        metavar="OPERATION",
+        help="only stories with one of these operations, such as compact and prune",
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed of all sampled choices")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
     parser.add_argument("--cases", type=Path, help="folder for case files of failures")
@@ -181,6 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         jobs=options.jobs,
         cases=options.cases,
         only=options.only,
+        having=options.having,
         budget_seconds=options.seconds,
         progress=(lambda _: None) if options.quiet else _print_progress,
     )

@@ -3,9 +3,9 @@
 Owns the three scales and the tasks of each. All are the same at every run with the same seed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 from random import Random
 from typing import Final, TypeAlias
 
@@ -209,3 +209,15 @@ def _store_stories(
 def _pieces(stories: Sequence[tuple[tuple[str, ...], str | int]], size: int) -> Iterator[Stories]:
     for at in range(0, len(stories), size):
         yield tuple(stories[at : at + size])
+
+
+def having_one_of(task: Task, operations: Collection[str]) -> Task | None:
+    """Return a task with only its stories that have one of some operations; None without any.
+
+    A meeting is whole, if one of its processes does one of them.
+    """
+    if task.start in MEETINGS:
+        acts = chain.from_iterable(MEETINGS[task.start].roles)
+        return None if set(operations).isdisjoint(acts) else task
+    stories = tuple(story for story in task.stories if not set(operations).isdisjoint(story[0]))
+    return replace(task, stories=stories) if stories else None

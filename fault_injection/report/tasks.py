@@ -31,7 +31,7 @@ from ..stories.failed_syncs import (
 )
 from ..stories.initial_states import start_named
 from ..stories.interleaving_cases import shrunk_case
-from ..stories.interleavings import LIVES, MEETINGS, ScheduleTally, explore_meeting
+from ..stories.interleavings import MEETINGS, OPERATIONS, ScheduleTally, explore_meeting
 from ..stories.runs import Runs
 from ..stories.second_crash import live_on, read_only, recover
 from ..stories.shrinking import shrink
@@ -298,7 +298,7 @@ def _meeting(task: Task, result: Result) -> None:
             task.start,
         )
     tally.crash.failures.clear()
-    result.part = "lives" if task.start in LIVES else "operations"
+    result.part = "operations" if task.start in OPERATIONS else "lives"
     result.tally = tally.crash
     result.schedules = tally
 

@@ -60,6 +60,7 @@ _GROWER: Final = ("lives", "small", "grow")
 _COMPACTOR: Final = ("lives", "small", "compact")
 _LARGE: Final = ("lives", "large")
 _READER: Final = ("reads on",)
+_FOLLOWER: Final = ("follows",)
 
 OPERATIONS: Final = {
     f"{first} and {second}, {name}": Meeting((("does", first), ("does", second), reads), "open")
@@ -87,7 +88,17 @@ LIVES: Final = {
 
 """The first notice most planted bugs (`mutation.self_test`)."""
 
-MEETINGS: Final = OPERATIONS | LIVES
+FOLLOWS: Final = {
+    "a writer and a follower": Meeting((_SMALL, _FOLLOWER)),
+    "a writer that may die and a follower": Meeting((("lives", "batch"), _FOLLOWER), kill=0),
+    "a sealer and a follower": Meeting((_SEALER, _FOLLOWER)),
+    "a compactor and a follower": Meeting((_COMPACTOR, _FOLLOWER)),
+    "a compactor that may die and a follower": Meeting((_COMPACTOR, _FOLLOWER), kill=0),
+    "two writers and a follower": Meeting((_SMALL, _LARGE, _FOLLOWER)),
+}
+"""Lives of writers, whose events another process follows."""
+
+MEETINGS: Final = OPERATIONS | LIVES | FOLLOWS
 
 
 @dataclass(frozen=True, slots=True)

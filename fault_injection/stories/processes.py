@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, cast
 
+from cerata.engine.event_tail import EventTail
 from cerata.engine.log import Log
 from cerata.engine.open import open_log
 
@@ -34,6 +35,9 @@ from .engine_workloads import (
     world_of,
 )
 from .second_crash import recover
+
+_WAITS: Final = 5
+"""Looks of a follower: the first wait only begins a watch, and the writers end before the last."""
 
 
 @dataclass(slots=True)
@@ -186,13 +190,45 @@ def read_on(actor: Actor) -> Witness:
     return tuple(looks)
 
 
+def follow(actor: Actor) -> Witness:
+    """Open for reading, and take each event once it is durable: once, in order, batches whole.
+
+    Raises:
+        Finding: an event came twice, or out of order.
+    """
+    world = _shared(actor)
+    log = world.open_log(actor.process)
+    tail = EventTail(log, 0)
+    events: list[ModelEvent] = []
+    looks: list[Observation] = []
+    for _ in range(_WAITS):
+        while (event := tail.take()) is not None:
+            if event.seq != len(events) + 1:
+                raise Finding("O2", f"event {event.seq} came after {len(events)} events")
+            events.append(ModelEvent.of(event))
+            # A consumer may act on the event at once.
+            actor.acknowledge(event.seq)
+            world.monitor.acknowledge(log.file.file.identity(), event.seq)
+        looks.append(Observation(tuple(events)))
+        tail.wait()
+    tail.end()
+    tail.release()
+    log.close()
+    return tuple(looks)
+
+
 def idle(_: Actor) -> Witness:
     """Do nothing: the program of a process that a shrunk meeting can do without."""
     return ()
 
 
 WRITERS: Final[dict[str, Callable[..., Program]]] = {"does": does, "lives": lives}
-READERS: Final[dict[str, Program]] = {"looks": look, "opens": open_and_look, "reads on": read_on}
+READERS: Final[dict[str, Program]] = {
+    "looks": look,
+    "opens": open_and_look,
+    "reads on": read_on,
+    "follows": follow,
+}
 WORLDS: Final[dict[str, type[SharedWorld]]] = {
     "existing": SharedWorld,
     "empty": EmptyWorld,

@@ -11,11 +11,16 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
+from cerata.engine import log_state
 from cerata.engine.errors import CerataError, Closed, Corrupt, OutcomeUnknown
 from cerata.engine.format.toc import Ref
 from cerata.engine.integrity import HASH_SIZE
 from cerata.engine.log import Log
+from cerata.engine.open import open_log
+from cerata.engine.ring import Walk, walk
 from cerata.engine.storage import LockName, OsStorage
 from cerata.memory.store import Store, open_store
 from cerata.replay.checkpoint import chunk_refs
@@ -37,6 +42,7 @@ from ..stories.engine_workloads import (
 from .bench import forked
 
 _ENGINE = os.path.dirname(sys.modules[Log.__module__].__file__ or "")
+_LAP = "lap " * 1_000
 _INTERRUPT_EVERY = 5
 """One in this many bytecodes of an append is struck; `exception_sweep` strikes all of them."""
 
@@ -105,6 +111,33 @@ def check_changed_files() -> Iterator[Finding]:
         except Corrupt:
             continue
         yield Finding("O4", f"an append to a file that was {how} while it was open succeeded")
+
+
+def check_wrapped_ring() -> Iterator[Finding]:
+    """Let a writer go around the ring while a reader walks it: the reader must read again."""
+    world = fresh_world()
+    writer = open_in_world(world, world.disk.process(), PATH)
+    writer.append([frame("before")])
+    environment = world.environment(world.disk.process())
+    reader = open_log(PATH, mode="r", environment=environment)
+    writer.append([frame("news")])
+
+    def overtaken(*arguments: Any) -> Walk:
+        if not laps:
+            laps.append(writer.page.ring_size // len(_LAP) + 2)
+            for _ in range(laps[0]):
+                writer.append([frame(_LAP)])
+        return walk(*arguments)
+
+    laps: list[int] = []
+    with mock.patch.object(log_state, "walk", overtaken):
+        try:
+            seq = reader.refresh().seq
+        except CerataError as error:
+            yield Finding("O1", f"a reader that a writer overtook raised {error!r}")
+            return
+    if not laps or seq != writer.head.seq:
+        yield Finding("O1", f"a reader that a writer overtook is at event {seq}")
 
 
 def check_failed_sync() -> Iterator[Finding]:
@@ -220,6 +253,7 @@ PROMISES = (
     check_locks,
     check_fork,
     check_changed_files,
+    check_wrapped_ring,
     check_failed_sync,
     check_folds,
     check_interrupts,

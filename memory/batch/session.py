@@ -33,6 +33,7 @@ from cerata.engine.events import (
     Scope,
     ScopeValue,
     SupersedeFrame,
+    UseEmbedder,
 )
 from cerata.engine.late import late
 from cerata.projections.columnar.scopes import Reach, admits, check_reach
@@ -343,6 +344,14 @@ class WriteSession:
     def newest_seq(self) -> int:
         """Return the newest seq that the caller can see, within a repeated block an earlier seq."""
         end, head = self.end_of_run, self.log.refresh().seq
+        return head if end is None else end
+
+    def newest_known_seq(self) -> int:
+        """Return a seq that has every event of an embedder that the caller can see.
+
+        For a write: unlike `newest_seq` without a sync of the events that other processes wrote.
+        """
+        end, head = self.end_of_run, self.log.refresh_for(UseEmbedder.wire_name).seq
         return head if end is None else end
 
     @property

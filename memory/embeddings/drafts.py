@@ -56,7 +56,7 @@ def put_embedded(
     if finds_dates:
         drafts = with_text_dates(session, drafts)
     # One look at the log serves all reads of the call.
-    through = session.newest_seq()
+    through = session.newest_known_seq()
     drafts = with_vectors(session, drafts, text_vectors(session, through), key)
     notices = notices_of(session, drafts, through)
     return noted(session, session.write(drafts, key=key, arguments=arguments), notices)

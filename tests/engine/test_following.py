@@ -4,6 +4,7 @@ import pytest
 
 from cerata.engine.backup import back_up
 from cerata.engine.errors import Corrupt
+from cerata.engine.memory_storage import MemoryFile
 
 from .test_log import whole
 from .words import PATH, Disk, put, texts
@@ -25,6 +26,50 @@ def test_two_handles_follow_each_other() -> None:
         reader.refresh()
         assert texts(reader) == expected
     whole(disk, expected)
+
+
+def test_a_writer_reads_on_without_a_sync_of_what_its_own_sync_covers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each commit of two writers synced twice: first the other's events, then its own.
+
+    Events that no record proves durable stay hidden, unless one of them is asked for.
+    """
+    syncs: list[MemoryFile] = []
+    sync = MemoryFile.sync
+
+    def counting(file: MemoryFile) -> None:
+        syncs.append(file)
+        sync(file)
+
+    monkeypatch.setattr(MemoryFile, "sync", counting)
+    disk = Disk()
+    with disk.log() as one, disk.log() as two:
+        one.append([put("a")])
+        syncs.clear()
+        assert two.refresh_for("useEmbedder").seq == 0
+        assert syncs == []
+        # The next record names the first as durable.
+        one.append([put("b")])
+        syncs.clear()
+        assert two.refresh_for("useEmbedder").seq == 1
+        assert syncs == []
+        assert two.append([put("c")]).durable
+        assert len(syncs) == 1
+        assert texts(two) == ["a", "b", "c"]
+        one.refresh()
+        one.append([put("d")])
+        syncs.clear()
+        assert two.refresh_for("putFrame").seq == 4
+        assert len(syncs) == 1
+        # A seal proves everything.
+        one.append([put("e")])
+        one.seal()
+        syncs.clear()
+        assert two.refresh_for("useEmbedder").seq == 5
+        assert syncs == []
+        assert two.page == one.page
+    whole(disk, [*"abcde"])
 
 
 def test_an_append_sees_whichever_page_was_turned() -> None:

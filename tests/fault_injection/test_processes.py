@@ -6,6 +6,7 @@ from cerata.fault_injection.mutation.mutants import BY_NAME
 from cerata.fault_injection.report.tasks import Task, work
 from cerata.fault_injection.simulation.schedule import replay
 from cerata.fault_injection.stories.interleavings import (
+    FOLLOWS,
     LIVES,
     MEETING_PLAN,
     OPERATIONS,
@@ -23,6 +24,24 @@ def test_every_schedule_keeps_what_was_told(meeting: Meeting) -> None:
     assert tally.problems == {}
     assert tally.runs > 30
     assert tally.crash.states > 30
+
+
+@pytest.mark.parametrize("meeting", FOLLOWS.values(), ids=FOLLOWS)
+def test_a_follower_gets_each_event_once_and_durable(meeting: Meeting) -> None:
+    """Under every schedule: in order, batches whole, and none that a crash takes back."""
+    tally = explore_meeting(meeting, preemptions=1, limit=80)
+    assert tally.problems == {}
+    assert tally.runs > 30
+    assert tally.crash.states > 30
+
+
+def test_a_follower_of_events_that_are_not_synced_is_caught() -> None:
+    """The schedules notice that a look shows what its writer has not synced."""
+    OpenWorld()
+    with BY_NAME["show records before they are synced"].planted():
+        meeting = FOLLOWS["a writer and a follower"]
+        tally = explore_meeting(meeting, preemptions=1, problems_max=1)
+    assert len(tally.problems) == 1
 
 
 @pytest.mark.parametrize("meeting", OPERATIONS.values(), ids=OPERATIONS)

@@ -7,7 +7,7 @@ import pytest
 
 from cerata.fault_injection.mutation.mutants import BY_NAME
 from cerata.fault_injection.report import __main__ as report
-from cerata.fault_injection.report.budgets import GATE, SHARE, SOAK, tasks
+from cerata.fault_injection.report.budgets import GATE, SHARE, SOAK, having_one_of, tasks
 from cerata.fault_injection.report.tasks import PARTS, Result, work
 from cerata.fault_injection.stories.engine_workloads import ALPHABET, fresh_image
 from cerata.fault_injection.stories.initial_states import STARTS
@@ -65,3 +65,19 @@ def test_too_few_states_fail(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--share", "--only", "damage", "--jobs", "1", "--quiet", "--states", "1"]
     assert report.main(arguments) == 1
     assert "fewer than 1" in capsys.readouterr().out
+
+
+def test_stories_with_some_operations_are_chosen() -> None:
+    """Every story left has one of them, none is lost, and a meeting counts whole."""
+    chosen = {"compact", "prune"}
+    left = list(filter(None, (having_one_of(task, chosen) for task in tasks(GATE))))
+    assert {task.part for task in left} == {"log", "judged", "lying", "rot", "failing"} | {
+        "meeting"
+    }
+    stories = [acts for task in left for acts, _ in task.stories]
+    assert all(chosen & {*acts} for acts in stories)
+    whole = [acts for task in tasks(GATE) for acts, _ in task.stories if chosen & {*acts}]
+    assert len(stories) == len(whole)
+    meetings = {task.start for task in left if task.part == "meeting"}
+    assert "a compactor and a follower" in meetings
+    assert "two writers" not in meetings
