@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 
 from cerata.engine.errors import InvalidInput
 
-IDS_MAX: Final = 1_000
+IDS_MAX: Final = 100
 """Ids that a call may name."""
 
 _DIGITS_MAX: Final = 19
@@ -166,7 +166,7 @@ def ids_of(text: str, name: str) -> list[int]:
         name: The argument, for errors.
 
     Raises:
-        InvalidInput: the text has no id, more than 1,000, or other words.
+        InvalidInput: the text has no id, more than 100, or other words.
     """
     words = text.replace(",", " ").split()
     if not 0 < len(words) <= IDS_MAX:

@@ -75,6 +75,7 @@ class _Input:
         self._stream = stream
         self._shutdown = shutdown
         self._requests = requests
+        self._limiter: Any = None
 
     def __aiter__(self) -> "_Input":
         return self
@@ -84,7 +85,9 @@ class _Input:
             import anyio
             import anyio.to_thread
 
-        line: bytes = await anyio.to_thread.run_sync(self._read)
+        # With its own limiter: running calls may hold every thread of the default one.
+        self._limiter = self._limiter or anyio.CapacityLimiter(1)
+        line: bytes = await anyio.to_thread.run_sync(self._read, limiter=self._limiter)
         if not line:
             self._shutdown.trigger(0)
             await anyio.sleep_forever()
@@ -107,12 +110,16 @@ class _Output:
         self._descriptor = descriptor
         self._shutdown = shutdown
         self._requests = requests
+        self._limiter: Any = None
 
     async def write(self, text: str) -> None:
         with loading("the MCP SDK"):
+            import anyio
             import anyio.to_thread
 
-        await anyio.to_thread.run_sync(self._write, text.encode(errors="replace"))
+        self._limiter = self._limiter or anyio.CapacityLimiter(1)
+        data = text.encode(errors="replace")
+        await anyio.to_thread.run_sync(self._write, data, limiter=self._limiter)
         self._requests.take(text)
 
     def _write(self, data: bytes) -> None:

@@ -1,8 +1,9 @@
 """Ends of a server of MCP, by each trigger: is it gone within 2 s, with every acknowledged write?
 
 ``python -m tests.integrations.mcp_ends --rounds 100`` starts a server for each trigger and round,
-and prints the longest time of each. A part of the rounds has a write under way. The parent that is
-killed leaves stdin open, so that only the watch of the parent ends the server.
+and prints the longest time of each, and of the starts the least and the median. A part of the
+rounds has a write under way. The parent that is killed leaves stdin open, so that only the watch of
+the parent ends the server.
 """
 
 import argparse
@@ -13,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import cerata
 
@@ -48,8 +49,15 @@ TRIGGERS: Final[dict[str, Callable[[Pipes], None]]] = {
 CODES: Final = {"end of stdin": 0, "SIGTERM": 143, "SIGINT": 130, "SIGHUP": 129}
 
 
-def ended(trigger: str, folder: Path, python: str, source: random.Random) -> float:
-    """Return the seconds from a trigger until the server is gone.
+class End(NamedTuple):
+    """Seconds from the start until the server was ready, and from a trigger until it was gone."""
+
+    ready: float
+    gone: float
+
+
+def ended(trigger: str, folder: Path, python: str, source: random.Random) -> End:
+    """Return the seconds of a server that a trigger ends.
 
     Raises:
         AssertionError: an answered write is not in the file, or the exit code is another.
@@ -59,8 +67,10 @@ def ended(trigger: str, folder: Path, python: str, source: random.Random) -> flo
     command = server_command(python, path)
     if trigger == "SIGKILL of the parent":
         command = [sys.executable, "-c", _PARENT, *command]
+    begin = time.monotonic()
     with pipes_to(command) as pipes:
         pipes.begin()
+        ready = time.monotonic() - begin
         written = {f"text {number}" for number in range(source.randint(0, 3))}
         for text in written:
             assert pipes.call("remember", text=text) is not None
@@ -83,7 +93,7 @@ def ended(trigger: str, folder: Path, python: str, source: random.Random) -> flo
         assert written <= set(texts), written - set(texts)
         assert len(texts) == len(set(texts))
         assert set(texts) <= written | {*under_way.values()}
-    return seconds
+    return End(ready, seconds)
 
 
 def main() -> int:
@@ -94,12 +104,16 @@ def main() -> int:
     chosen = options.parse_args()
     source = random.Random(chosen.seed)
     longest = dict.fromkeys(TRIGGERS, 0.0)
+    starts: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(chosen.rounds):
             for trigger in TRIGGERS:
-                seconds = ended(trigger, Path(folder), chosen.python, source)
-                longest[trigger] = max(longest[trigger], seconds)
-    lines = [f"{name}: at most {seconds:.2f} s" for name, seconds in longest.items()]
+                end = ended(trigger, Path(folder), chosen.python, source)
+                longest[trigger] = max(longest[trigger], end.gone)
+                starts.append(end.ready)
+    middle = sorted(starts)[len(starts) // 2]
+    lines = [f"ready: at least {min(starts):.2f} s, median {middle:.2f} s"]
+    lines += [f"{name}: at most {seconds:.2f} s" for name, seconds in longest.items()]
     late = sum(seconds > SECONDS_MAX for seconds in longest.values())
     sys.stdout.write("\n".join([f"{chosen.rounds} rounds", *lines, f"{late} too late"]) + "\n")
     return 1 if late else 0

@@ -7,6 +7,7 @@ import http.client
 import json
 import signal
 import socket
+import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -146,6 +147,18 @@ def test_a_server_does_not_listen_beyond_this_machine(tmp_path: Path) -> None:
             with pytest.raises(OSError, match="refused"):
                 socket.create_connection((address, port), timeout=5)
         socket.create_connection(("127.0.0.1", port), timeout=5).close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_a_server_over_http(number: signal.Signals, tmp_path: Path) -> None:
+    """A connection that a client keeps open does not delay the end."""
+    with http_server(SERVERS[0], tmp_path / "brain.cera", ANNA) as (server, url):
+        address = urlsplit(url)
+        with socket.create_connection(("127.0.0.1", address.port), timeout=5):
+            start = time.monotonic()
+            server.send_signal(number)
+            assert server.wait(timeout=10) == 128 + number
+            assert time.monotonic() - start < 2
 
 
 def test_a_token_may_only_read(tmp_path: Path) -> None:

@@ -40,7 +40,8 @@ class TestWithTheSdk:
         self, trigger: str, tmp_path: Path, seed: int
     ) -> None:
         """A server that survives its client holds the file, and is started again and again."""
-        assert ended(trigger, tmp_path, sys.executable, random.Random(seed)) <= SECONDS_MAX
+        end = ended(trigger, tmp_path, sys.executable, random.Random(seed))
+        assert end.gone <= SECONDS_MAX
 
     def test_many_servers_write_each_text_once(self, tmp_path: Path, seed: int) -> None:
         """Each client starts a server of its own on the same file."""
@@ -100,6 +101,24 @@ class TestWithTheSdk:
                 assert pipes.process.wait(10) == 128 + signal.SIGTERM
                 assert 0.9 < time.monotonic() - start < SECONDS_MAX
             assert store.count() == (0, 0)
+
+    def test_many_waiting_calls_do_not_hide_the_end_of_stdin(self, tmp_path: Path) -> None:
+        """They held all threads of the pool that read stdin, too."""
+        path = tmp_path / "a.cera"
+        with (
+            cerata.open(path) as store,
+            pipes_to(server_command(sys.executable, path)) as pipes,
+        ):
+            pipes.begin()
+            with store._log._lock.mutex, store._log._lock.writing():
+                for number in range(60):
+                    pipes.send_call("remember", {"text": f"text {number}"})
+                time.sleep(0.3)
+                assert pipes.process.stdin is not None
+                pipes.process.stdin.close()
+                start = time.monotonic()
+                assert pipes.process.wait(10) == 0
+                assert time.monotonic() - start < SECONDS_MAX
 
     def test_stdout_has_only_messages(self, tmp_path: Path) -> None:
         """A print anywhere in the process, or garbage from the client, spoils no message."""
