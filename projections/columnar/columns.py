@@ -207,13 +207,22 @@ def encode_columns(columns: Mapping[str, AnyColumn]) -> bytes:
     """Return the canonical bytes of named columns, in the order of the mapping."""
     parts = [_HEADER.pack(CHUNK_MAGIC, CHUNK_VERSION, len(columns))]
     for name, column in columns.items():
-        dtype = column.dtype.newbyteorder("<").str.encode()
-        descriptor = name.encode().ljust(_NAME_SIZE, b"\0") + dtype
-        parts.append(_DESCRIPTOR.pack(descriptor, len(column), 0))
+        parts.append(_DESCRIPTOR.pack(_descriptor(name, column.dtype), len(column), 0))
     for column in columns.values():
-        data = np.ascontiguousarray(column, column.dtype.newbyteorder("<")).tobytes()
-        parts += (data, bytes(-len(data) % 8))
+        if len(column):
+            data = column.astype(_little(column.dtype), copy=False).tobytes()
+            parts += (data, bytes(-len(data) % 8))
     return b"".join(parts)
+
+
+@lru_cache(maxsize=1024)
+def _descriptor(name: str, dtype: np.dtype[Any]) -> bytes:
+    return name.encode().ljust(_NAME_SIZE, b"\0") + _little(dtype).str.encode()
+
+
+@lru_cache(maxsize=16)
+def _little(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return dtype.newbyteorder("<")
 
 
 class Columns:

@@ -174,11 +174,18 @@ class BlockFold(ABC):
         end = self._seq if through is None else through
         check_range(after, end, self._seq)
         self._digests.recheck(after, end, self._effects)
+        return self._encoded(after, end)
+
+    def has_chunk(self, after: int, through: int, data: bytes) -> bool:
+        check_range(after, through, self._seq)
+        return self._encoded(after, through) == data
+
+    def _encoded(self, after: int, through: int) -> bytes:
         return encode_columns(
             {
-                **chunk_head(self._digests.salt, after, end),
-                "blocks": self._digests.leaves(after, end),
-                **self._stored(after, end),
+                **chunk_head(self._digests.salt, after, through),
+                "blocks": self._digests.leaves(after, through),
+                **self._stored(after, through),
             }
         )
 
@@ -249,6 +256,8 @@ class ScopedFold(ColumnFold[ScopedType], ABC):
         if len(scopes) > 1 and len({*map(id, scopes)}) == 1:
             return [self._scope_code(scopes[0], seqs[0])] * len(scopes)
         last, last_code = self._last_scope
+        if last_code and scopes.count(last) == len(scopes):
+            return [last_code] * len(scopes)
         codes: list[int] = []
         for scope, seq in zip(scopes, seqs, strict=True):
             if last_code and scope == last:

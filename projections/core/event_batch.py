@@ -32,7 +32,7 @@ _NO_EVENTS: Final = EventColumns((), (), (), ())
 class EventBatch(Sequence[FoldedEvent]):
     """Consecutive events of a log; they never change."""
 
-    __slots__ = ("_columns", "_events", "_kinds", "_types")
+    __slots__ = ("_columns", "_events", "_kinds", "_parts", "_types")
 
     def __init__(self, events: Sequence[FoldedEvent]) -> None:
         self._events = events
@@ -42,6 +42,7 @@ class EventBatch(Sequence[FoldedEvent]):
             self._types = [event.type for event in events]
         self._kinds = frozenset(self._types)
         self._columns: dict[str, EventColumns] = {}
+        self._parts: dict[tuple[int, int], Self] = {}
 
     @classmethod
     def of(cls, events: Sequence[FoldedEvent]) -> "EventBatch":
@@ -57,8 +58,10 @@ class EventBatch(Sequence[FoldedEvent]):
     def __getitem__(self, place: slice) -> Self: ...
     def __getitem__(self, place: int | slice) -> "FoldedEvent | EventBatch":
         if isinstance(place, slice):
-            whole = place.indices(len(self._events)) == (0, len(self._events), 1)
-            return self if whole else type(self)(self._events[place])
+            first, stop, step = place.indices(len(self._events))
+            if step != 1:
+                return type(self)(self._events[place])
+            return self if stop - first == len(self._events) else self._part(first, stop)
         return self._events[place]
 
     @property
@@ -74,6 +77,17 @@ class EventBatch(Sequence[FoldedEvent]):
         if isinstance(events, ColumnarEvents):
             return events.first_seq + len(events) - 1
         return events[-1].seq
+
+    def _part(self, first: int, stop: int) -> Self:
+        """Return the events of places [first, stop); projections share the parts."""
+        part = self._parts.get((first, stop))
+        if part is None:
+            part = self._parts[first, stop] = type(self)(self._events[first:stop])
+        return part
+
+    def has_types(self, names: frozenset[str]) -> bool:
+        """Return whether an event is of one of some types."""
+        return not self._kinds.isdisjoint(names)
 
     def of_types(self, names: frozenset[str]) -> Sequence[FoldedEvent]:
         """Return the events of some types, in order of seq."""

@@ -129,6 +129,14 @@ class Projection(Protocol):
         """
         ...
 
+    def has_chunk(self, after: int, through: int, data: bytes) -> bool:
+        """Return whether `chunk` gives these bytes; the blocks are not compared with the digest.
+
+        Raises:
+            ValueError: the events are no such range.
+        """
+        ...
+
     def load(self, *chunks: bytes) -> None:
         """Append the effects of chunks; the first chunk starts after ``seq``.
 

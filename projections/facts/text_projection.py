@@ -5,7 +5,7 @@ postings (`fulltext.projection`), ranking (`fulltext.bm25`) and facts (`reader`)
 subject, predicate and object as asserted, without names that a merge or an alias adds.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
@@ -16,8 +16,9 @@ from ..columnar.columns import I64, Mask, concatenate, rows_up_to
 from ..columnar.times import to_datetime
 from ..fulltext.analyzer import term_of
 from ..fulltext.bm25 import Fulltext
+from ..fulltext.fields import FIELD_COUNT, Field
 from ..fulltext.occurrences import Occurrences
-from ..fulltext.projection import NOT_SEARCHED, FulltextProjection, Searched
+from ..fulltext.projection import FulltextProjection
 from .objects import ObjectKind, kind_of_value
 from .reader import FactsAt
 
@@ -39,11 +40,17 @@ class FactTextProjection(FulltextProjection):
         """Return an immutable reader of the state at ``seq``; any thread may use it."""
         return FactText(self.snapshot(), self._seqs.view())
 
-    def _searched(self, body: EventBody | Erased) -> Searched:
-        if not isinstance(body, AssertFact):
-            return NOT_SEARCHED
-        kind = kind_of_value(body.object_kind, body.object)
-        return f"{body.subject} {body.predicate} {_words_of(kind, body.object)}", "", "", ""
+    def _searched(self, bodies: Sequence[EventBody | Erased]) -> list[str]:
+        parts = [""] * (FIELD_COUNT * len(bodies))
+        parts[Field.TEXT :: FIELD_COUNT] = map(_text_of, bodies)
+        return parts
+
+
+def _text_of(body: EventBody | Erased) -> str:
+    if not isinstance(body, AssertFact):
+        return ""
+    kind = kind_of_value(body.object_kind, body.object)
+    return f"{body.subject} {body.predicate} {_words_of(kind, body.object)}"
 
 
 def _words_of(kind: ObjectKind | None, value: object) -> str:

@@ -131,6 +131,11 @@ class FramesProjection(ScopedFold[FrameColumns]):
                 self._columns.embed_births(first_row, seqs, space)
             return
         embed = self._columns.embed
+        count = len(bodies)
+        if [body.embedding for body in bodies].count(None) == count and [
+            body.token_embedding for body in bodies
+        ].count(None) == count:
+            return
         for row, (seq, body) in enumerate(zip(seqs, bodies, strict=True), start=first_row):
             if body.embedding is not None:
                 embed(row, seq, body.embedding.space)
@@ -158,7 +163,10 @@ class FramesProjection(ScopedFold[FrameColumns]):
     def _without_invalid_times(
         self, bodies: Sequence[PutFrame], seqs: Sequence[int]
     ) -> Sequence[PutFrame]:
-        if not any(body.content_dates or body.expires is not None for body in bodies):
+        if (
+            not any([body.content_dates for body in bodies])  # noqa: C419 - twice as fast
+            and [body.expires for body in bodies].count(None) == len(bodies)
+        ):
             return bodies
         return [
             self._without_invalid_time(body, seq) for body, seq in zip(bodies, seqs, strict=True)

@@ -9,7 +9,7 @@ with a role has `marks`, too.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, Self, TypeAlias
+from typing import ClassVar, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -46,10 +46,8 @@ from .unicode_tables import UNICODE_VERSION
 from .vocabulary import Vocabulary
 from .word_table import Words, cut
 
-Searched: TypeAlias = tuple[str, str, str, str]
-"""The texts of a row, in the order of `Field`."""
-
-NOT_SEARCHED: Final[Searched] = ("", "", "", "")
+_EMPTY: Final = PutFrame()
+"""In place of an event that has no text."""
 
 _BATCH_ROWS: Final = 512
 """Rows tokenized at once: enough that numpy pays, few enough that new words soon have ids."""
@@ -135,9 +133,7 @@ class FulltextProjection(BlockFold):
 
     def _fold_rows(self, seqs: Sequence[int], bodies: Sequence[EventBody | Erased]) -> None:
         """Append the tokens of rows, a column at a time; about 7 us for 40 words."""
-        parts: list[str] = []
-        for body in bodies:
-            parts += self._searched(body)
+        parts = self._searched(bodies)
         data, sizes = text.folded(parts)
         words = cut(data)
         part_ends = np.cumsum(np.array(sizes, np.int64) + 1)
@@ -165,8 +161,9 @@ class FulltextProjection(BlockFold):
             column.extend(added)
         self._marks.extend(marks)
 
-    def _searched(self, body: EventBody | Erased) -> Searched:
-        return searchable(body) if isinstance(body, PutFrame) else NOT_SEARCHED
+    def _searched(self, bodies: Sequence[EventBody | Erased]) -> list[str]:
+        """Return the searched texts of rows, row by row, each in the order of `Field`."""
+        return searchable([body if isinstance(body, PutFrame) else _EMPTY for body in bodies])
 
     def _settled_row(self) -> int:
         last = self._recent[-1:] or self._blocks[-1:]
@@ -374,8 +371,21 @@ def _read_lengths(columns: Columns, count: int) -> FieldLengths:
     return FieldLengths(total, *named)
 
 
-def searchable(body: PutFrame) -> Searched:
-    """Return the searched texts of a frame, in the order of `Field`."""
-    content = body.search_text if body.search_text is not None else body.text
-    tags = " ".join(body.tags) if body.tags else ""
-    return content or "", body.title or "", tags, body.role or ""
+def searchable(frames: Sequence[PutFrame]) -> list[str]:
+    """Return the searched texts of frames, frame by frame, each in the order of `Field`."""
+    texts = [frame.text for frame in frames]
+    overriding = [frame.search_text for frame in frames]
+    if overriding.count(None) < len(frames):
+        pairs = zip(texts, overriding, strict=True)
+        texts = [text if instead is None else instead for text, instead in pairs]
+    tags = [frame.tags for frame in frames]
+    parts = [""] * (FIELD_COUNT * len(frames))
+    for field, column in (
+        (Field.TEXT, texts),
+        (Field.TITLE, [frame.title for frame in frames]),
+        (Field.TAGS, [" ".join(names) if names else None for names in tags] if any(tags) else []),
+        (Field.ROLE, [frame.role for frame in frames]),
+    ):
+        if column.count(None) < len(column):
+            parts[field::FIELD_COUNT] = [text or "" for text in column]
+    return parts

@@ -281,6 +281,9 @@ class RowFold:
             )
         return self._encode(self._unsaved())
 
+    def has_chunk(self, after: int, through: int, data: bytes) -> bool:
+        return self.chunk(after, through) == data
+
     def _encode(self, saved: _Saved) -> bytes:
         keys = sorted(saved.rows)
         columns: dict[str, AnyColumn] = {

@@ -133,11 +133,13 @@ class VectorsProjection(ColumnFold[VectorColumns]):
 
 
 def _have_vectors(events: EventBatch) -> bool:
-    return bool(events.of_types(_LATER)) or any(
-        isinstance(body, PutFrame)
-        and (body.embedding is not None or body.token_embedding is not None)
-        for body in events.columns(PutFrame.wire_name).bodies
-    )
+    if events.has_types(_LATER):
+        return True
+    bodies = events.columns(PutFrame.wire_name).bodies
+    frames = [body for body in bodies if isinstance(body, PutFrame)]
+    return [frame.embedding for frame in frames].count(None) < len(frames) or [
+        frame.token_embedding for frame in frames
+    ].count(None) < len(frames)
 
 
 _Shape: TypeAlias = tuple[str, str, int, int, bool, bool]

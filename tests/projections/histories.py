@@ -25,7 +25,7 @@ from cerata.projections.frames.filters import Filter
 from cerata.projections.frames.projection import FramesProjection
 from cerata.projections.frames.reader import Frames
 from cerata.projections.fulltext.analyzer import terms
-from cerata.projections.fulltext.projection import NOT_SEARCHED, FulltextProjection, searchable
+from cerata.projections.fulltext.projection import FulltextProjection, searchable
 
 ORIGIN = "1970-01-01T00:00:00.020000+00:00"
 """When event 20 was recorded."""
@@ -185,7 +185,7 @@ class Model:
 
     def _add(self, seq: int, kind: str, body: EventBody | Erased) -> None:
         if kind == "putFrame":
-            parts = searchable(body) if isinstance(body, PutFrame) else NOT_SEARCHED
+            parts = searchable([body if isinstance(body, PutFrame) else PutFrame()])
             self.parts[seq] = [terms(part) for part in parts]
             self.tokens[seq] = weighed(self.parts[seq])
             self.in_order[seq] = [term for part in self.parts[seq] for term in part]
