@@ -380,6 +380,8 @@ def live_size(log: Log, dropped: "I64 | None" = None) -> int:
         for page in saved.chunks:
             with suppress(Corrupt):
                 refs += log.file.manifest(page)
+    # A rebuild's progress names the chunks of the old state that are equal.
+    refs = [*dict.fromkeys(refs)]
     fixed = page_for(log, snapshot).data_end
     size = fixed + sum(sectors(extent_size(ref.length)) for ref in refs)
     if dropped is not None and len(dropped):

@@ -12,7 +12,7 @@ from cerata.engine.events import JsonValue, is_known
 from cerata.engine.log import Log
 from cerata.projections.columnar.times import to_datetime
 from cerata.replay.checkpoint import chunk_refs, ledger_of
-from cerata.replay.rebuild import REBUILDING
+from cerata.replay.side import REBUILDING
 
 from .snapshot.snapshot import Snapshot
 

@@ -138,12 +138,24 @@ def ledger_of(log_file: LogFile, saved: SavedProjection) -> list[LedgerEntry] | 
 # --- saving --------------------------------------------------------------------------------------
 
 
+class Shared(NamedTuple):
+    """The chunks of another entry of the TOC, by range, that equal those of a new checkpoint."""
+
+    key: str
+    refs: Mapping[Range, Ref]
+
+
+_NOTHING_SHARED: Final = Shared("", {})
+
+
 class Plan(msgspec.Struct, frozen=True):
     """A computed checkpoint of a projection: references to stored chunks, and new chunks.
 
     The plan is valid only while the TOC has the entry ``found`` (else another process has saved its
     checkpoint, which stays), and only while the TOC has the value ``erased`` under which the
-    projection was folded (else the chunks may contain erased content).
+    projection was folded (else the chunks may contain erased content). ``shared`` are the chunks
+    that another entry of the TOC has, too; the plan is valid only while that entry has them (else a
+    compaction may have moved them).
     """
 
     found: SavedProjection
@@ -153,6 +165,16 @@ class Plan(msgspec.Struct, frozen=True):
     ledger: tuple[LedgerEntry, ...]
     pages: tuple[tuple[Ref, ...], ...]
     erased: int
+    shared: "Shared"
+
+    def is_valid(self, key: str, log_file: LogFile, toc: Toc) -> bool:
+        """Return whether the TOC is still as the plan found it; ``key`` is that of the plan."""
+        if toc.saved(key) != self.found or toc.erased != self.erased:
+            return False
+        refs = self.shared.refs
+        return not refs or {*refs.values()} <= {
+            *stored_chunks(log_file, toc.saved(self.shared.key)).values()
+        }
 
     def entry(self, flip: Flip) -> SavedProjection:
         """Add new chunks, pages and the ledger to a flip, and return the entry that names them."""
@@ -184,12 +206,14 @@ def plan_checkpoint(
     bad: frozenset[int] = frozenset(),
     through: int | None = None,
     places: Places = _no_places,
+    shared: Shared = _NOTHING_SHARED,
 ) -> Plan | None:
     """Return the checkpoint plan of a projection, or None if there is nothing to write.
 
     ``erased`` is `Log.erased` from before the fold of the projection. ``tail`` includes the events
     after the last complete range. ``bad`` are the first seqs of chunks to replace. ``through``, the
-    end of a largest range, leaves out the events after it.
+    end of a largest range, leaves out the events after it. Chunks of ``shared`` are named, not
+    written again.
 
     Raises:
         StateDamaged: the state in memory differs from the result of the fold.
@@ -224,13 +248,20 @@ def plan_checkpoint(
         digest=digest,
         chunks=tuple(
             stored.get(span)
+            or shared.refs.get(span)
             or (span, chunk_body(projection.chunk(*span), places(projection, span)))
             for span in spans
         ),
         ledger=thinned(ledger or (), LedgerEntry(reached, digest)),
         pages=pages,
         erased=erased,
+        shared=_named(shared, [span for span in spans if span not in stored]),
     )
+
+
+def _named(shared: Shared, spans: Sequence[Range]) -> Shared:
+    """Return those shared chunks that a plan names, by their ranges."""
+    return Shared(shared.key, {span: shared.refs[span] for span in spans if span in shared.refs})
 
 
 def stored_chunks(log_file: LogFile, saved: SavedProjection) -> dict[Range, Ref]:
@@ -244,23 +275,30 @@ def extended_plan(
     log_file: LogFile,
     saved: SavedProjection,
     chunks: Sequence[tuple[Range, bytes]],
+    shared: Shared,
     digest: bytes,
     erased: int,
 ) -> Plan:
     """Return the plan of a checkpoint with more chunks, which were folded in another process.
 
-    Each new chunk is its range and its stored form; ``digest`` is that at the end of the last.
+    Each new chunk is its range and its stored form, or no bytes if it is ``shared``; ``digest`` is
+    that at the end of the last.
     """
     pages = _pages(log_file, saved)
     seq = chunks[-1][0][1]
+    shared = _named(shared, [span for span, body in chunks if not body])
     return Plan(
         found=saved,
         seq=seq,
         digest=digest,
-        chunks=(*(ref for page in pages for ref in page), *chunks),
+        chunks=(
+            *(ref for page in pages for ref in page),
+            *((span, body) if body else shared.refs[span] for span, body in chunks),
+        ),
         ledger=thinned(ledger_of(log_file, saved) or (), LedgerEntry(seq, digest)),
         pages=pages,
         erased=erased,
+        shared=shared,
     )
 
 
@@ -354,7 +392,7 @@ def publish(
         entries: dict[str, Mapping[str, Any] | None] = {}
         for key, plan in plans.items():
             # Under the writer lock, so no erasure can intervene.
-            if toc.saved(key) == plan.found and toc.erased == plan.erased:
+            if plan.is_valid(key, log.file, toc):
                 entry = plan.entry(flip).to_entry()
                 # Keep fields of later versions.
                 entries[key] = {**toc.projections.get(key, {}), **entry}

@@ -901,6 +901,10 @@ class Fold:
 
     # --- for a rebuild ---------------------------------------------------------------------------
 
+    def is_folded(self, name: str) -> bool:
+        """Return whether the state of a projection is in memory, in whole or in part."""
+        return name in self._settled or name in self._partial
+
     def exclusive(self) -> AbstractContextManager[bool]:
         """Return a context manager that keeps other threads from folding."""
         return self._mutex

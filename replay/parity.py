@@ -4,19 +4,20 @@ Owns the comparisons, and the search for the first event from which two states d
 its chunk, then the event by bisection. Leaves out the fold (`verify`, `rebuild`). Writes nothing.
 """
 
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cerata.engine.errors import Corrupt
 from cerata.engine.format.extent import ExtentKind
-from cerata.engine.format.toc import LedgerEntry, SavedProjection
+from cerata.engine.format.toc import LedgerEntry, Ref, SavedProjection
 from cerata.engine.log import Log
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.core.projection import Projection
 from cerata.projections.core.ranges import RANGE_SEQS, Range
 from cerata.projections.rows.row_fold import RowFold, differing_rows
 
-from .checkpoint import chunk_refs, decode_chunk, is_named_rightly
+from .checkpoint import chunk_refs, decode_chunk, is_named_rightly, ledger_of
 from .fold import Fold
 
 
@@ -43,12 +44,19 @@ class Divergence(PlainValue):
 
 @dataclass
 class Replayed:
-    """A projection that was folded again, and its checkpoint; ``sound`` is the last equal seq."""
+    """A projection that was folded again, and its checkpoint.
+
+    - ``chunks`` are the saved chunks that `Parity.compare_chunks` has not compared yet.
+    - ``equal`` are the chunks that equal the replay, by range.
+    - ``sound`` is the last equal seq.
+    """
 
     name: str
     projection: Projection
     saved: SavedProjection
     ledger: list[LedgerEntry]
+    chunks: deque[tuple[Ref, Corrupt | None]]
+    equal: dict[Range, Ref] = field(default_factory=dict)
     sound: int = 0
     first: Divergence | None = None
     digest: bytes | None = None
@@ -66,42 +74,70 @@ class Parity:
         self._log = log
         self._fold = fold
 
+    def replayed(
+        self, projection: Projection, saved: SavedProjection, *, with_ledger: bool = False
+    ) -> Replayed:
+        """Return a projection that is folded again, to be compared with its checkpoint."""
+        log_file = self._log.file
+        ledger = (ledger_of(log_file, saved) or []) if with_ledger else []
+        chunks = deque(chunk_refs(log_file, saved))
+        return Replayed(projection.name, projection, saved, ledger, chunks)
+
     # --- saved chunks ----------------------------------------------------------------------------
 
     def compare_chunks(self, replayed: Replayed) -> None:
         """Compare the saved chunks up to the first that differs, as far as the replay has come.
 
         A chunk that is damaged is left to the verification of the log.
+
+        Raises:
+            StateDamaged: a chunk differs, and the replay's state changed in memory.
         """
-        for ref, damage in chunk_refs(self._log.file, replayed.saved):
-            after = ref.first_seq - 1
+        chunks = replayed.chunks
+        while chunks:
+            ref, damage = chunks[0]
             through = ref.last_seq
             seq = replayed.projection.seq
-            if through > seq or ((through - after) % RANGE_SEQS and through < seq):
+            is_part = (through - ref.first_seq + 1) % RANGE_SEQS != 0
+            if through > seq:
+                return
+            chunks.popleft()
+            if (
+                damage is None
+                and not (is_part and through < seq)
+                and not self._is_equal(replayed, ref)
+            ):
                 # A replay beyond a partial range has no chunk of it.
-                return
-            try:
-                if damage is not None:
-                    raise damage
-                body = self._log.file.read_extent(ref, ExtentKind.CHUNK)
-            except Corrupt:
-                continue
-            try:
-                stored = decode_chunk(body, ref).data
-                expected = replayed.projection.chunk(after, through)
-            except Corrupt as error:
-                replayed.diverges(after, through, f"a chunk cannot be decoded ({error.what})")
-                return
-            except ValueError as error:
-                replayed.diverges(after, through, f"a chunk covers other events ({error})")
-                return
-            if not is_named_rightly(body, stored):
-                replayed.diverges(after, through, "a chunk has the id of other bytes")
-                return
-            if stored != expected:
-                event = self._first_in_chunk(replayed, (after, through), stored, expected)
-                replayed.diverges(after, through, "a chunk is not what its events give", event)
-                return
+                chunks.clear()
+
+    def _is_equal(self, replayed: Replayed, ref: Ref) -> bool:
+        """Return whether a saved chunk is damaged or equals the replay; note a difference."""
+        span = after, through = ref.first_seq - 1, ref.last_seq
+        projection = replayed.projection
+        try:
+            body = self._log.file.read_extent(ref, ExtentKind.CHUNK)
+        except Corrupt:
+            return True
+        try:
+            chunk = decode_chunk(body, ref)
+            is_equal = projection.has_chunk(after, through, chunk.data)
+        except Corrupt as error:
+            replayed.diverges(after, through, f"a chunk cannot be decoded ({error.what})")
+            return False
+        except ValueError as error:
+            replayed.diverges(after, through, f"a chunk covers other events ({error})")
+            return False
+        if not is_named_rightly(body, chunk.data):
+            replayed.diverges(after, through, "a chunk has the id of other bytes")
+            return False
+        if not is_equal:
+            expected = projection.chunk(after, through)
+            event = self._first_in_chunk(replayed, span, chunk.data, expected)
+            replayed.diverges(after, through, "a chunk is not what its events give", event)
+            return False
+        if chunk.places == self._fold.places(projection, span):
+            replayed.equal[span] = ref
+        return True
 
     def _first_in_chunk(
         self, replayed: Replayed, span: Range, stored: bytes, expected: bytes

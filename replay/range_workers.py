@@ -27,7 +27,7 @@ from cerata.engine.storage import OsStorage
 from cerata.projections.core.ranges import RANGE_SEQS_MAX, Range
 from cerata.projections.registry import BUILT_IN, projection_key
 
-from .checkpoint import extended_plan, publish, read_chunk, stored_chunks
+from .checkpoint import Shared, extended_plan, publish, read_chunk, stored_chunks
 from .fold import Fold, Progress
 from .range_worker import SIZE_BYTES, FoldedChunks, FoldedRange, Task
 
@@ -129,7 +129,7 @@ def _saved(log: Log, rebuilt: Mapping[str, _Rebuilt], erased: int) -> bool:
     """Save new chunks beside the old states; return whether no other process interfered."""
     plans = {
         each.key: extended_plan(
-            log.file, log.toc().saved(each.key), each.chunks, each.digest, erased
+            log.file, log.toc().saved(each.key), each.chunks, Shared("", {}), each.digest, erased
         )
         for each in rebuilt.values()
         if each.chunks

@@ -1,35 +1,29 @@
 """Rebuilding: projections folded from scratch on the side, while the old states serve reads.
 
 Progress is saved every 32,768 events beside the old state, under its key with a ``~``, so a
-rebuild that was killed at any byte continues from there. When a state is complete, it is compared
-with the old state, and one flip replaces the old state. If the key has no entry (a new version,
-other parameters), progress is saved under it at once, as in any long fold; processes with the older
-version continue with its entry.
+rebuild that was killed at any byte continues from there. The state is compared with the chunks of
+the old state as it is folded, and at last with the state that serves; then one flip replaces the
+old state. If the key has no entry (a new version, other parameters), progress is saved under it at
+once, as in any long fold; processes with the older version continue with its entry.
 
 Several projections are folded in one pass over the events. Worker processes fold ranges of events
 (`range_workers`); the result is the same for any number of workers.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from cerata.engine.errors import Corrupt, ProjectionFailed
 from cerata.engine.json_value import JsonValue
 from cerata.engine.loading import loading
 from cerata.engine.log import Log
 from cerata.engine.plain_value import PlainValue, plain_fields
-from cerata.projections.core.projection import Projection
 from cerata.projections.core.seal import StateDamaged
-from cerata.projections.registry import projection_key
 
-from .checkpoint import Plan, plan_checkpoint, publish
 from .feed import apply_events, next_stop, read_batches
 from .fold import Fold, Progress, Undecodable, silent
 from .parity import Divergence, Parity, Replayed
-
-REBUILDING: Final = "~"
-"""Ends the key of a state that is being rebuilt beside the serving state. On disk."""
+from .side import Side, save_side, save_sides, side_of, stop_after
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,42 +105,6 @@ def _unstable(log: Log, name: str, error: StateDamaged) -> Corrupt:
     )
 
 
-@dataclass
-class Side:
-    """A projection that is rebuilt, and the key of its saved progress.
-
-    ``erased`` is `Log.erased` from before its fold; ``bad`` are the first seqs of unusable chunks.
-    """
-
-    name: str
-    fresh: Projection
-    key: str
-    saved_as: str
-    erased: int
-    bad: frozenset[int]
-
-    @property
-    def has_old(self) -> bool:
-        """True if the file has an old state, which serves until the rebuild ends."""
-        return self.saved_as != self.key
-
-
-def side_of(log: Log, fold: Fold, name: str) -> Side:
-    """Return a rebuild of a projection with the progress that is saved.
-
-    Raises:
-        Undecodable: a chunk is damaged, and so is the payload of one of its events.
-    """
-    fresh = fold.registry.make(name)
-    key = projection_key(fresh)
-    log.refresh()
-    erased = log.erased
-    toc = log.toc()
-    saved_as = key + REBUILDING if key in toc.projections else key
-    bad = fold.load(toc.saved(saved_as), fresh).bad_seqs
-    return Side(name, fresh, key, saved_as, erased, bad)
-
-
 def _folded_together(
     log: Log, fold: Fold, names: Sequence[str], report: Progress
 ) -> dict[str, Side]:
@@ -161,15 +119,16 @@ def _folded_together(
         except Undecodable:
             continue
     end = log.head.seq
+    parity = Parity(log, fold)
     at = min((side.fresh.seq for side in sides.values()), default=end)
     while at < end and sides:
-        stop = min(end, next_stop(at))
+        stop = stop_after(sides.values(), at, end)
         if not _apply_together(log, sides, at, stop):
             break
         at = stop
-        if stop < end:
-            for side in sides.values():
-                _save(log, fold, side)
+        _compare_together(parity, sides)
+        if stop < end and stop == next_stop(stop - 1):
+            _save_together(log, fold, sides)
         report("rebuilding", at, end)
     return sides
 
@@ -188,6 +147,27 @@ def _apply_together(log: Log, sides: dict[str, Side], after: int, through: int) 
         # The states end before the damage; the turn of each reads on, and raises it.
         return False
     return True
+
+
+def _compare_together(parity: Parity, sides: dict[str, Side]) -> None:
+    for name, side in [*sides.items()]:
+        try:
+            _compare(parity, side)
+        except StateDamaged:
+            del sides[name]
+
+
+def _compare(parity: Parity, side: Side) -> None:
+    if side.replayed is not None:
+        parity.compare_chunks(side.replayed)
+
+
+def _save_together(log: Log, fold: Fold, sides: dict[str, Side]) -> None:
+    try:
+        save_sides(log, fold, sides.values())
+    except StateDamaged:
+        # The turn of each saves it, and meets the damage again.
+        return
 
 
 def _replaced(
@@ -210,58 +190,29 @@ class _Overtaken(Exception):
 
 def _finished(log: Log, fold: Fold, side: Side, report: Progress) -> Replayed | None:
     fresh = side.fresh
-    name = side.name
-    label = f"rebuilding {name}"
+    replayed = side.replayed
+    parity = Parity(log, fold)
+    label = f"rebuilding {side.name}"
     begun = fresh.seq
+    _compare(parity, side)
     while fresh.seq < (end := log.head.seq):
-        stop = min(end, next_stop(fresh.seq))
+        stop = stop_after([side], fresh.seq, end)
         apply_events(fresh, read_batches(log, fresh.seq + 1, stop))
-        if stop < end:
-            _save(log, fold, side)
+        _compare(parity, side)
+        if stop < end and stop == next_stop(stop - 1):
+            save_side(log, fold, side)
         report(label, fresh.seq, end)
     if fresh.seq == begun:
         report(label, fresh.seq, end)
-    parity = Parity(log, fold)
-    replayed = Replayed(name, fresh, log.toc().saved(side.key), []) if side.has_old else None
-    if replayed is not None:
-        parity.compare_chunks(replayed)
     with fold.exclusive():
         apply_events(fresh, read_batches(log, fresh.seq + 1, log.head.seq))
-        if replayed is not None and log.erased == side.erased:
+        if replayed is not None and log.erased == side.erased and fold.is_folded(side.name):
+            # A state that is not in memory is that of the chunks that were compared.
             parity.compare_serving(replayed)
-        moves = {side.saved_as: side.key} if side.has_old else {}
+        moves = {} if replayed is None else {side.saved_as: side.key}
         # Try again if another rebuild continued the side state, or finished, in between.
-        while not _save(log, fold, side, moves, tail=True):
+        while not save_side(log, fold, side, moves, tail=True):
             if log.erased != side.erased:
                 raise _Overtaken
         fold.replace(fresh)
     return replayed
-
-
-def _save(
-    log: Log,
-    fold: Fold,
-    side: Side,
-    moves: Mapping[str, str] | None = None,
-    *,
-    tail: bool = False,
-) -> bool:
-    """Save the folded state, replacing chunks at bad seqs; return whether it was saved."""
-    plan: Plan | None
-    try:
-        plan = plan_checkpoint(
-            side.fresh,
-            log.file,
-            log.toc().saved(side.saved_as),
-            erased=side.erased,
-            tail=tail,
-            bad=side.bad,
-            places=fold.places,
-        )
-    except StateDamaged:
-        if log.erased != side.erased:
-            return False
-        raise
-    if plan is None and not moves:
-        return True
-    return publish(log, {} if plan is None else {side.saved_as: plan}, moves)

@@ -17,7 +17,6 @@ from cerata.engine.verify import LogVerification, verify_log
 from cerata.projections.core.event_batch import EventBatch
 from cerata.projections.registry import projection_key
 
-from .checkpoint import ledger_of
 from .feed import read_batches
 from .fold import Fold, Progress, silent
 from .parity import Divergence, Parity, Replayed
@@ -98,10 +97,8 @@ class _Replaying:
         self.notes: list[str] = []
         toc = log.toc()
         self.checks = [
-            Replayed(name, fresh, saved, ledger_of(log.file, saved) or [])
-            for name in fold.registry.names
-            for fresh in [fold.registry.make(name)]
-            for saved in [toc.saved(projection_key(fresh))]
+            self._parity.replayed(fresh, toc.saved(projection_key(fresh)), with_ledger=True)
+            for fresh in map(fold.registry.make, fold.registry.names)
         ]
 
     def run(self) -> None:
