@@ -363,8 +363,8 @@ class Store(
         Args:
             projection: The projection's name, or several names; default every projection.
             progress: Called with the name of a part, and how many of how many steps are complete.
-            workers: Processes that fold built-in projections with a checkpoint; default none but
-                this one. The new state does not depend on their number.
+            workers: Processes that fold built-in projections with a checkpoint, this one included;
+                default 1. The new state does not depend on their number.
 
         Raises:
             NotFound: no projection has this name.

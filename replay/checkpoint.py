@@ -66,10 +66,16 @@ _codecs = _Codecs()
 
 
 class Chunk(NamedTuple):
-    """A chunk's canonical bytes, and the places of its vectors."""
+    """A chunk's canonical bytes, the places of its vectors, and its stored id."""
 
     data: bytes
     places: bytes
+    id: bytes
+
+    @property
+    def is_named_rightly(self) -> bool:
+        """True if the stored id is the hash of the canonical bytes."""
+        return self.id == hash_bytes(self.data)
 
 
 def read_chunk(log_file: LogFile, ref: Ref) -> Chunk:
@@ -99,12 +105,7 @@ def decode_chunk(body: bytes, ref: Ref) -> Chunk:
         raise Corrupt(
             f"A projection's chunk cannot be decoded: {error}", offset=ref.offset
         ) from error
-    return Chunk(data, places)
-
-
-def is_named_rightly(body: bytes, data: bytes) -> bool:
-    """Return whether a stored chunk's id is the hash of its canonical bytes."""
-    return body[:HASH_SIZE] == hash_bytes(data)
+    return Chunk(data, places, body[:HASH_SIZE])
 
 
 def chunk_body(data: bytes, places: bytes = b"") -> bytes:

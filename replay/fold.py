@@ -38,7 +38,7 @@ from cerata.projections.core.ranges import RANGE_SEQS, Range
 from cerata.projections.core.seal import StateDamaged
 from cerata.projections.registry import BUILT_IN, Registry, projection_key
 
-from .checkpoint import Plan, chunk_refs, plan_checkpoint, publish, read_chunk, stored_chunks
+from .checkpoint import Chunk, Plan, chunk_refs, plan_checkpoint, publish, read_chunk, stored_chunks
 from .feed import apply_events, hole, next_stop, read_batches, recent_batches
 from .gradual_checkpoint import GradualCheckpoint
 
@@ -637,15 +637,15 @@ class Fold:
         if projection.seq != through:
             raise Corrupt(f"No saved chunk of {name!r} ends at event {through:,}")
 
-    def saved_chunks(self, name: str, after: int, through: int) -> dict[Range, bytes]:
-        """Return the canonical bytes of the saved chunks of a range of events.
+    def saved_chunks(self, name: str, after: int, through: int) -> dict[Range, Chunk]:
+        """Return the saved chunks of a range of events.
 
         Raises:
             Corrupt: a chunk is damaged.
         """
         saved = self._log.toc().saved(self._key(name))
         return {
-            span: read_chunk(self._log.file, ref).data
+            span: read_chunk(self._log.file, ref)
             for span, ref in stored_chunks(self._log.file, saved).items()
             if after <= span[0] and span[1] <= through
         }

@@ -17,7 +17,7 @@ from cerata.projections.core.projection import Projection
 from cerata.projections.core.ranges import RANGE_SEQS, Range
 from cerata.projections.rows.row_fold import RowFold, differing_rows
 
-from .checkpoint import chunk_refs, decode_chunk, is_named_rightly, ledger_of
+from .checkpoint import chunk_refs, decode_chunk, ledger_of
 from .fold import Fold
 
 
@@ -60,6 +60,11 @@ class Replayed:
     sound: int = 0
     first: Divergence | None = None
     digest: bytes | None = None
+
+    def skip(self, through: int) -> None:
+        """Leave out the chunks up to event ``through``, which another process compared."""
+        while self.chunks and self.chunks[0][0].last_seq <= through:
+            self.chunks.popleft()
 
     def diverges(self, after: int, through: int, text: str, seq: int | None = None) -> None:
         """Store the first divergence, and its event once that is known."""
@@ -127,7 +132,7 @@ class Parity:
         except ValueError as error:
             replayed.diverges(after, through, f"a chunk covers other events ({error})")
             return False
-        if not is_named_rightly(body, chunk.data):
+        if not chunk.is_named_rightly:
             replayed.diverges(after, through, "a chunk has the id of other bytes")
             return False
         if not is_equal:

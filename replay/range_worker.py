@@ -1,15 +1,17 @@
 """The work of one process of a rebuild: ranges of events folded from the saved state before each.
 
-Owns the messages between the processes: a `Task` on standard input, a `FoldedRange` for each range
-on standard output, and a permit of one byte for each range after the first two. A range starts from
-the saved chunks before it, so its chunks are right if all chunks before it are right; the caller
-(`range_workers`) knows that from the comparisons of the earlier ranges. Writes nothing to the file.
+Owns the messages between the processes. Each process takes the next free range from a pipe of
+numbers, so a fast process folds more of them, and a worker writes a `FoldedRange` for each to its
+output. A range starts from the saved chunks before it, so its chunks are right if all chunks before
+it are right; the caller (`range_workers`) knows that from the comparisons of the earlier ranges.
+Writes nothing to the file.
 
-Run as ``python -m cerata.replay.range_worker``.
+Run as ``python -m cerata.replay.range_worker`` with a `Task` on standard input, or in a fork.
 """
 
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -25,26 +27,30 @@ from .checkpoint import chunk_body
 from .feed import read_batches
 from .fold import Fold
 
-AHEAD: Final = 2
-"""Ranges that a worker folds before the caller has taken the first: they wait in memory."""
-
 SIZE_BYTES: Final = 8
 """Bytes of the size before a message, little-endian."""
 
+NUMBER_BYTES: Final = 4
+"""Bytes of the number of a range in the pipe of free ranges, little-endian."""
+
 
 class Task(msgspec.Struct, frozen=True):
-    """The projections and ranges of one worker; the ranges ascend."""
+    """The projections and the ranges of a rebuild.
+
+    The ranges ascend; ``free`` is the descriptor of the pipe with the numbers of the free ranges.
+    """
 
     path: str
     names: tuple[str, ...]
     ranges: tuple[Range, ...]
+    free: int
 
 
 class FoldedChunks(msgspec.Struct, frozen=True):
-    """The chunks of a projection in a range, as they are stored.
+    """The chunks of a projection in a range.
 
-    ``equal`` is whether the saved chunks have the same bytes; ``digest`` is that at the range's
-    end.
+    ``bodies`` has the stored form of each, empty if the file has it already; ``equal`` is whether
+    the saved chunks have the same bytes; ``digest`` is that at the range's end.
     """
 
     spans: tuple[Range, ...]
@@ -54,15 +60,22 @@ class FoldedChunks(msgspec.Struct, frozen=True):
 
 
 class FoldedRange(msgspec.Struct, frozen=True):
-    """The chunks of each projection in a range of events."""
+    """The chunks of each projection in a range of events; ``number`` is that of the range."""
 
+    number: int
     after: int
     through: int
     chunks: dict[str, FoldedChunks]
 
 
+def free_numbers(free: int) -> Iterator[int]:
+    """Yield the numbers of ranges that no other process has taken."""
+    while data := os.read(free, NUMBER_BYTES):
+        yield int.from_bytes(data, "little")
+
+
 def folded_range(
-    log: Log, fold: Fold, projections: Mapping[str, Projection], span: Range
+    log: Log, fold: Fold, projections: Mapping[str, Projection], number: int, span: Range
 ) -> FoldedRange:
     """Bring projections to the start of a range by their saved chunks, and fold the range.
 
@@ -77,41 +90,50 @@ def folded_range(
             projection.apply(batch)
     chunks: dict[str, FoldedChunks] = {}
     for name, projection in projections.items():
-        saved = fold.saved_chunks(name, after, through)
         spans = [(start, start + RANGE_SEQS_MAX) for start in range(after, through, RANGE_SEQS_MAX)]
-        datas = [projection.chunk(*part) for part in spans]
-        chunks[name] = FoldedChunks(
-            tuple(spans),
-            tuple(
-                chunk_body(data, fold.places(projection, part))
-                for part, data in zip(spans, datas, strict=True)
-            ),
-            projection.digest_at(through),
-            all(saved.get(part) == data for part, data in zip(spans, datas, strict=True)),
-        )
-    return FoldedRange(after, through, chunks)
+        saved = fold.saved_chunks(name, after, through)
+        bodies: list[bytes] = []
+        is_equal = True
+        for part in spans:
+            places = fold.places(projection, part)
+            chunk = saved.get(part)
+            if chunk is None or not projection.has_chunk(*part, chunk.data):
+                is_equal = False
+            elif chunk.is_named_rightly and chunk.places == places:
+                bodies.append(b"")
+                continue
+            bodies.append(chunk_body(projection.chunk(*part), places))
+        digest = projection.digest_at(through)
+        chunks[name] = FoldedChunks(tuple(spans), tuple(bodies), digest, is_equal)
+    return FoldedRange(number, after, through, chunks)
 
 
-def main() -> int:
-    """Fold the ranges of the task on standard input; return the exit code."""
-    inlet = sys.stdin.buffer
-    outlet = sys.stdout.buffer
-    size = int.from_bytes(inlet.read(SIZE_BYTES), "little")
-    task = msgspec.msgpack.decode(inlet.read(size), type=Task)
+def fold_free_ranges(task: Task, outlet: int) -> int:
+    """Fold free ranges until none is left, and write each to a descriptor; return the exit code."""
     try:
         with open_log(task.path, mode="r") as log:
             fold = Fold(log)
             projections = {name: fold.registry.make(name) for name in task.names}
-            for number, span in enumerate(task.ranges):
-                if number >= AHEAD and not inlet.read(1):
-                    break
-                message = msgspec.msgpack.encode(folded_range(log, fold, projections, span))
-                outlet.write(len(message).to_bytes(SIZE_BYTES, "little") + message)
-                outlet.flush()
+            for number in free_numbers(task.free):
+                folded = folded_range(log, fold, projections, number, task.ranges[number])
+                message = msgspec.msgpack.encode(folded)
+                _write(outlet, len(message).to_bytes(SIZE_BYTES, "little") + message)
     except (CerataError, StateDamaged, BrokenPipeError):
         # The caller folds the missing ranges itself, and raises the error.
         return 1
     return 0
+
+
+def _write(outlet: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(outlet, view) :]
+
+
+def main() -> int:
+    """Fold ranges of the task on standard input; return the exit code."""
+    task = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Task)
+    return fold_free_ranges(task, sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
-"""Worker processes of a rebuild: ranges of events folded at the same time, equal for any number.
+"""Processes of a rebuild: ranges of events folded at the same time, equal for any number of them.
 
-A fold needs the state before its first event. A worker takes it from the saved chunks of the old
-state, folds its range, and compares its chunks with the saved chunks of the range. The first range
+A fold needs the state before its first event. It is taken from the saved chunks of the old state;
+the range is folded, and its chunks are compared with the saved chunks of the range. The first range
 starts from nothing, so its chunks are right; if they equal the saved chunks, the second range
-started from the right state, and so on. The caller takes the ranges in order, and stops at the
-first that differs: later ranges started from a wrong state, and are folded again in this process.
+started from the right state, and so on. Ranges are taken in order, up to the first that differs:
+later ranges started from a wrong state, and are folded again in this process.
+
+This process folds ranges like its workers. It forks them if a fork is safe, since a new interpreter
+takes as long to start as 40,000 events to fold; a process with threads starts new interpreters.
 
 Owns the processes, the order of their results, and saving these beside the old state. Leaves out
 projections of the user, whose classes another process may not be able to import, and projections
@@ -13,11 +16,14 @@ without an old state.
 
 import os
 import selectors
+import signal
 import subprocess
 import sys
+import threading
+import warnings
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import IO, Final
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -25,14 +31,31 @@ from cerata.engine.errors import Corrupt
 from cerata.engine.log import Log
 from cerata.engine.storage import OsStorage
 from cerata.projections.core.ranges import RANGE_SEQS_MAX, Range
-from cerata.projections.registry import BUILT_IN, projection_key
+from cerata.projections.core.seal import StateDamaged
+from cerata.projections.registry import BUILT_IN
 
 from .checkpoint import Shared, extended_plan, publish, read_chunk, stored_chunks
 from .fold import Fold, Progress
-from .range_worker import SIZE_BYTES, FoldedChunks, FoldedRange, Task
+from .range_worker import (
+    NUMBER_BYTES,
+    SIZE_BYTES,
+    FoldedChunks,
+    FoldedRange,
+    Task,
+    fold_free_ranges,
+    folded_range,
+    free_numbers,
+)
+from .side import Side
 
 RANGE_EVENTS: Final = 2 * RANGE_SEQS_MAX
-"""Events of a range: about 200 ms of folding; smaller ranges load more chunks between."""
+"""Events of a range: about 80 ms of folding; smaller ranges load more chunks between."""
+
+_RANGES_MIN: Final = 4
+"""With fewer ranges one process folds all: to start another takes as long."""
+
+_RANGES_MAX: Final = 8_192
+"""The numbers of so many ranges fit into a pipe; ranges grow with a longer log."""
 
 _RANGES_OF_SAVE: Final = 4
 """Ranges between two saves: 32,768 events, as in a fold in one process."""
@@ -40,96 +63,122 @@ _RANGES_OF_SAVE: Final = 4
 _READ_SIZE: Final = 1 << 20
 
 
-def fold_ranges(log: Log, fold: Fold, names: Sequence[str], workers: int, report: Progress) -> None:
-    """Fold built-in projections in worker processes, and save them beside the old states.
+def fold_ranges(
+    log: Log, fold: Fold, sides: Mapping[str, Side], workers: int, report: Progress
+) -> frozenset[str]:
+    """Fold built-in projections in several processes, and save them beside the old states.
 
-    The caller folds the rest: if a worker ends early, or a range differs, nothing is lost.
+    The sides are then at the end of the last range. Return the names of
+    the rest, of which a range differs or is missing: make these again from their saved progress.
     """
     if not isinstance(log.environment.storage, OsStorage):
-        return
-    erased = log.erased
-    rebuilt = _rebuilds(log, fold, names)
+        return frozenset()
+    rebuilt = _rebuilds(log, sides)
     if not rebuilt:
-        return
-    start = min(each.seq for each in rebuilt.values())
-    end = min(each.end for each in rebuilt.values())
-    spans = [
-        (after, after + RANGE_EVENTS)
-        for after in range(start, end - RANGE_EVENTS + 1, RANGE_EVENTS)
-    ]
-    if len(spans) < 2:
-        return
-    with _started(log.path, tuple(rebuilt), spans, workers) as results:
-        for number, folded in enumerate(results, start=1):
-            for name, chunks in folded.chunks.items():
-                rebuilt[name].take(folded, chunks)
-            report("rebuilding", folded.through, log.head.seq)
-            is_last = number == len(spans) or not any(each.goes_on for each in rebuilt.values())
-            if is_last:
-                break
-            if number % _RANGES_OF_SAVE == 0 and not _saved(log, rebuilt, erased):
-                return
-    _saved(log, rebuilt, erased)
+        return frozenset()
+    start = next(iter(rebuilt.values())).seq
+    spans = _spans(start, min(each.end for each in rebuilt.values()))
+    if len(spans) < _RANGES_MIN:
+        return frozenset()
+    folding = _Folding(log, fold, rebuilt, spans, report)
+    folding.run(workers)
+    _save(log, rebuilt)
+    end = spans[-1][1]
+    for name, each in rebuilt.items():
+        if each.seq == end and each.is_equal:
+            try:
+                fold.load_saved(name, each.side.fresh, end)
+            except Corrupt:
+                each.is_equal = False
+            else:
+                each.replayed.skip(end)
+    return frozenset(name for name, each in rebuilt.items() if each.seq < end or not each.is_equal)
+
+
+def _spans(start: int, end: int) -> list[Range]:
+    size = RANGE_EVENTS
+    while (end - start) // size > _RANGES_MAX:
+        size += RANGE_EVENTS
+    return [(after, after + size) for after in range(start, end - size + 1, size)]
 
 
 class _Rebuilt:
-    """A projection, the end of its progress, and the chunks that are not saved yet."""
+    """A projection, the end of its progress, and the chunks that are not saved yet.
 
-    def __init__(self, key: str, seq: int, end: int) -> None:
-        self.key = key
-        self.seq = seq
-        self.end = end
-        self.goes_on = True
+    ``is_equal`` is whether all ranges so far had the saved chunks.
+    """
+
+    def __init__(self, log: Log, side: Side) -> None:
+        assert side.replayed is not None
+        self.side = side
+        self.replayed = side.replayed
+        self.key = side.saved_as
+        self.seq = side.fresh.seq
+        self.end = side.replayed.saved.seq
+        self.is_equal = True
         self.digest = b""
         self.chunks: list[tuple[Range, bytes]] = []
+        self.old = stored_chunks(log.file, side.replayed.saved)
 
     def take(self, folded: FoldedRange, chunks: FoldedChunks) -> None:
         """Take the chunks of the next range, if all earlier ranges were equal."""
-        if not self.goes_on or folded.after != self.seq:
+        if not self.is_equal or folded.after != self.seq:
             return
         self.chunks += zip(chunks.spans, chunks.bodies, strict=True)
         self.digest = chunks.digest
         self.seq = folded.through
-        self.goes_on = chunks.equal
+        self.is_equal = chunks.equal
 
 
-def _rebuilds(log: Log, fold: Fold, names: Sequence[str]) -> dict[str, _Rebuilt]:
-    """Return the projections whose old state reaches far enough, with their progress."""
-    toc = log.toc()
-    rebuilt: dict[str, _Rebuilt] = {}
-    for name in names:
-        key = projection_key(fold.registry.make(name))
-        side = f"{key}~"
-        if name not in BUILT_IN or key not in toc.projections:
-            continue
-        seq = toc.saved(side).seq
-        end = toc.saved(key).seq
-        if seq % RANGE_EVENTS == 0 and seq < end and _begins_alike(log, key, side):
-            rebuilt[name] = _Rebuilt(side, seq, end)
-    return rebuilt
+def _rebuilds(log: Log, sides: Mapping[str, Side]) -> dict[str, _Rebuilt]:
+    """Return the projections whose old state reaches far enough, with the same progress."""
+    able = {
+        name: side
+        for name, side in sides.items()
+        if name in BUILT_IN
+        and side.replayed is not None
+        and side.fresh.seq % RANGE_EVENTS == 0
+        and side.fresh.seq < side.replayed.saved.seq
+    }
+    start = min((side.fresh.seq for side in able.values()), default=0)
+    return {
+        name: _Rebuilt(log, side)
+        for name, side in able.items()
+        if side.fresh.seq == start and _begins_alike(log, side)
+    }
 
 
-def _begins_alike(log: Log, key: str, side: str) -> bool:
+def _begins_alike(log: Log, side: Side) -> bool:
     """Return whether the saved progress is whole, and equals the old state so far."""
     toc = log.toc()
-    old = stored_chunks(log.file, toc.saved(key))
-    new = stored_chunks(log.file, toc.saved(side))
-    if sum(through - after for after, through in new) != toc.saved(side).seq:
+    saved = toc.saved(side.saved_as)
+    old = stored_chunks(log.file, toc.saved(side.key))
+    new = stored_chunks(log.file, saved)
+    if sum(through - after for after, through in new) != saved.seq:
         return False
     try:
         return all(
-            span in old and read_chunk(log.file, old[span]).data == read_chunk(log.file, ref).data
+            span in old
+            and (
+                old[span] == ref
+                or read_chunk(log.file, old[span]).data == read_chunk(log.file, ref).data
+            )
             for span, ref in new.items()
         )
     except Corrupt:
         return False
 
 
-def _saved(log: Log, rebuilt: Mapping[str, _Rebuilt], erased: int) -> bool:
+def _save(log: Log, rebuilt: Mapping[str, _Rebuilt]) -> bool:
     """Save new chunks beside the old states; return whether no other process interfered."""
     plans = {
         each.key: extended_plan(
-            log.file, log.toc().saved(each.key), each.chunks, Shared("", {}), each.digest, erased
+            log.file,
+            log.toc().saved(each.key),
+            each.chunks,
+            Shared(each.side.key, each.old),
+            each.digest,
+            each.side.erased,
         )
         for each in rebuilt.values()
         if each.chunks
@@ -139,27 +188,122 @@ def _saved(log: Log, rebuilt: Mapping[str, _Rebuilt], erased: int) -> bool:
     return publish(log, plans) if plans else True
 
 
+class _Folding:
+    """The ranges of a rebuild, folded by this process and workers, and taken in order."""
+
+    def __init__(
+        self,
+        log: Log,
+        fold: Fold,
+        rebuilt: Mapping[str, _Rebuilt],
+        spans: Sequence[Range],
+        report: Progress,
+    ) -> None:
+        self._log = log
+        self._fold = fold
+        self._rebuilt = rebuilt
+        self._spans = spans
+        self._report = report
+        self._folded: dict[int, FoldedRange] = {}
+        self._next = 0
+        self._is_over = False
+
+    def run(self, workers: int) -> None:
+        """Fold the ranges, up to the first that differs or is missing."""
+        with _started(self._log.path, tuple(self._rebuilt), self._spans, workers) as started:
+            for number in free_numbers(started.free):
+                if not self._fold_here(number):
+                    return
+                self._take(started.results.ready())
+                if self._is_over:
+                    return
+            while self._next < len(self._spans) and not self._is_over:
+                results = started.results.wait()
+                if results is None:
+                    return
+                self._take(results)
+
+    def _fold_here(self, number: int) -> bool:
+        fresh = {name: each.side.fresh for name, each in self._rebuilt.items()}
+        try:
+            folded = folded_range(self._log, self._fold, fresh, number, self._spans[number])
+        except (Corrupt, StateDamaged):
+            # The turn of each projection meets the damage again, and raises it.
+            for each in self._rebuilt.values():
+                each.is_equal = False
+            self._is_over = True
+            return False
+        self._folded[number] = folded
+        return True
+
+    def _take(self, results: Sequence[FoldedRange]) -> None:
+        """Take the ranges in order, as far as they are folded."""
+        self._folded.update((folded.number, folded) for folded in results)
+        while not self._is_over and (folded := self._folded.pop(self._next, None)) is not None:
+            self._next += 1
+            for name, chunks in folded.chunks.items():
+                self._rebuilt[name].take(folded, chunks)
+            self._report("rebuilding", folded.through, self._log.head.seq)
+            self._is_over = not any(each.is_equal for each in self._rebuilt.values())
+            if self._next % _RANGES_OF_SAVE == 0 and not _save(self._log, self._rebuilt):
+                self._is_over = True
+
+
 # --- processes -----------------------------------------------------------------------------------
+
+
+class _Process(Protocol):
+    """A worker process."""
+
+    outlet: int
+
+    def end(self) -> None:
+        """Kill the process, and close its output."""
+        ...
+
+
+class _Started(NamedTuple):
+    """The pipe of free ranges, and the results of the workers."""
+
+    free: int
+    results: "_Results"
 
 
 @contextmanager
 def _started(
     path: str, names: tuple[str, ...], spans: Sequence[Range], workers: int
-) -> "Generator[Iterator[FoldedRange]]":
-    """Start workers, each for every ``workers``-th range; end them when the block ends."""
-    processes: list[_Worker] = []
+) -> Generator[_Started]:
+    """Start the workers beside this process; end them when the block ends."""
+    free, inlet = os.pipe()
+    processes: list[_Process] = []
     try:
-        for number in range(min(workers, len(spans))):
-            task = Task(os.path.abspath(path), names, tuple(spans[number::workers]))
-            processes.append(_Worker(task))
-        yield _in_order(processes, len(spans))
+        numbers = (number.to_bytes(NUMBER_BYTES, "little") for number in range(len(spans)))
+        try:
+            os.write(inlet, b"".join(numbers))
+        finally:
+            # Its end shows that no range is left.
+            os.close(inlet)
+        task = Task(os.path.abspath(path), names, tuple(spans), free)
+        start = Forked if _may_fork() else Spawned
+        for _ in range(min(workers, len(spans)) - 1):
+            processes.append(start(task))
+        yield _Started(free, _Results(processes))
     finally:
-        for worker in processes:
-            worker.end()
+        os.close(free)
+        for process in processes:
+            process.end()
 
 
-class _Worker:
-    """A worker process, and the part of its output that is no whole message yet."""
+def _may_fork() -> bool:
+    """Return whether a fork is safe: no other thread can hold a lock that the child needs.
+
+    Elsewhere than on Linux, libraries of the system may refuse to run in a fork.
+    """
+    return sys.platform == "linux" and threading.active_count() == 1
+
+
+class Spawned:
+    """A worker in a new interpreter."""
 
     def __init__(self, task: Task) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - this interpreter, with our own module
@@ -168,61 +312,97 @@ class _Worker:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             bufsize=0,
+            pass_fds=(task.free,),
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
-        self._data = bytearray()
-        self.folded: list[FoldedRange] = []
-        message = msgspec.msgpack.encode(task)
-        self.send(len(message).to_bytes(SIZE_BYTES, "little") + message)
-
-    @property
-    def outlet(self) -> IO[bytes]:
-        assert self._process.stdout is not None
-        return self._process.stdout
-
-    def send(self, data: bytes) -> None:
-        """Send a task or a permit; a process that has ended reads nothing."""
-        inlet = self._process.stdin
+        inlet, outlet = self._process.stdin, self._process.stdout
         assert inlet is not None
-        with suppress(OSError):
-            inlet.write(data)
+        assert outlet is not None
+        self._outlet = outlet
+        self.outlet = outlet.fileno()
+        with suppress(OSError), inlet:
+            inlet.write(msgspec.msgpack.encode(task))
 
-    def read(self) -> bool:
-        """Read available output, and decode whole messages; return False at its end."""
-        data = os.read(self.outlet.fileno(), _READ_SIZE)
-        self._data += data
-        while len(self._data) >= SIZE_BYTES:
-            size = int.from_bytes(self._data[:SIZE_BYTES], "little")
-            if len(self._data) < SIZE_BYTES + size:
-                break
-            message = bytes(self._data[SIZE_BYTES : SIZE_BYTES + size])
-            del self._data[: SIZE_BYTES + size]
-            self.folded.append(msgspec.msgpack.decode(message, type=FoldedRange))
-        return bool(data)
+    def kill(self) -> None:
+        self._process.kill()
 
     def end(self) -> None:
-        self._process.kill()
-        for pipe in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):
-                if pipe is not None:
-                    pipe.close()
+        self.kill()
+        self._outlet.close()
         self._process.wait()
 
 
-def _in_order(workers: Sequence[_Worker], count: int) -> Iterator[FoldedRange]:
-    """Yield the ranges in order, up to the first that its worker did not fold."""
-    with selectors.DefaultSelector() as selector:
-        for worker in workers:
-            selector.register(worker.outlet, selectors.EVENT_READ, worker)
-        running = {*workers}
-        for number in range(count):
-            worker = workers[number % len(workers)]
-            while not worker.folded and worker in running:
-                for key, _ in selector.select():
-                    if not key.data.read():
-                        selector.unregister(key.fileobj)
-                        running.discard(key.data)
-            if not worker.folded:
-                return
-            yield worker.folded.pop(0)
-            worker.send(b".")
+class Forked:
+    """A worker in a fork of this process."""
+
+    def __init__(self, task: Task) -> None:
+        self.outlet, outlet = os.pipe()
+        with warnings.catch_warnings():
+            # Python warns of threads of libraries: those of numpy hold no lock of the child.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self._process = os.fork()
+        if not self._process:
+            _fold_in_child(task, outlet)
+        os.close(outlet)
+
+    def kill(self) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self._process, signal.SIGKILL)
+
+    def end(self) -> None:
+        self.kill()
+        os.close(self.outlet)
+        # A program that ignores the end of its children cannot wait for any.
+        with suppress(ChildProcessError):
+            os.waitpid(self._process, 0)
+
+
+def _fold_in_child(task: Task, outlet: int) -> None:
+    """Fold free ranges, and end this process without the work of the parent's exit."""
+    code = 1
+    try:
+        code = fold_free_ranges(task, outlet)
+    finally:
+        os._exit(code)
+
+
+class _Results:
+    """The ranges that the workers have folded, as they come."""
+
+    def __init__(self, processes: Sequence[_Process]) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._data = {process.outlet: bytearray() for process in processes}
+        for outlet in self._data:
+            self._selector.register(outlet, selectors.EVENT_READ)
+
+    def ready(self) -> list[FoldedRange]:
+        """Return the ranges that have come; wait for none."""
+        return self._read(0)
+
+    def wait(self) -> list[FoldedRange] | None:
+        """Wait for output, and return the ranges that have come; None once all processes ended."""
+        if not self._selector.get_map():
+            return None
+        return self._read(None)
+
+    def _read(self, timeout: float | None) -> list[FoldedRange]:
+        folded: list[FoldedRange] = []
+        for key, _ in self._selector.select(timeout):
+            outlet = key.fd
+            data = os.read(outlet, _READ_SIZE)
+            if not data:
+                self._selector.unregister(outlet)
+            folded += _messages(self._data[outlet], data)
+        return folded
+
+
+def _messages(waiting: bytearray, data: bytes) -> Iterator[FoldedRange]:
+    """Yield the whole messages of an output; ``waiting`` is the part that is not whole yet."""
+    waiting += data
+    while len(waiting) >= SIZE_BYTES:
+        end = SIZE_BYTES + int.from_bytes(waiting[:SIZE_BYTES], "little")
+        if len(waiting) < end:
+            return
+        message = bytes(waiting[SIZE_BYTES:end])
+        del waiting[:end]
+        yield msgspec.msgpack.decode(message, type=FoldedRange)

@@ -11,6 +11,7 @@ Several projections are folded in one pass over the events. Worker processes fol
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from cerata.engine.errors import Corrupt, ProjectionFailed
@@ -73,12 +74,16 @@ def rebuild(
     for name in names:
         fold.registry.make(name)
     log.refresh()
+    sides = _sides_of(log, fold, names)
     if workers > 1:
         with loading("the workers of a rebuild"):
             from .range_workers import fold_ranges
 
-        fold_ranges(log, fold, names, workers, report)
-    sides = _folded_together(log, fold, names, report) if len(names) > 1 else {}
+        again = fold_ranges(log, fold, sides, workers, report)
+        sides = {name: side for name, side in sides.items() if name not in again}
+        sides |= _sides_of(log, fold, sorted(again))
+    if len(names) > 1:
+        _fold_together(log, fold, sides, report)
     parities: list[Replayed | None] = []
     for name in names:
         try:
@@ -105,19 +110,20 @@ def _unstable(log: Log, name: str, error: StateDamaged) -> Corrupt:
     )
 
 
-def _folded_together(
-    log: Log, fold: Fold, names: Sequence[str], report: Progress
-) -> dict[str, Side]:
-    """Fold several projections in one pass, up to the head; return those without a fault.
-
-    A projection with a fault is left to its turn, which meets the fault again and raises it.
-    """
+def _sides_of(log: Log, fold: Fold, names: Sequence[str]) -> dict[str, Side]:
+    """Return the rebuilds of projections, except those whose turn will raise `Undecodable`."""
     sides: dict[str, Side] = {}
     for name in names:
-        try:
+        with suppress(Undecodable):
             sides[name] = side_of(log, fold, name)
-        except Undecodable:
-            continue
+    return sides
+
+
+def _fold_together(log: Log, fold: Fold, sides: dict[str, Side], report: Progress) -> None:
+    """Fold several projections in one pass, up to the head.
+
+    A projection with a fault is removed: its turn meets the fault again, and raises it.
+    """
     end = log.head.seq
     parity = Parity(log, fold)
     at = min((side.fresh.seq for side in sides.values()), default=end)
@@ -130,7 +136,6 @@ def _folded_together(
         if stop < end and stop == next_stop(stop - 1):
             _save_together(log, fold, sides)
         report("rebuilding", at, end)
-    return sides
 
 
 def _apply_together(log: Log, sides: dict[str, Side], after: int, through: int) -> bool:

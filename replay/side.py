@@ -87,7 +87,7 @@ def stop_after(sides: Iterable[Side], seq: int, end: int) -> int:
 
 
 def save_sides(log: Log, fold: Fold, sides: Iterable[Side]) -> None:
-    """Save the progress of several rebuilds at once, except those that another process overtook.
+    """Save the progress of several rebuilds at once, except rebuilds that another process overtook.
 
     Raises:
         StateDamaged: a state in memory differs from the result of the fold.

@@ -459,6 +459,7 @@ MAY_TOUCH = {
     "integrations/mcp/tokens.py": {"files"},
     # Workers of a rebuild only read; the caller writes their chunks through the storage, and the
     # result is that of a rebuild without them. Only a store on real files has workers.
+    "replay/range_worker.py": {"files"},
     "replay/range_workers.py": {"files"},
 }
 """Who may touch what: the storage, the clock and dice, the command line and the simulator."""

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -18,12 +19,12 @@ from cerata.projections.core.projection import FoldedEvent, Projection
 from cerata.projections.registry import projection_key
 from cerata.replay import range_workers
 from cerata.replay.checkpoint import read_chunk, stored_chunks
-from cerata.replay.range_worker import FoldedRange, Task
+from cerata.replay.range_worker import FoldedRange, Task, folded_range, free_numbers
 
 from .drawn import history
 from .spending import Spending, Spent
 from .test_rebuilds import killed_at
-from .words import Killed, fill, opened
+from .words import Killed, chunks, fill, opened
 
 EVENTS = 14_000
 
@@ -34,7 +35,16 @@ Chunks = dict[str, dict[tuple[int, int], bytes]]
 def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three ranges in a file of 14,000 events, each saved."""
     monkeypatch.setattr(range_workers, "RANGE_EVENTS", 4_096)
+    monkeypatch.setattr(range_workers, "_RANGES_MIN", 2)
     monkeypatch.setattr(range_workers, "_RANGES_OF_SAVE", 1)
+
+
+@pytest.fixture(autouse=True, params=["forked", "spawned"])
+def start(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The way in which workers start; the threads of pytest-xdist would leave one only."""
+    start: str = request.param
+    monkeypatch.setattr(range_workers, "_may_fork", lambda: start == "forked")
+    return start
 
 
 @pytest.fixture
@@ -44,7 +54,7 @@ def folded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     take = range_workers._Rebuilt.take
 
     def taken(rebuilt: Any, folded: FoldedRange, chunks: Any) -> None:
-        if rebuilt.key.startswith("frames/"):
+        if rebuilt.side.name == "frames":
             ends.append(folded.through)
         take(rebuilt, folded, chunks)
 
@@ -166,15 +176,67 @@ class _Nothing:
         self.causation = event.causation
 
 
-def test_a_worker_that_ends_at_once_costs_only_time(
+def test_workers_that_end_at_once_cost_only_time(
     filled: Path, folded: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """This process folds every range."""
     with opened(filled) as store:
         before = state_of(store)
         monkeypatch.setattr(sys, "executable", "/bin/false")
+        monkeypatch.setattr(range_workers, "fold_free_ranges", lambda _task, _outlet: 1)
+        assert store.rebuild(workers=3).equal
+        assert state_of(store) == before
+    assert folded == [4_096, 8_192, 12_288]
+
+
+def test_a_worker_that_dies_with_a_range_leaves_the_rest_to_the_caller(
+    filled: Path, folded: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ranges after the missing one started from chunks that no comparison proved."""
+
+    def dying(task: Task, _outlet: int) -> int:
+        next(free_numbers(task.free))
+        return 1
+
+    monkeypatch.setattr(range_workers, "_may_fork", lambda: True)
+    monkeypatch.setattr(range_workers, "fold_free_ranges", dying)
+    here = folded_range
+
+    def slow(*arguments: Any) -> FoldedRange:
+        # The worker takes a range first, or the caller would take all.
+        time.sleep(0.5)
+        return here(*arguments)
+
+    monkeypatch.setattr(range_workers, "folded_range", slow)
+    with opened(filled) as store:
+        before = state_of(store)
         assert store.rebuild(workers=2).equal
         assert state_of(store) == before
-    assert folded == []
+        assert store.verify().ok
+    assert folded in ([], [4_096], [4_096, 8_192])
+
+
+def test_equal_chunks_of_workers_are_not_written_again(filled: Path) -> None:
+    """The file grows by references only."""
+    with opened(filled) as store:
+        size = filled.stat().st_size
+        old = {name: chunks(store, name) for name in store._fold.registry.names}
+        assert store.rebuild(workers=2).equal
+        assert {name: chunks(store, name) for name in store._fold.registry.names} == old
+        assert filled.stat().st_size - size < 300_000
+
+
+def test_a_process_with_threads_forks_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread may hold a lock that the child would wait for for ever."""
+    monkeypatch.undo()
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    assert not range_workers._may_fork()
+    done.set()
+    thread.join()
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+    assert range_workers._may_fork() is (sys.platform == "linux")
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -183,18 +245,20 @@ def test_workers_that_are_killed_at_random_leave_the_same_file(
 ) -> None:
     """The caller takes the ranges before the first missing one, and folds the rest itself."""
     source = Random(seed)
-    start = range_workers._Worker.__init__
     timers: list[threading.Timer] = []
 
-    def doomed(worker: Any, task: Task) -> None:
-        start(worker, task)
-        timers.append(threading.Timer(source.random() * 3, worker._process.kill))
-        timers[-1].start()
+    for kind in (range_workers.Forked, range_workers.Spawned):
+        begin = kind.__init__
 
-    monkeypatch.setattr(range_workers._Worker, "__init__", doomed)
+        def doomed(worker: Any, task: Task, begin: Any = begin) -> None:
+            begin(worker, task)
+            timers.append(threading.Timer(source.random() * 3, worker.kill))
+            timers[-1].start()
+
+        monkeypatch.setattr(kind, "__init__", doomed)
     with opened(filled) as store:
         before = state_of(store)
-        assert store.rebuild(workers=2).equal
+        assert store.rebuild(workers=3).equal
         assert state_of(store) == before
         assert store.verify().ok
     for timer in timers:

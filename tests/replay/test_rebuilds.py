@@ -165,7 +165,9 @@ def test_a_compaction_during_a_rebuild_takes_no_chunk_away(tmp_path: Path) -> No
         assert store.verify().ok
 
 
-def test_an_old_state_far_behind_the_head_is_compared_at_its_end(tmp_path: Path) -> None:
+def test_an_old_state_far_behind_the_head_is_compared_at_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its last ranges were joined in a fold to the head, and each looked like a difference."""
     path = tmp_path / "a.cera"
     with opened(path) as store:
@@ -173,7 +175,7 @@ def test_an_old_state_far_behind_the_head_is_compared_at_its_end(tmp_path: Path)
         store.checkpoint()
         digests = store.digests()
     with opened(path) as store:
-        store._fold.save_gradually = lambda _appended: False  # type: ignore[method-assign]
+        monkeypatch.setattr(store._fold, "save_gradually", lambda _appended: False)
         fill(store, 5_000, seed=2)
         store._log.abandon()
     with opened(path) as store:
