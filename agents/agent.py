@@ -232,7 +232,10 @@ class Agent(Handle):
             row = self._started_run(writer, body, captured, scope)
             replay = False
         else:
-            _check_inputs(Recording.of(snapshot, row, self._working.prefix), captured, name)
+            recording = Recording.of(snapshot, row, self._working.prefix)
+            if replay:
+                recording.check_whole()
+            _check_inputs(recording, captured, name)
             body = self._start("run", name, resumes=row.seq, replays=replay, code=code)
             writer.write([Draft(body, scope)])
         sources: list[Source] = [] if session is None else [session.source]
@@ -457,7 +460,8 @@ class Agent(Handle):
         Raises:
             NotFound: no such run exists, or the recorded function cannot be found.
             InvalidInput: the function takes other inputs, or belongs to another agent.
-            RerunFailed: a call has no recorded answer.
+            RerunFailed: a call has no recorded answer, was erased, or is of a later version or an
+                unknown kind.
             Conflict: a file exists at ``live``.
         """
         snapshot = self._snapshot()

@@ -19,6 +19,7 @@ from cerata.projections.activities.reader import ActivityRow, CallRow
 
 from .activity import Call, Result, body_of, call_of, is_input
 from .json_text import decoded
+from .lost_calls import lost_calls
 from .references import reference
 from .run_results import RunResults
 from .summaries import summary_of
@@ -88,6 +89,23 @@ class Recording:
             after = max(0, len(group) - body.overlaps)
             group.append(RecordedCall(len(group), row, body, after))
         return cls(snapshot, run, tuple(calls), tuple(earlier), inputs, prefix, begin)
+
+    def check_whole(self) -> tuple[int, ...]:
+        """Refuse a recording that lacks a call; return the erased calls that may be of any run.
+
+        Cost: the headers of the events since the run began.
+
+        Raises:
+            RerunFailed: a call was erased, is of a later version, or of an unknown kind.
+        """
+        run = self.run
+        log, _, _ = self.snapshot.source
+        known = {call.seq for call in self.snapshot.activities.calls(run.row)}
+        last = self.snapshot.basis if run.end is None else run.end
+        lost, doubtful = lost_calls(log, run, last, known)
+        if lost:
+            raise lost[0].error(run.name)
+        return tuple(doubtful)
 
     def input_values(self) -> dict[str, JsonValue]:
         """Return a fresh copy of each input, by name."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from cerata.engine.agent_events import StartActivity
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, RerunFailed
 from cerata.engine.events import JsonValue
 from cerata.engine.plain_value import PlainValue
 
@@ -123,9 +123,10 @@ def repeat(repetition: Repetition, function: Callable[..., Any]) -> Rerun:
 
     Raises:
         InvalidInput: the function takes other inputs than the recorded.
-        RerunFailed: a call has no recorded answer.
+        RerunFailed: a call has no recorded answer, or the recording lacks a call.
     """
     recording = repetition.recording
+    doubtful = recording.check_whole()
     inputs = recording.input_values()
     fork = repetition.fork
     journal = ReplayedJournal(recording, goes_live=None if fork is None else fork.journal)
@@ -139,6 +140,14 @@ def repeat(repetition: Repetition, function: Callable[..., Any]) -> Rerun:
     divergence = journal.divergence or journal.missing()
     if divergence is None and execution is not None:
         divergence = _end_difference(repetition, journal, execution)
+    if divergence is not None and doubtful and fork is None:
+        raise RerunFailed(
+            f"The re-run of {repetition.activity.name!r} differs from its recording, which may "
+            "lack an erased call",
+            where=f"event {doubtful[0]:,}",
+            remedy="Compare both sides: if the recorded side lacks a call, it was erased.",
+            divergence=divergence,
+        )
     outcome: Outcome = "same" if divergence is None else "diverged"
     is_open = repetition.activity.status in ("open", "left")
     if is_open and (divergence is None or divergence.difference == "extra"):
