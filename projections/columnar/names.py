@@ -46,8 +46,9 @@ class Names:
 
     def codes(self, texts: Sequence[str | None], seqs: Sequence[int]) -> list[int]:
         """Return the code of each event's string, in order of seq; `NO_NAME` for None."""
-        if texts and texts[0] is not None and texts.count(texts[0]) == len(texts):
-            return [self.code(texts[0], seqs[0])] * len(texts)
+        if texts and texts.count(texts[0]) == len(texts):
+            code = NO_NAME if texts[0] is None else self.code(texts[0], seqs[0])
+            return [code] * len(texts)
         get = self._codes.get
         return [
             NO_NAME if text is None else get(text) or self.code(text, seq)
