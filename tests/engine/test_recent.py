@@ -4,6 +4,8 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from unittest import mock
 
+from msgspec.structs import replace
+
 from cerata.engine.codec import Batch, prepare
 from cerata.engine.columnar_events import ColumnarEvents
 from cerata.engine.events import Draft, Event, PutFrame
@@ -119,7 +121,35 @@ def check_sequences(log: Log, first: int, last: int, size: int) -> list[bool]:
             check_columns(events)
             check_columns(events[1:])
             check_columns(events[: len(events) // 2])
+            check_bodies(log, events)
     return [isinstance(events, ColumnarEvents) for events in sequences]
+
+
+def check_bodies(log: Log, events: ColumnarEvents) -> None:
+    """Compare columns with the file; an event of the sequence takes its body from its column."""
+    stored = [*log.read(events.first_seq, events.first_seq + len(events) - 1)]
+    assert events.first_seq == stored[0].seq
+    for name in set(events.types):
+        of_type = [event for event in stored if event.type == name]
+        columns = events.columns(name)
+        assert [*columns.bodies] == [event.body for event in of_type]
+        assert [*columns.scopes] == [event.scope for event in of_type]
+    singly = [*events]
+    assert [facts_of(event) for event in singly] == [facts_of(event) for event in stored]
+
+
+def test_a_body_of_a_draft_is_not_decoded() -> None:
+    """Only a body that no caller can change counts; a map of metadata may be the caller's."""
+    disk = Disk()
+    with disk.log() as log:
+        kept = plain(1)[0]
+        changeable = replace(kept, body=replace(kept.body, metadata={"a": 1}))
+        log.append([kept, changeable, put("of a caller")])
+        events = [*log.recent(1, 3)]
+        assert events[0].body is kept.body
+        assert events[0].scope is kept.scope
+        assert all("body" not in vars(event) for event in events[1:])
+        assert [vars(event).get("hashed") for event in events] == [(), (), None]
 
 
 def test_columns_in_memory_have_the_events_of_the_file() -> None:
@@ -134,6 +164,7 @@ def test_columns_in_memory_have_the_events_of_the_file() -> None:
             log.append(plain(1))
         for _ in range(80):
             log.append(plain(1))
+        writer.append([put("the last")])
         head = log.refresh().seq
         assert any(check_sequences(log, 1, head, 1_024))
         for size in (64, 100):
