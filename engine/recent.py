@@ -31,12 +31,15 @@ class RecentBatch:
     @once
     def have_bodies(self) -> bool:
         """True if all events put frames whose bodies are those of their drafts."""
-        return all([_has_body(draft) for draft in self.drafts])  # noqa: C419 - twice as fast
+        # By column, which takes half of the time of `_has_body` for each draft.
+        bodies = [draft.body for draft in self.drafts if isinstance(draft.body, PutFrame)]
+        is_put = self.are_hashed and len(bodies) == len(self.drafts)
+        return is_put and not any([body.metadata for body in bodies])  # noqa: C419
 
     @once
     def are_hashed(self) -> bool:
         """True if the makers of the drafts have hashed all attachments for their bodies."""
-        return all([draft.is_checked for draft in self.drafts])  # noqa: C419 - twice as fast
+        return [draft.is_checked for draft in self.drafts].count(True) == len(self.drafts)
 
     def event(self, index: int) -> Event:
         """Return the event at ``index`` of the batch as it would be read back.

@@ -130,6 +130,28 @@ def test_a_checkpoint_of_batches_in_memory_reads_no_index() -> None:
     assert all(places[offset] == events.tolist() for events, offset in recent)
 
 
+def test_vectors_between_batches_in_memory_have_their_places() -> None:
+    """A large batch of another process lies between two of this process, and one comes first."""
+    environment = disk()
+    with (
+        cerata.open("a.cera", environment=environment) as store,
+        cerata.open("a.cera", environment=environment) as other,
+    ):
+        for writer in (other, store, other, store, other):
+            put(writer, 1)
+        log = store._session.log
+        log.refresh()
+        space = store._fold.vectors().spaces(log.head.seq)[0]
+        for first in (0, COUNT, COUNT + 1):
+            columns = log.embedding_columns(space.key, space.seqs[first:])
+            seqs = {seq for events, _ in columns for seq in events.tolist()}
+            assert seqs == {*range(1 + first // COUNT * COUNT, 5 * COUNT + 1)}
+        columns = log.embedding_columns(space.key, space.seqs[: COUNT + 1])
+        assert {seq for events, _ in columns for seq in events.tolist()} == {
+            *range(1, 2 * COUNT + 1)
+        }
+
+
 def test_events_of_another_process_are_read_from_the_file() -> None:
     """Only this handle's batches are in memory, with the other ones between them."""
     environment = disk()
