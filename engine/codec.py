@@ -17,6 +17,7 @@ from .draft_validation import (
     check_attachments,
     check_body,
     check_envelope,
+    check_frame_widths,
     check_integer,
     check_key,
     check_long_strings,
@@ -113,7 +114,8 @@ def prepare(
     if key is not None:
         check_key(key)
     seed = None
-    if len(drafts) >= SEEDED_EVENTS_MIN and all(draft.salt is None for draft in drafts):
+    are_unsalted = [draft.salt for draft in drafts].count(None) == len(drafts)
+    if len(drafts) >= SEEDED_EVENTS_MIN and are_unsalted:
         seed = random_bytes(SEED_SIZE)
         salts = seeded_salts(seed, len(drafts))
     else:
@@ -232,7 +234,10 @@ def _encode_payload(draft: Draft, key: str | None, arguments: bytes | None) -> b
     envelope = draft.scope, draft.actor, draft.correlation, draft.reason, key, arguments
     try:
         if draft.is_checked:
-            check_widths(body)
+            if type(body) is PutFrame:
+                check_frame_widths(body)
+            else:
+                check_widths(body)
             payload = _encode(Payload(*envelope, body))
         else:
             payload = _encode(Payload(*envelope, msgspec.Raw(_encoded_body(body))))

@@ -190,7 +190,7 @@ def check_widths(body: EventBody) -> None:
     Reading accepts any number: a fold skips values that another writer let through.
     """
     if isinstance(body, PutFrame):
-        _check_frame_widths(body)
+        check_frame_widths(body)
         return
     for name, _, value in named_by(body):
         _check_within(value, name, _TIME_MIN)
@@ -204,7 +204,8 @@ def check_widths(body: EventBody) -> None:
             _check_within(place.end, "evidence", _TIME_MIN)
 
 
-def _check_frame_widths(body: PutFrame) -> None:
+def check_frame_widths(body: PutFrame) -> None:
+    """Check the numbers of a frame, as `check_widths`."""
     # Most frames have none of these numbers, and a call for each would cost more than the rest.
     if body.parent is not None:
         _check_within(body.parent, "parent", _TIME_MIN)

@@ -321,7 +321,7 @@ def _searches(store: Store, tables: Tables, basis: int | None = None) -> Sides:
 
 
 HOT_PATHS = (
-    HotPath("ingest", 2.25, ingest, Log, "append"),
+    HotPath("ingest", 1.95, ingest, Log, "append"),
     HotPath("append", 3.2, append, Log, "append"),
     HotPath("cold", 4.1, cold, Log, "__init__"),
     HotPath("delete", 1.7, delete, Log, "append"),

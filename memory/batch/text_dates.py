@@ -30,8 +30,9 @@ def with_text_dates(
         are_of_now: If True, texts without ``created`` are of the time of the write; if False, as
             for files, their relative dates do not count.
     """
-    places = [place for place, draft in enumerate(drafts) if _text_of(draft)]
-    phrases = phrases_in([_text_of(drafts[place]) for place in places])
+    texts = [_text_of(draft) for draft in drafts]
+    places = [place for place, text in enumerate(texts) if text]
+    phrases = phrases_in([text for text in texts if text])
     if not phrases:
         return drafts
     now_us = _time_of_write(session) if are_of_now else None

@@ -76,7 +76,7 @@ def notices_of(
     """
     lacking: dict[str, Scope] = {}
     last: Scope | None = None
-    for draft in drafts:
+    for draft in _without_embedding(drafts):
         # The drafts of a call mostly share one scope object.
         if draft.scope is not last and _lacks_vector(draft.body):
             last = draft.scope
@@ -87,6 +87,15 @@ def notices_of(
     obstacles = [session.embedder_obstacle(scope, seq) for scope in lacking.values()]
     lines = (f"stored without vectors: {obstacle}" for obstacle in obstacles if obstacle)
     return tuple(dict.fromkeys(lines))
+
+
+def _without_embedding(drafts: Sequence[Draft]) -> list[Draft]:
+    """Return the drafts of frames without a vector; most batches have none, or no other draft."""
+    return [
+        draft
+        for draft in drafts
+        if isinstance(draft.body, PutFrame) and draft.body.embedding is None
+    ]
 
 
 def _lacks_vector(body: EventBody) -> bool:

@@ -3,6 +3,7 @@
 The same drafts without their mark go the long way, and must give the same bytes.
 """
 
+import gc
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -98,6 +99,50 @@ def test_a_checked_draft_is_not_decoded_again(store: Store) -> None:
         store.put_frames(texts(2), embeddings=matrix(2), space="s")
     assert checked == []
     assert decoded == []
+
+
+def python_calls(work: Callable[[], object]) -> int:
+    """Return the count of calls of functions written in Python."""
+    count = 0
+
+    def enter(_: object, event: str, __: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    # A collection would call the finalizers of objects of earlier tests.
+    gc.collect()
+    gc.disable()
+    before = sys.getprofile()
+    sys.setprofile(enter)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+        gc.enable()
+    return count
+
+
+@pytest.mark.parametrize("has_vectors", [True, False])
+def test_a_document_of_a_batch_takes_few_calls(*, has_vectors: bool) -> None:
+    """A call for each check, rule and effect of a document took most of the time: 30 and 25."""
+
+    def calls(count: int) -> tuple[int, int]:
+        documents = texts(9, count)
+        rows: dict[str, Any] = {}
+        if has_vectors:
+            rows = {"embeddings": matrix(9, count), "space": "s"}
+        with cerata.open(":memory:") as store:
+            # Code that runs once, and words that are new once.
+            store.put_frames(documents, **rows)
+            store._fold.digests()
+            put = python_calls(lambda: store.put_frames(documents, **rows))
+            fold = store._fold
+            return put, python_calls(lambda: (fold.frames(), fold.vectors(), fold.fulltext()))
+
+    small, large = calls(COUNT), calls(2 * COUNT)
+    put, folds = ((more - less) / COUNT for less, more in zip(small, large, strict=True))
+    assert put < 6.5
+    assert folds < 5
 
 
 def test_a_large_batch_is_sealed_from_memory(disk: Environment) -> None:
