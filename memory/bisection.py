@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
 from cerata.engine.arguments import expect_type, is_integer
-from cerata.engine.errors import BisectFailed, CerataError, InvalidInput
+from cerata.engine.errors import BisectFailed, CerataError, InvalidInput, NotFound
 from cerata.engine.events import Event
 from cerata.engine.json_value import JsonValue
 from cerata.engine.plain_value import PlainValue, plain_fields
@@ -262,9 +262,10 @@ class Bisector:
         view = self._view_at(basis)
         try:
             answer = self._test(view)
-        except CerataError:
-            raise
         except Exception as error:
+            # A thing that a point lacks is of the test; other errors are of the memory or a call.
+            if isinstance(error, CerataError) and not isinstance(error, NotFound):
+                raise
             raise BisectFailed(
                 f"The test raised {type(error).__name__}: {error}",
                 where=f"at event {basis:,}",

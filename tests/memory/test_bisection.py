@@ -170,7 +170,7 @@ def test_reverse_answers_are_refused(forty: Store) -> None:
 
 
 def test_a_test_that_fails_is_reported_with_its_place(forty: Store) -> None:
-    """What the user's code raised is the cause; an error of Cerata passes through."""
+    """What the user's code raised is the cause; an error of a call of Cerata passes through."""
     with pytest.raises(BisectFailed, match=r"ZeroDivisionError.*at event 40") as caught:
         forty.bisect(lambda view: view.basis // 0 > 1)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
@@ -178,8 +178,16 @@ def test_a_test_that_fails_is_reported_with_its_place(forty: Store) -> None:
         forty.bisect(lambda _: "yes")  # type: ignore[arg-type, return-value]
     with pytest.raises(BisectFailed, match="no answer at 0 and at 40"):
         forty.bisect(lambda _: None)
-    with pytest.raises(NotFound, match="frame 99"):
-        forty.bisect(lambda view: view.frame(99).active)
+    with pytest.raises(InvalidInput, match="k must be"):
+        forty.bisect(lambda view: bool(view.search("note", k=-1)))
+
+
+def test_a_thing_that_a_point_lacks_is_named_with_the_way_out(forty: Store) -> None:
+    """A frame that came later is the usual case; the verdicts so far were lost."""
+    with pytest.raises(BisectFailed, match=r"no frame 30 .*at event 20.*Return None") as caught:
+        forty.bisect(lambda view: view.basis < 40 and view.frame(30).active)
+    assert isinstance(caught.value.__cause__, NotFound)
+    assert [str(probe) for probe in caught.value.probes] == ["bad  #40"]
 
 
 @pytest.mark.parametrize(
