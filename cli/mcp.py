@@ -7,6 +7,7 @@ import os
 import sys
 from argparse import Namespace
 from pathlib import Path
+from typing import Final
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
@@ -21,6 +22,9 @@ from cerata.memory.store import Store
 
 from .output import Output
 from .store_options import DEFAULT_FILE, file_of, reading, writing
+
+LOCK_SECONDS: Final = 30.0
+"""The time to wait for another writer that a command has without an option."""
 
 
 def run_mcp(options: Namespace, output: Output) -> int:
@@ -107,5 +111,7 @@ def _command(options: Namespace) -> list[str]:
         words += ["--scope", pair]
     if options.actor:
         words += ["--actor", options.actor]
+    if options.lock_timeout != LOCK_SECONDS:
+        words += ["--lock-timeout", f"{options.lock_timeout:g}"]
     flags = {"--shared": "shared", "--read-only": "read_only", "--record": "record"}
     return words + [flag for flag, name in flags.items() if getattr(options, name)]

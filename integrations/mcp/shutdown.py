@@ -81,7 +81,7 @@ class Shutdown:
         self._close = close
         self._parent = parent
         # A put is safe inside a signal handler; starting a thread there is not.
-        self._codes: SimpleQueue[int] = SimpleQueue()
+        self._triggers: SimpleQueue[tuple[int, float]] = SimpleQueue()
         self._is_ending = False
 
     def start(self, *, watches_parent: bool) -> None:
@@ -95,7 +95,7 @@ class Shutdown:
     def trigger(self, code: int) -> None:
         """Begin the end, with an exit code; only the first call counts."""
         self._is_ending = True
-        self._codes.put(code)
+        self._triggers.put((code, time.monotonic()))
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         if self._is_ending:
@@ -108,15 +108,15 @@ class Shutdown:
         self.trigger(0)
 
     def _finish(self) -> NoReturn:
-        code = self._codes.get()
+        # Both waits count from the trigger: on a busy machine this thread may start late.
+        code, start = self._triggers.get()
         self.gate.shut()
-        end = time.monotonic() + _ANSWERS_SECONDS
-        while not self._is_idle() and time.monotonic() < end:
+        while not self._is_idle() and time.monotonic() < start + _ANSWERS_SECONDS:
             time.sleep(_POLL_SECONDS)
         # A close that waits for a lock or a disk must not keep the process.
         closing = threading.Thread(target=self._leave, daemon=True, name="close")
         closing.start()
-        closing.join(_CLOSE_SECONDS)
+        closing.join(max(0.0, start + _ANSWERS_SECONDS + _CLOSE_SECONDS - time.monotonic()))
         os._exit(code)
 
     def _is_idle(self) -> bool:

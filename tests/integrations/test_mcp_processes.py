@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import cerata
+from cerata.integrations.mcp.shutdown import Gate
 
 from .mcp_ends import SECONDS_MAX, TRIGGERS, ended
 from .mcp_messages import pipes_to, server_command, server_environment, text_of
@@ -75,11 +76,7 @@ class TestWithTheSdk:
                 time.sleep(0.2)
                 start = time.monotonic()
                 pipes.process.send_signal(signal.SIGTERM)
-                late = pipes.send_call("remember", {"text": "two"})
-                answer = text_of(pipes.answer(late))
-                assert answer is not None
-                assert answer.startswith("error: Closed: The server is ending\nremedy: ")
-                assert pipes.process.poll() is None
+                time.sleep(0.1)
                 pipes.process.send_signal(signal.SIGINT)
                 assert pipes.process.wait(10) == 128 + signal.SIGINT
                 assert time.monotonic() - start < SECONDS_MAX
@@ -185,6 +182,59 @@ class TestWithTheSdk:
         assert error in run.stderr
         assert "Traceback" not in run.stderr
         assert path.exists() == (content is not None)
+
+    def test_a_locked_file_at_the_start_is_a_typed_error(self, tmp_path: Path) -> None:
+        """Place and remedy are on stderr, and nothing is on stdout."""
+        path = tmp_path / "a.cera"
+        with (
+            cerata.open(path) as store,
+            store._log._lock.mutex,
+            store._log._lock.writing(),
+        ):
+            run = self._started(path, "--lock-timeout", "0.2")
+        assert (run.returncode, run.stdout) == (4, "")
+        assert str(path) in run.stderr
+        assert "Traceback" not in run.stderr
+
+    def test_a_damaged_file_at_the_start_is_a_typed_error(self, tmp_path: Path) -> None:
+        """Both header pages are gone, so no other structure names the ring."""
+        path = tmp_path / "a.cera"
+        with cerata.open(path) as store:
+            store.put_frame("bridge")
+        content = path.read_bytes()
+        path.write_bytes(content[:64] + bytes(128 * 1024) + content[128 * 1024 + 64 :])
+        run = self._started(path)
+        assert run.returncode in (3, 9), run.stderr
+        assert run.stdout == ""
+        assert run.stderr.startswith("error: ")
+        assert "Traceback" not in run.stderr
+
+    @staticmethod
+    def _started(path: Path, *options: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            server_command(sys.executable, path, *options),
+            input="",
+            capture_output=True,
+            text=True,
+            check=False,
+            env=server_environment(),
+            timeout=60,
+        )
+
+
+def test_a_gate_that_is_shut_refuses_calls_and_counts_those_that_run() -> None:
+    """A call that began before goes on, and the end waits for it."""
+    gate = Gate()
+
+    def call() -> int:
+        gate.shut()
+        return gate.running
+
+    assert gate.run(call) == 1
+    assert gate.running == 0
+    with pytest.raises(cerata.Closed, match="The server is ending") as caught:
+        gate.run(call)
+    assert caught.value.remedy == "Start it again, and repeat the call."
 
 
 def test_processes_that_replace_the_same_uris_leave_one_frame_each(tmp_path: Path) -> None:
