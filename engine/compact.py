@@ -12,7 +12,7 @@ checkpoints of the copy: the caller gives both.
   finds both names after a crash syncs the folder before it writes (`create.sweep_temporaries`).
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +22,7 @@ import msgspec
 from blake3 import blake3
 
 from .backup import opened_copy, page_for, seal_batches
-from .codec import Batch, WireEvent
+from .codec import Batch, WireEvent, encode_payloads
 from .create import discard, no_folder, sweep_temporaries, temporary_of, write_empty
 from .errors import CerataError, Conflict, Corrupt, Locked, NotFound, StorageFailed
 from .events import Draft
@@ -45,6 +45,8 @@ CATCH_UP_EVENTS: Final = 1_000
 """The copy may lack this many events when writers have to wait for the rest."""
 
 _CATCH_UP_TRIES: Final = 8
+_CHUNK_SHARE: Final = 0.92
+"""The size of a copy's chunk over that of the log's, since a copy is compressed more."""
 _RETENTION_TRIES: Final = 3
 
 Progress = Callable[[str, int, int], None]
@@ -165,7 +167,10 @@ class _Compaction:
                 if not self._fill(copy, retention):
                     stays = retention is None
                     return False
-                log.move(partial(self._swap, copy, retention))
+                # Once outside of the lock, so that the swap folds few events.
+                self._check_current(retention)
+                drafts = () if retention is None else retention.drafts
+                log.move(partial(self._swap, copy, retention, encode_payloads(drafts, first=1)))
             except _Outdated:
                 continue
             else:
@@ -286,14 +291,30 @@ class _Compaction:
             yield batch if retention is None else _without(batch, retention.seqs)
             self._steps.report("copying", batch.last_seq, snapshot.head_seq)
 
+    def _check_current(self, retention: Retention | None) -> None:
+        """Raise `_Outdated` if the payloads to leave out are not the same any more."""
+        if retention is not None:
+            again = self._steps.retain()
+            if again is None or again.name != retention.name:
+                raise _Outdated
+
     def _carry(self, copy: Log, retention: Retention | None, snapshot: Snapshot) -> None:
         toc = snapshot.reader.toc(snapshot.page)
         self._later.carry(toc, copy, checkpoints=retention is None)
 
     # --- the swap --------------------------------------------------------------------------------
 
-    def _swap(self, copy: Log, retention: Retention | None, snapshot: Snapshot) -> None:
-        """Under the writer lock: complete the copy, and put it in the place of the file."""
+    def _swap(
+        self,
+        copy: Log,
+        retention: Retention | None,
+        payloads: Sequence[bytes],
+        snapshot: Snapshot,
+    ) -> None:
+        """Under the writer lock: complete the copy, and put it in the place of the file.
+
+        ``payloads`` are those of the drafts of ``retention``, which may have very many targets.
+        """
         log, storage, path = self._log, self._storage, self._path
         self._copy(copy, retention, snapshot, whole=True)
         head = snapshot.head_seq
@@ -307,11 +328,9 @@ class _Compaction:
                 remedy="Run 'cerata verify' to list the damage.",
             )
         self._carry(copy, retention, snapshot)
+        self._check_current(retention)
         if retention is not None:
-            again = self._steps.retain()
-            if again is None or again.name != retention.name:
-                raise _Outdated
-            copy.append(retention.drafts)
+            copy.append(retention.drafts, payloads=payloads)
             copy.seal()
         self._check_alone_by_name()
         if storage.identity(copy.path) != copy.file.file.identity():
@@ -374,16 +393,18 @@ def live_size(log: Log, dropped: "I64 | None" = None) -> int:
     for batch in snapshot.tail_from(1):
         if batch.spill is not None:
             refs.append(Ref(batch.spill.offset, batch.spill.length, 0, 0))
+    chunks: list[Ref] = []
     for key in toc.projections:
         saved = toc.saved(key)
         refs += [*saved.chunks, *([] if saved.ledger is None else [saved.ledger])]
         for page in saved.chunks:
             with suppress(Corrupt):
-                refs += log.file.manifest(page)
+                chunks += log.file.manifest(page)
     # A rebuild's progress names the chunks of the old state that are equal.
-    refs = [*dict.fromkeys(refs)]
+    refs, chunks = [*dict.fromkeys(refs)], [*dict.fromkeys(chunks)]
     fixed = page_for(log, snapshot).data_end
     size = fixed + sum(sectors(extent_size(ref.length)) for ref in refs)
+    size += sum(sectors(extent_size(int(_CHUNK_SHARE * ref.length))) for ref in chunks)
     if dropped is not None and len(dropped):
         size -= snapshot.reader.stored_size(snapshot, dropped)
     return size

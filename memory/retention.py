@@ -14,6 +14,7 @@ from cerata.engine.log import Log
 from cerata.projections.columnar.columns import I64
 from cerata.projections.registry import Registry
 from cerata.projections.rows.tags import Tags
+from cerata.replay.checkpoint import COPY_LEVEL
 from cerata.replay.fold import Fold
 
 REASON: Final = "retention"
@@ -21,7 +22,7 @@ REASON: Final = "retention"
 
 def save_in(registry: Registry, copy: Log) -> None:
     """Save the checkpoints of a copy of a log."""
-    Fold(copy, registry).save()
+    Fold(copy, registry, level=COPY_LEVEL).save()
 
 
 def retention_of(log: Log, fold: Fold, horizon: int | None) -> Retention | None:

@@ -36,8 +36,11 @@ from cerata.engine.log import Log
 from cerata.projections.core.projection import Projection
 from cerata.projections.core.ranges import Range, complete_ranges, last_complete
 
-_COMPRESSION_LEVEL: Final = 1
+COMPRESSION_LEVEL: Final = 1
 """Level 3 takes twice as long on columns in planes, and saves nothing."""
+COPY_LEVEL: Final = 15
+"""The level of a compacted file, whose chunks are written once: a tenth smaller, for 9 us an event.
+"""
 _CHUNK_SIZE_MAX: Final = 1 << 32
 _KEY: Final = re.compile(r"(?P<name>[^/]+)/(?P<version>[0-9]+)/[0-9a-f]{16}~?")
 OUTLIVED_SEQS: Final = 32_768
@@ -108,9 +111,9 @@ def decode_chunk(body: bytes, ref: Ref) -> Chunk:
     return Chunk(data, places, body[:HASH_SIZE])
 
 
-def chunk_body(data: bytes, places: bytes = b"") -> bytes:
+def chunk_body(data: bytes, places: bytes = b"", level: int = COMPRESSION_LEVEL) -> bytes:
     """Return the stored form of a chunk with these canonical bytes and places."""
-    content = zstandard.compress(data, _COMPRESSION_LEVEL)
+    content = zstandard.compress(data, level)
     return b"".join([hash_bytes(data), _PLACES_SIZE.pack(len(places)), places, content])
 
 
@@ -208,13 +211,14 @@ def plan_checkpoint(
     through: int | None = None,
     places: Places = _no_places,
     shared: Shared = _NOTHING_SHARED,
+    level: int = COMPRESSION_LEVEL,
 ) -> Plan | None:
     """Return the checkpoint plan of a projection, or None if there is nothing to write.
 
     ``erased`` is `Log.erased` from before the fold of the projection. ``tail`` includes the events
     after the last complete range. ``bad`` are the first seqs of chunks to replace. ``through``, the
     end of a largest range, leaves out the events after it. Chunks of ``shared`` are named, not
-    written again.
+    written again. ``level`` is that of the compression.
 
     Raises:
         StateDamaged: the state in memory differs from the result of the fold.
@@ -250,7 +254,7 @@ def plan_checkpoint(
         chunks=tuple(
             stored.get(span)
             or shared.refs.get(span)
-            or (span, chunk_body(projection.chunk(*span), places(projection, span)))
+            or (span, chunk_body(projection.chunk(*span), places(projection, span), level))
             for span in spans
         ),
         ledger=thinned(ledger or (), LedgerEntry(reached, digest)),

@@ -38,7 +38,16 @@ from cerata.projections.core.ranges import RANGE_SEQS, Range
 from cerata.projections.core.seal import StateDamaged
 from cerata.projections.registry import BUILT_IN, Registry, projection_key
 
-from .checkpoint import Chunk, Plan, chunk_refs, plan_checkpoint, publish, read_chunk, stored_chunks
+from .checkpoint import (
+    COMPRESSION_LEVEL,
+    Chunk,
+    Plan,
+    chunk_refs,
+    plan_checkpoint,
+    publish,
+    read_chunk,
+    stored_chunks,
+)
 from .feed import apply_events, hole, next_stop, read_batches, recent_batches
 from .gradual_checkpoint import GradualCheckpoint
 
@@ -136,8 +145,10 @@ class Fold:
         *,
         last: int | None = None,
         use_checkpoints: bool = True,
+        level: int = COMPRESSION_LEVEL,
     ) -> None:
         self._log = log
+        self._level = level
         self.registry = registry or Registry()
         self._last = last
         self._use_checkpoints = use_checkpoints
@@ -881,6 +892,7 @@ class Fold:
             bad=bad,
             through=through,
             places=self.places,
+            level=self._level,
         )
 
     def _publish(self, plans: Mapping[str, Plan], *, wait: bool) -> None:

@@ -161,12 +161,26 @@ def test_contents_that_were_given_up_leave_their_hashes() -> None:
 def test_contents_to_give_up_are_determined_again_under_the_lock() -> None:
     """A tag that came during the copy protects its contents: the copy begins again."""
     disk = Disk()
-    answers = [dropping(2, 4), dropping(2), dropping(2), dropping(2)]
+    # Each copy asks at its beginning, before the swap, and in it.
+    answers = [*[dropping(2, 4)] * 2, *[dropping(2)] * 4]
     with disk.log() as log:
         filled(log)
         assert compact(log, steps(lambda: answers.pop(0)))
         assert isinstance(log.event(2).body, Erased)
         assert not isinstance(log.event(4).body, Erased)
+        assert answers == []
+    assert names(disk) == [PATH]
+
+
+def test_contents_that_changed_during_the_copy_are_noticed_before_the_swap() -> None:
+    """No process waits for a swap that cannot be."""
+    disk = Disk()
+    answers = [dropping(2, 4), *[dropping(2)] * 4]
+    with disk.log() as log:
+        filled(log)
+        assert compact(log, steps(lambda: answers.pop(0)))
+        assert not isinstance(log.event(4).body, Erased)
+        assert answers == []
     assert names(disk) == [PATH]
 
 

@@ -175,9 +175,10 @@ def test_content_written_during_a_compaction_is_carried(
     swap = _Compaction._swap
 
     def late(self: _Compaction, *arguments: Any) -> None:
-        toc = arguments[2].reader.toc(arguments[2].page)
+        snapshot = arguments[-1]
+        toc = snapshot.reader.toc(snapshot.page)
         newer = msgspec.structs.replace(toc, unknown={"from later": 2})
-        arguments[2].reader.remember_toc(arguments[2].page, newer)
+        snapshot.reader.remember_toc(snapshot.page, newer)
         swap(self, *arguments)
 
     monkeypatch.setattr(_Compaction, "_swap", late)
