@@ -231,6 +231,27 @@ def test_a_killed_researcher_goes_on_and_runs_again(tmp_path: Path) -> None:
     assert done.stdout == f"{lines[-1]}\n"
 
 
+def test_a_killed_portfolio_goes_on_by_reference(tmp_path: Path) -> None:
+    """No price is fetched twice, the prompt has no price, and the note outlives the run."""
+    killed = run(tmp_path, "portfolio.py", "--kill-after", "2", exit_code=9)
+    assert killed == "" or killed.splitlines() == ["fetching BEES", "fetching COMB"]
+    assert run(tmp_path, "portfolio.py").splitlines() == [
+        "fetching COMB",
+        "fetching WAXY",
+        "The prompt has 18 lines and none of the prices.",
+        "week-1: 3,070.00, most of it in COMB",
+    ]
+    with cerata.open(tmp_path / "portfolio.cera", mode="r") as store:
+        agent = cerata.Agent(store, "portfolio")
+        [run_row] = agent.runs()
+        assert run_row.status == "done"
+        assert agent.refs("week-1") == []
+        before = agent.at(store.head.seq - 3)
+        measured = before.get("week-1", "$ref:measure.1")
+        assert measured == {"BEES": 657.6, "COMB": 2272.0, "WAXY": 140.4}
+        assert agent.slot("notes", user_id="u1").get("week-1") == {"value": 3070.0, "best": "COMB"}
+
+
 def test_a_killed_triage_goes_on_and_runs_again(tmp_path: Path) -> None:
     """Its recorded ratings are not asked for again, though its calls overlap."""
     run(tmp_path, "triage.py", "--kill-after", "5", exit_code=9)

@@ -73,7 +73,8 @@ class Layer(msgspec.Struct, frozen=True, dict=True):
         row = self.frames.row_of(frame * self.sign)
         if row is None or row >= self.rows:
             return None
-        return row if self.reach is None or self.visible[row] else None
+        # A mask of all rows would cost more than the look-up of one.
+        return row if self.reach is None or self.frames.admits_row(self.reach, row) else None
 
     def ids(self, rows: I64) -> I64:
         """Return the ids of the frames in rows."""

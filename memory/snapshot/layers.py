@@ -223,17 +223,13 @@ class Layers:
         return row is not None and bool(self.expired[0 if frame > 0 else 1][row])
 
     def unexpired(self, frames: Sequence[int]) -> list[int]:
-        """Return the frames that have not expired."""
-        expired = self.expired
-        if expired is None:
+        """Return the frames that have not expired. Cost: a look-up of each."""
+        if not any(layer.frames.has_expiry for layer in self.all):
             return list(frames)
-        return [frame for frame in frames if not self._is_in(expired, frame)]
+        return [frame for frame in frames if not self._is_past(self.row(frame))]
 
-    def _is_in(self, masks: Sequence[Mask], frame: int) -> bool:
-        return any(
-            layer is self.layer_of(frame) and (row := layer.row_of(frame)) is not None and mask[row]
-            for layer, mask in zip(self.all, masks, strict=True)
-        )
+    def _is_past(self, row: FrameRow | None) -> bool:
+        return row is not None and row.expires is not None and row.expires <= self.now
 
     def find_content(self, content_hash: bytes) -> list[int]:
         """Return the current frames with a content hash."""

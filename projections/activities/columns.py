@@ -119,9 +119,9 @@ class ActivityColumns:
         self.seq = self.births.seq
         self.births.column("recorded", np.int64)
         self.scope = self.births.column("scope", np.uint32)
-        self.births.column("kind", np.uint8)
+        self.kind = self.births.column("kind", np.uint8)
         self.name = self.births.column("name", np.uint32)
-        self.births.column("agent", np.uint32)
+        self.agent = self.births.column("agent", np.uint32)
         self.parent = self.births.column("parent", np.uint64)
         self.births.column("frame", np.uint64)
         self.starts = Table("starts", strict=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from cerata.engine.events import Scope
 
-from ..columnar.columns import I64, rows_up_to
+from ..columnar.columns import I64, Mask, rows_up_to
 from ..columnar.scopes import Reach, by_name, scope_text
 from .columns import (
     ActivityColumns,
@@ -101,8 +101,13 @@ class ActivitiesAt:
         self, kind: ActivityKind | None = None, agent: str | None = None
     ) -> list[ActivityRow]:
         """Return the activities of a kind and an agent, in order of seq."""
-        rows = [self._row(row) for row in range(self._rows) if self._is_seen(row)]
-        return [row for row in rows if kind in (None, row.kind) and agent in (None, row.agent)]
+        columns = self._columns
+        seen = self._seen()
+        if kind is not None:
+            seen &= columns.kind.view()[: self._rows] == kind
+        if agent is not None:
+            seen &= columns.agent.view()[: self._rows] == (columns.names.find(agent) or 0)
+        return [self._row(row) for row in np.flatnonzero(seen).tolist()]
 
     def named(
         self,
@@ -136,7 +141,7 @@ class ActivitiesAt:
             columns.start_row.view()[: self._starts],
             columns.reopens.view()[: self._starts],
         )
-        rows = [self._row(row) for row in np.flatnonzero(~ended).tolist() if self._is_seen(row)]
+        rows = [self._row(row) for row in np.flatnonzero(self._seen() & ~ended).tolist()]
         return [row for row in rows if kind in (None, row.kind)]
 
     def parts_of(self, row: ActivityRow) -> list[int]:
@@ -249,6 +254,14 @@ class ActivitiesAt:
         return next((seq for seq in seqs if self._sees_call(seq)), None)
 
     # --- rows ------------------------------------------------------------------------------------
+
+    def _seen(self) -> Mask:
+        """Return a new mask of the rows within the scope."""
+        if self._scopes is None:
+            return np.ones(self._rows, np.bool_)
+        admitted = np.zeros(len(self._columns.scopes) + 1, np.bool_)
+        admitted[list(self._scopes)] = True
+        return admitted[self._columns.scope.view()[: self._rows]]
 
     def _is_seen(self, row: int) -> bool:
         if row >= self._rows:

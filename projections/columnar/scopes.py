@@ -151,7 +151,8 @@ def scope_text(scope: Scope) -> str:
     return msgspec.json.encode(scope).decode()
 
 
-@lru_cache(4096)
+# Each projection keeps the scopes of its own events: a text is decoded once for all of them.
+@lru_cache(1 << 17)
 def read_scope(text: str) -> Scope:
     """Return the scope with a canonical text. Raises `Corrupt`."""
     try:
@@ -195,7 +196,9 @@ class AdmittedCodes:
         through, codes = self._by_reach.get(key, (0, frozenset[int]()))
         if through < count:
             candidates = range(through + 1, count + 1) if through else self._fewest(reach, count)
-            new = [code for code in candidates if admits(self.scope(code), reach)]
+            new = candidates
+            if through or not _is_decided(reach):
+                new = [code for code in candidates if admits(self.scope(code), reach)]
             codes = codes.union(new) if new else codes
             if len(self._by_reach) >= _CACHED_REACHES_MAX:
                 self._by_reach.clear()
@@ -226,6 +229,11 @@ class AdmittedCodes:
             index.add(code, self.scope(code))
         codes = index.by_value.get(value, [])
         return [*index.lacking, *codes] if reach.shared and name != TENANT else codes
+
+
+def _is_decided(reach: Reach) -> bool:
+    """Return whether the index of the only pair decides: no other type equals a text."""
+    return not reach.shared and len(reach.pairs) == 1 and isinstance(reach.pairs[0][1], str)
 
 
 class _ValueIndex:

@@ -436,6 +436,11 @@ class Frames:
         passes = self._columns.admitted_scopes.mask(reach)
         return passes[self._columns.scope.view()[: self.rows_at(n)]]
 
+    def admits_row(self, reach: Reach, row: int) -> bool:
+        """Return whether a reach admits the frame of a row."""
+        columns = self._columns
+        return columns.scope.item(row) in columns.admitted_scopes.codes(reach)
+
     def embedded(self, n: int, space: str | None = None) -> Mask:
         """Return a mask over the rows at n of frames with an embedding, in a space or any."""
         mask = np.zeros(self.rows_at(n), np.bool_)
