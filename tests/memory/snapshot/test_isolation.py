@@ -20,6 +20,7 @@ from cerata.memory.snapshot.layer import Layer
 from cerata.memory.snapshot.layers import Layers
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.columnar.scopes import Reach, ScopeNames
+from cerata.projections.frames.reader import Frames
 
 from .isolation import TABLES, public_names, read_shared, shown_by, sweep
 
@@ -114,7 +115,7 @@ def _salvaged(store: cerata.Store) -> object:
     [
         (Snapshot, "sees", _says(answer=True), ["log", "tags"]),
         (Snapshot, "within", _widened, ["within"]),
-        (Layer, "visible", property(_all_rows), ["frames"]),
+        (Frames, "admits_row", _says(answer=True), ["frame"]),
         (Layers, "check_has", _says(None), ["frame", "content"]),
         (ScopeNames, "admitted", _says(None), ["facts", "entities", "links"]),
         (cerata.Store, "salvaged", _salvaged, ["salvaged"]),
@@ -126,6 +127,20 @@ def test_a_filter_that_is_switched_off_is_a_leak(
     """A test that finds nothing shows nothing, unless it finds what is there."""
     for one in only:
         assert sweep(["ux"], [one], lambda: _off(kind, name, instead)).leaks, one
+
+
+def test_lists_of_frames_leak_without_both_of_their_filters() -> None:
+    """The mask of a list, and the check of each of its frames."""
+
+    @contextmanager
+    def off() -> Generator[None]:
+        with (
+            _off(Layer, "visible", property(_all_rows)),
+            _off(Frames, "admits_row", _says(answer=True)),
+        ):
+            yield
+
+    assert sweep(["ux"], ["frames"], off).leaks
 
 
 # --- one by one ----------------------------------------------------------------------------------
