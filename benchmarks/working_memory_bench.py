@@ -127,7 +127,9 @@ def print_reads(path: Path, sessions: int, rounds: int) -> None:
         chosen = [refs[at] for at in drawn.integers(0, len(refs), rounds).tolist()]
         show("resolve a reference", timed(lambda n: run.resolve(chosen[n]), rounds), "(goal 1)")
         made: list[int] = []
-        first = int(run.get(refs[0])["number"])  # type: ignore[index,call-overload]
+        of_first = run.get(refs[0])
+        assert isinstance(of_first, dict)
+        first = int(str(of_first["number"]))
 
         def memo(n: int) -> object:
             number = first + n % CALLS_PER_RUN

@@ -83,7 +83,7 @@ def _work(agent: Agent, number: int, journal: int) -> None:
             values = fetched.ref if step % 2 else f"{fetched.ref}#"
             measured = run.call("measure", measure, memo=True, values=values, step=step)
             _note(journal, "acknowledged", name, "measure", step, measured.ref)
-            total += measured.value  # type: ignore[operator]
+            total += int(str(measured.value))
         kept = run.put("total", total)
         assert kept.ref is not None
         run.keep(kept.ref, "totals", name)
@@ -130,7 +130,8 @@ def run(folder: Path, kills: int, seed: int) -> Result:
 
 
 def _started(path: Path, journal: Path, runs: int) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tests.agents.kills", "--work", path, journal, str(runs)]
+    work = ["--work", str(path), str(journal), str(runs)]
+    command = [sys.executable, "-m", "tests.agents.kills", *work]
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
     assert process.stdout is not None
     with process.stdout as lines:

@@ -6,6 +6,7 @@ an event's own scope where the event becomes a value.
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -59,24 +60,25 @@ def _reads(ids: list[dict[str, int]]) -> Iterator[tuple[str, Read]]:
     """Yield each public read, with names that all owners use and with the ids of each owner."""
     yield "runs", lambda agent: agent.runs()
     yield "sessions", lambda agent: agent.sessions()
-    for name in ("r1", "r2", *(each["run"] for each in ids)):
-        yield f"calls {name}", lambda agent, name=name: agent.calls(name)
-        yield f"refs {name}", lambda agent, name=name: agent.refs(name)
-        yield f"get {name}", lambda agent, name=name: agent.get(name, "$ref:fetch.1")
-        yield f"input {name}", lambda agent, name=name: agent.get(name, "$ref:input_city.1")
+    runs: list[str | int] = ["r1", "r2", *(each["run"] for each in ids)]
+    for name in runs:
+        yield f"calls {name}", partial(Agent.calls, run=name)
+        yield f"refs {name}", partial(Agent.refs, run=name)
+        yield f"get {name}", partial(Agent.get, run=name, ref="$ref:fetch.1")
+        yield f"input {name}", partial(Agent.get, run=name, ref="$ref:input_city.1")
     for slot in MEMORY:
-        yield f"{slot} items", lambda agent, slot=slot: agent.slot(slot).items()
-        yield f"{slot} history", lambda agent, slot=slot: agent.slot(slot).history()
+        yield f"{slot} items", partial(_of_slot, slot, Slot.items)
+        yield f"{slot} history", partial(_of_slot, slot, Slot.history)
         for each in ids:
-            number = each["note"]
-            yield (
-                f"{slot} raw {number}",
-                lambda agent, slot=slot, number=number: agent.slot(slot).raw(number),
-            )
+            yield f"{slot} raw", partial(_of_slot, slot, partial(Slot.raw, key=each["note"]))
     yield "get", lambda agent: (agent.slot("prefs").get("risk"), agent.slot("mode").get())
     yield "keys", lambda agent: (agent.slot("prefs").keys(), agent.slot("prefs").raw("risk"))
     yield "last", lambda agent: agent.slot("talk").last(9)
     yield "search", lambda agent: agent.slot("notes").search("harbour quartz", k=9)
+
+
+def _of_slot(slot: str, read: Callable[[Slot], object], agent: Agent) -> object:
+    return read(agent.slot(slot))
 
 
 def leaks(store: Store, ids: list[dict[str, int]]) -> tuple[list[str], int]:
