@@ -300,7 +300,7 @@ class Slot(Handle):
         return self._set(key, value, because=because)
 
     def _append(self, value: object, because: int | None = None) -> Receipt:
-        fields = {**self._fields(value, None), "because": because}
+        fields: dict[str, Any] = {**self._fields(value, None), "because": because}
         if self._spec.max_items is None:
             return self._written(lambda _: self._put(**fields), is_checked=False)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -111,7 +111,8 @@ def _document(file: Path) -> object:
         )
     try:
         # The round-trip loader keeps lines, and makes no Python objects of tags.
-        return YAML(typ="rt", pure=True).load(data.decode("utf-8"))
+        loader: Any = YAML(typ="rt", pure=True)
+        document: object = loader.load(data.decode("utf-8"))
     except (YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = "" if mark is None else f", line {mark.line + 1:,}"
@@ -121,6 +122,7 @@ def _document(file: Path) -> object:
             where=f"{file.name}{line}",
             remedy="Correct the line; each name may occur once in a map.",
         ) from error
+    return document
 
 
 class _Place:
@@ -141,7 +143,7 @@ class _Place:
     def map_of(self, value: object, what: str, parent: object) -> Mapping[Any, Any]:
         """Return a map; else raise `InvalidInput` with what it should have been."""
         if isinstance(value, Mapping):
-            return value
+            return cast("Mapping[Any, Any]", value)
         raise self.fault(
             parent,
             what.removeprefix("slot ").strip("'"),
@@ -156,14 +158,16 @@ def _plain(fields: Mapping[Any, Any]) -> dict[str, Any]:
     A deeper value stays as it is and is refused, so an alias cannot multiply it.
     """
     return {
-        name: [_scalar(item) for item in value] if isinstance(value, list) else _scalar(value)
+        name: [*map(_scalar, cast("list[Any]", value))]
+        if isinstance(value, list)
+        else _scalar(value)
         for name, value in fields.items()
     }
 
 
 def _scalar(value: Any) -> Any:
     if isinstance(value, bool | list | Mapping) or value is None:
-        return value
+        return cast("Any", value)
     for kind in (int, float, str):
         if isinstance(value, kind):
             return kind(value)

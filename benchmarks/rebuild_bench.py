@@ -68,7 +68,7 @@ class Shared:
             finally:
                 self.seconds += time.process_time() - start
 
-        vars(range_workers)["fold_ranges"] = timed
+        setattr(range_workers, "fold_ranges", timed)  # noqa: B010 - the type is wider
 
 
 def filled(path: Path, events: int, *, with_text: bool) -> None:

@@ -124,7 +124,8 @@ def print_reads(path: Path, sessions: int, rounds: int) -> None:
         run = agent.run(agent.runs()[-1].name)
         refs = [reference.ref for reference in run.refs()]
         drawn = np.random.default_rng(1)
-        chosen = [refs[at] for at in drawn.integers(0, len(refs), rounds).tolist()]
+        places: list[int] = drawn.integers(0, len(refs), rounds).tolist()
+        chosen = [refs[at] for at in places]
         show("resolve a reference", timed(lambda n: run.resolve(chosen[n]), rounds), "(goal 1)")
         made: list[int] = []
         of_first = run.get(refs[0])

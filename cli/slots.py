@@ -148,7 +148,7 @@ def _items(slot: Slot, options: Namespace) -> list[SlotItem]:
     items = [item for item in slot.items() if item.key == options.key]
     if items:
         return items
-    near = difflib.get_close_matches(options.key, slot.keys(), n=1)
+    near = difflib.get_close_matches(str(options.key), slot.keys(), n=1)
     raise NotFound(
         f"There is no current value {options.key!r:.60}",
         where=f"slot {options.slot!r}",

@@ -56,7 +56,7 @@ class Replayed:
     saved: SavedProjection
     ledger: list[LedgerEntry]
     chunks: deque[tuple[Ref, Corrupt | None]]
-    equal: dict[Range, Ref] = field(default_factory=dict)
+    equal: dict[Range, Ref] = field(default_factory=dict[Range, Ref])
     sound: int = 0
     first: Divergence | None = None
     digest: bytes | None = None

@@ -18,11 +18,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -58,12 +58,15 @@ class New(msgspec.Struct, frozen=True):
     source: str
 
 
+def _lifted(old: dict[str, Any]) -> dict[str, Any]:
+    return {**old, "source": "lifted"}
+
+
 def memory(version: int) -> dict[str, MemorySpec]:
     """Return the slots as a later version of the program declares them."""
     schema: dict[str, Any] = {"schema": Old}
     if version:
-        upcasters = {1: lambda old: {**old, "source": "lifted"}}
-        schema = {"schema": New, "schema_version": 2, "upcasters": upcasters}
+        schema = {"schema": New, "schema_version": 2, "upcasters": {1: _lifted}}
     return {
         "pad": cerata.scratchpad(ttl="40s", max_size_mb=0.0004),
         "prefs": MemorySpec(scope="user_id", ttl=("20s", "30s")[version]),
@@ -195,7 +198,7 @@ def _fail(reason: str) -> None:
 
 
 @contextmanager
-def lived(seed: int, acts: int, *, through: int | None = None) -> Iterator[Store]:
+def lived(seed: int, acts: int, *, through: int | None = None) -> Generator[Store]:
     """Open a store in which a life was lived, or its acts up to an event."""
     clock, dice = StandingClock(START_US), Random(seed)
     environment = Environment(MemoryStorage(), clock, dice.randbytes)
@@ -275,9 +278,10 @@ def _tried(read: Callable[..., object], *arguments: object) -> object:
         answer = read(*arguments)
     except CerataError as error:
         return f"{type(error).__name__}: {error}"
-    if isinstance(answer, list):
-        return [each.to_dict() if hasattr(each, "to_dict") else each for each in answer]
-    return answer
+    if not isinstance(answer, list):
+        return answer
+    items = cast("list[Any]", answer)
+    return [each.to_dict() if hasattr(each, "to_dict") else each for each in items]
 
 
 def compare(seed: int, acts: int) -> tuple[int, str]:

@@ -116,9 +116,15 @@ def test_a_recording_of_another_signature_names_the_inputs(path: Path) -> None:
 
 # --- unserialisable arguments --------------------------------------------------------------------
 
-DEEP: list[Any] = []
-for _ in range(NESTING_MAX + 2):
-    DEEP = [DEEP]
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+DEEP = nested(NESTING_MAX + 2)
 
 UNSERIALISABLE: list[Any] = [
     object(),
@@ -282,7 +288,7 @@ def test_an_erased_call_of_another_run_hinders_none() -> None:
         agent = Agent(store, "bot")
         assert agent.rerun("r1", original).outcome == "same"
         with pytest.raises(RerunFailed, match="A call of the run 'r2' was erased"):
-            agent.rerun("r2", lambda run: run.now())
+            agent.rerun("r2", cerata.Run.now)
 
 
 def test_a_run_that_lost_a_call_does_not_go_on() -> None:

@@ -37,6 +37,10 @@ def secret(tenant: str, user: str) -> str:
     return f"quartz{tenant}{user}"
 
 
+def _fetch(name: str) -> list[str]:
+    return [name]
+
+
 def _fill(store: Store, tenant: str, user: str) -> dict[str, int]:
     """Write the same things for each owner, with a secret in each; return the ids."""
     mark = secret(tenant, user)
@@ -47,7 +51,7 @@ def _fill(store: Store, tenant: str, user: str) -> dict[str, int]:
         agent.slot("talk").append([mark])
         note = agent.slot("notes").append(f"the harbour of {mark}")
         run = agent.run("r1", inputs={"city": mark})
-        result = run.call("fetch", lambda name: [name], name=mark)
+        result = run.call("fetch", _fetch, name=mark)
         with agent.session("s1") as session, session.run("r2") as ended:
             ended.put("x", mark)
         return {"note": note.id, "run": run.activity.id, "frame": result.id or 0}
@@ -83,7 +87,8 @@ def _of_slot(slot: str, read: Callable[[Slot], object], agent: Agent) -> object:
 
 def leaks(store: Store, ids: list[dict[str, int]]) -> tuple[list[str], int]:
     """Return each read that shows another owner's secret, and the number of reads."""
-    leaked, count = [], 0
+    leaked: list[str] = []
+    count = 0
     for tenant, user in OWNERS:
         hidden = [secret(*owner) for owner in OWNERS if owner != (tenant, user)]
         with store.scoped({"tenant": tenant, "user_id": user}) as own:
@@ -108,6 +113,10 @@ def _all_of_instance(_: Slot, __: Layers, newest: Iterable[int]) -> list[int]:
     return [*newest][::-1]
 
 
+def _unchecked(_: Slot, frame: cerata.Frame) -> cerata.Frame:
+    return frame
+
+
 FIRST: dict[tuple[Any, str], Any] = {
     (Layer, "visible"): property(lambda layer: np.ones(layer.rows, np.bool_)),
     (Layers, "has"): _say(answer=True),
@@ -117,7 +126,7 @@ FIRST: dict[tuple[Any, str], Any] = {
 }
 SECOND: dict[tuple[Any, str], Any] = {
     (Snapshot, "sees"): _say(answer=True),
-    (Slot, "_checked"): lambda _, frame: frame,
+    (Slot, "_checked"): _unchecked,
 }
 
 

@@ -194,6 +194,10 @@ def _declare_slots(folder: Path, environment: Environment) -> None:
     (folder / "wrong.yaml").write_text(SLOTS.replace("scope: user_id, ttl", "scop: user_id, ttl"))
 
 
+def _prices(tickers: list[str]) -> dict[str, list[float]]:
+    return {ticker: [152.3, 198.2] for ticker in tickers}
+
+
 def _leave_run(folder: Path, environment: Environment) -> None:
     """An ended run, and a run that is still open."""
     with cerata.open(folder / "analyst.memory", environment=environment) as store:
@@ -201,7 +205,7 @@ def _leave_run(folder: Path, environment: Environment) -> None:
         with agent.run("r-1") as run:
             run.put("price", 3)
         run = agent.run("r-2", inputs={"city": "Bern"})
-        run.call("market.fetch", lambda tickers: {tickers[0]: [152.3, 198.2]}, tickers=["AAPL"])
+        run.call("market.fetch", _prices, tickers=["AAPL"])
 
 
 CRASH_TEST = "crash-test"

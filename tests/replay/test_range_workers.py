@@ -31,6 +31,10 @@ EVENTS = 14_000
 Chunks = dict[str, dict[tuple[int, int], bytes]]
 
 
+def _fold_none(*_: object) -> int:
+    return 1
+
+
 @pytest.fixture(autouse=True)
 def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three ranges in a file of 14,000 events, each saved."""
@@ -183,7 +187,7 @@ def test_workers_that_end_at_once_cost_only_time(
     with opened(filled) as store:
         before = state_of(store)
         monkeypatch.setattr(sys, "executable", "/bin/false")
-        monkeypatch.setattr(range_workers, "fold_free_ranges", lambda _task, _outlet: 1)
+        monkeypatch.setattr(range_workers, "fold_free_ranges", _fold_none)
         assert store.rebuild(workers=3).equal
         assert state_of(store) == before
     assert folded == [4_096, 8_192, 12_288]

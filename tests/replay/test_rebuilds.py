@@ -19,6 +19,10 @@ from .spending import Spending
 from .words import Killed, chunks, draft, fill, opened, spoil
 
 
+def _save_nothing(_: int) -> bool:
+    return False
+
+
 def test_a_rebuild_goes_on_where_it_was_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,7 +179,7 @@ def test_an_old_state_far_behind_the_head_is_compared_at_its_end(
         store.checkpoint()
         digests = store.digests()
     with opened(path) as store:
-        monkeypatch.setattr(store._fold, "save_gradually", lambda _appended: False)
+        monkeypatch.setattr(store._fold, "save_gradually", _save_nothing)
         fill(store, 5_000, seed=2)
         store._log.abandon()
     with opened(path) as store:
