@@ -143,7 +143,7 @@ class _Place:
     def map_of(self, value: object, what: str, parent: object) -> Mapping[Any, Any]:
         """Return a map; else raise `InvalidInput` with what it should have been."""
         if isinstance(value, Mapping):
-            return cast("Mapping[Any, Any]", value)
+            return cast("Mapping[object, Any]", value)
         raise self.fault(
             parent,
             what.removeprefix("slot ").strip("'"),
@@ -157,17 +157,18 @@ def _plain(fields: Mapping[Any, Any]) -> dict[str, Any]:
 
     A deeper value stays as it is and is refused, so an alias cannot multiply it.
     """
-    return {
-        name: [*map(_scalar, cast("list[Any]", value))]
-        if isinstance(value, list)
-        else _scalar(value)
-        for name, value in fields.items()
-    }
+    plain: dict[str, Any] = {}
+    for name, value in fields.items():
+        items = cast("list[object]", value) if isinstance(value, list) else [value]
+        scalars = [*map(_scalar, items)]
+        plain[name] = scalars if isinstance(value, list) else scalars[0]
+    return plain
 
 
 def _scalar(value: Any) -> Any:
+    same: Any = value
     if isinstance(value, bool | list | Mapping) or value is None:
-        return cast("Any", value)
+        return same
     for kind in (int, float, str):
         if isinstance(value, kind):
             return kind(value)

@@ -1,9 +1,10 @@
 """The size of a file over its raw texts and vectors, and each mechanism that keeps it small."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from benchmarks import size_bench
@@ -11,7 +12,7 @@ from cerata.engine import codec, segment_writer
 from cerata.engine import open as opening
 from cerata.engine.events import Draft, PutFrame, Scope
 from cerata.memory.frames import commands
-from cerata.memory.frames.drafts import frame_draft
+from cerata.memory.frames.drafts import text_drafts
 from cerata.memory.values.arguments import content_hash
 
 COUNT = 1_000
@@ -50,10 +51,16 @@ def hashes_of_vectors(patch: pytest.MonkeyPatch) -> None:
 
 
 def hashes_of_contents(patch: pytest.MonkeyPatch) -> None:
-    def hashed_draft(content: str, fields: PutFrame, scope: Scope, **more: Any) -> Draft:
-        return frame_draft(content, fields, scope, hashed=content_hash(content), **more)
+    def hashed_drafts(
+        texts: Sequence[str], fields: Sequence[PutFrame], scope: Scope, **more: Any
+    ) -> list[Draft]:
+        hashed = [
+            msgspec.structs.replace(body, content_hash=content_hash(text))
+            for text, body in zip(texts, fields, strict=True)
+        ]
+        return text_drafts(texts, hashed, scope, **more)
 
-    patch.setattr(commands, "frame_draft", hashed_draft)
+    patch.setattr(commands, "text_drafts", hashed_drafts)
 
 
 def whole(payload: bytes, _: bytes) -> tuple[bytes, None]:

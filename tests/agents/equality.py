@@ -273,6 +273,10 @@ def _slot(agent: Agent, name: str, user: str) -> object:
     return _tried(read)
 
 
+def _plain(value: Any) -> object:
+    return value.to_dict() if hasattr(value, "to_dict") else value
+
+
 def _tried(read: Callable[..., object], *arguments: object) -> object:
     try:
         answer = read(*arguments)
@@ -280,8 +284,8 @@ def _tried(read: Callable[..., object], *arguments: object) -> object:
         return f"{type(error).__name__}: {error}"
     if not isinstance(answer, list):
         return answer
-    items = cast("list[Any]", answer)
-    return [each.to_dict() if hasattr(each, "to_dict") else each for each in items]
+    items = map(_plain, cast("list[object]", answer))
+    return list(items)
 
 
 def compare(seed: int, acts: int) -> tuple[int, str]:

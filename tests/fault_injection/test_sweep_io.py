@@ -14,7 +14,7 @@ pytestmark = pytest.mark.unwatched("its disk is broken")
 
 def test_every_failing_call_has_a_true_outcome(seed: int) -> None:
     """Typed errors, nothing acknowledged lost, nothing refused there, and the file reopens."""
-    tally = sweep_io(share=16, seed=seed)
+    tally = sweep_io(share=12, seed=seed)
     sys.stdout.write(f"\n{tally}\n")
     assert tally.problems == []
     assert tally.unused == 0

@@ -181,7 +181,7 @@ NO_VALUES = {
     *("Agent", "Run", "Session", "Slot", "agent"),
     *("CallableEmbedder", "EndpointEmbedder", "MiniLMEmbedder", "SentenceTransformersEmbedder"),
     *("ContextEmbedder", "Embedder", "TokenEmbedder", "Reranker", "Extractor", "EnglishFacts"),
-    *("conversation_memory", "scratchpad", "semantic_memory"),
+    *("conversation_memory", "load_memory", "scratchpad", "semantic_memory"),
     *("__version__", "content_hash", "event", "events", "open", "query", "tune", "upcaster"),
 }
 """Public names that are no values: handles, doors to the outside, protocols, functions."""
