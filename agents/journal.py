@@ -142,7 +142,7 @@ class LiveJournal:
         self._sizes: dict[str, dict[int, int]] = {}
         """The bytes of each result by its frame, for each track."""
         self._own: set[int] = set()
-        """The calls that this journal recorded since it last counted."""
+        """The calls with a result that this journal recorded since it last counted."""
         self._calls_seen = 0
         self._finished = 0
         self._lock = threading.Lock()
@@ -249,9 +249,9 @@ class LiveJournal:
 
             receipt = attempted(self._session, attempt, where=f"run {self._run.name!r}")
             self._finished += 1
-            self._own.add(receipt.seqs[len(batch) - 1])
             if result is None:
                 return None
+            self._own.add(receipt.seqs[1])
             self._sizes.setdefault(self._track(slot), {})[receipt.seqs[0]] = size
         return receipt.seqs[0]
 
@@ -259,7 +259,7 @@ class LiveJournal:
         """Return the oldest results that leave, so that a result of ``size`` bytes has room."""
         calls = snapshot.activities.last_calls(self._run.row, self._calls_seen)
         self._calls_seen += len(calls)
-        others = [call for call in calls if call.seq not in self._own]
+        others = [call for call in calls if call.result and call.seq not in self._own]
         self._own.clear()
         if others:
             # Of another process, or from before a kill.

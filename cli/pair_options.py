@@ -33,18 +33,20 @@ def pairs_of(option: str, values: Sequence[str]) -> dict[str, JsonValue]:
             raise InvalidInput(
                 f"{option} names {name!r} twice", remedy=f"Pass {option} {name}=… once."
             )
-        pairs[name] = _json(option, text, value) if is_json else value
+        if is_json:
+            remedy = f"Pass JSON, such as {option} 'pages:=12', or a text after '='."
+            pairs[name] = json_of(value, f"{option} {text!r} is not valid JSON after ':='", remedy)
+        else:
+            pairs[name] = value
     return pairs
 
 
-def _json(option: str, text: str, value: str) -> JsonValue:
+def json_of(text: str, fault: str, remedy: str) -> JsonValue:
+    """Return the value of a JSON text; else raise `InvalidInput` with the fault and its place."""
     try:
-        decoded: JsonValue = json.loads(value)
+        decoded: JsonValue = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(
-            f"{option} {text!r} is not valid JSON after ':=' ({error})",
-            remedy=f"Pass JSON, such as {option} 'pages:=12', or a text after '='.",
-        ) from error
+        raise InvalidInput(f"{fault} ({error})", remedy=remedy) from error
     return decoded
 
 

@@ -23,6 +23,7 @@ from cerata.memory.values.words import clipped, counted
 from cerata.projections.rows.slots import DeclaredSlot
 
 from .output import Output
+from .pair_options import json_of
 from .runs import run_id_of
 from .store_options import changing, reading, view_of, writing
 
@@ -187,14 +188,8 @@ def _written(slot: Slot, options: Namespace) -> Receipt:
 
 
 def _json(option: str, text: str) -> JsonValue:
-    try:
-        value: JsonValue = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(
-            f"{option} {text!r:.60} is not JSON: {error}",
-            remedy=f"Pass JSON, such as {option} '{{\"level\": 3}}' or {option} '\"a text\"'.",
-        ) from error
-    return value
+    remedy = f"Pass JSON, such as {option} '{{\"level\": 3}}' or {option} '\"a text\"'."
+    return json_of(text, f"{option} {text!r:.60} is not valid JSON", remedy)
 
 
 def _print_item(item: SlotItem, output: Output) -> None:

@@ -126,7 +126,7 @@ class FrameCommands(Writer):
         Raises:
             InvalidInput: a value cannot be stored; ``expires`` is past; ``replace`` without
                 ``uri``, or with ``parent``.
-            NotFound: the parent does not exist.
+            NotFound: the parent or ``because`` does not exist within the scope.
             Conflict: other writers replaced the URI first, in each of 1,000 attempts; or, in a
                 transaction, before the end of the block.
             IdempotencyConflict: the key was used with other arguments.

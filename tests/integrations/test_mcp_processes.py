@@ -11,6 +11,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,7 @@ import cerata
 from cerata.integrations.mcp.shutdown import Gate
 
 from .mcp_ends import SECONDS_MAX, TRIGGERS, ended
-from .mcp_messages import pipes_to, server_command, server_environment, text_of
+from .mcp_messages import Pipes, pipes_to, server_command, server_environment, text_of
 from .mcp_stress import replaced, stressed
 
 HAS_SDK = importlib.util.find_spec("mcp") is not None
@@ -29,6 +31,27 @@ needs_sdk = [
     pytest.mark.skipif(not HAS_SDK, reason="needs the extra mcp"),
 ]
 pytestmark = pytest.mark.unwatched("kills processes")
+
+
+@contextmanager
+def waiting_call(folder: Path) -> Generator[tuple[Pipes, float]]:
+    """Start a server whose call waits for the lock of the file; yield it after a SIGTERM.
+
+    Yields the pipes and the time of the signal. At the end nothing may be written.
+    """
+    path = folder / "a.cera"
+    with (
+        cerata.open(path) as store,
+        pipes_to(server_command(sys.executable, path)) as pipes,
+    ):
+        pipes.begin()
+        with store._log._lock.mutex, store._log._lock.writing():
+            pipes.send_call("remember", {"text": "one"})
+            time.sleep(0.2)
+            start = time.monotonic()
+            pipes.process.send_signal(signal.SIGTERM)
+            yield pipes, start
+        assert store.count() == (0, 0)
 
 
 class TestWithTheSdk:
@@ -65,39 +88,17 @@ class TestWithTheSdk:
 
     def test_a_second_signal_ends_at_once(self, tmp_path: Path) -> None:
         """The first waits for a running call, here one that waits for the lock of the file."""
-        path = tmp_path / "a.cera"
-        with (
-            cerata.open(path) as store,
-            pipes_to(server_command(sys.executable, path)) as pipes,
-        ):
-            pipes.begin()
-            with store._log._lock.mutex, store._log._lock.writing():
-                pipes.send_call("remember", {"text": "one"})
-                time.sleep(0.2)
-                start = time.monotonic()
-                pipes.process.send_signal(signal.SIGTERM)
-                time.sleep(0.1)
-                pipes.process.send_signal(signal.SIGINT)
-                assert pipes.process.wait(10) == 128 + signal.SIGINT
-                assert time.monotonic() - start < SECONDS_MAX
-            assert store.count() == (0, 0)
+        with waiting_call(tmp_path) as (pipes, start):
+            time.sleep(0.1)
+            pipes.process.send_signal(signal.SIGINT)
+            assert pipes.process.wait(10) == 128 + signal.SIGINT
+            assert time.monotonic() - start < SECONDS_MAX
 
     def test_a_call_that_does_not_end_delays_the_end_by_a_second(self, tmp_path: Path) -> None:
         """A write that waits for a lock is absent, and was not acknowledged."""
-        path = tmp_path / "a.cera"
-        with (
-            cerata.open(path) as store,
-            pipes_to(server_command(sys.executable, path)) as pipes,
-        ):
-            pipes.begin()
-            with store._log._lock.mutex, store._log._lock.writing():
-                pipes.send_call("remember", {"text": "one"})
-                time.sleep(0.2)
-                start = time.monotonic()
-                pipes.process.send_signal(signal.SIGTERM)
-                assert pipes.process.wait(10) == 128 + signal.SIGTERM
-                assert 0.9 < time.monotonic() - start < SECONDS_MAX
-            assert store.count() == (0, 0)
+        with waiting_call(tmp_path) as (pipes, start):
+            assert pipes.process.wait(10) == 128 + signal.SIGTERM
+            assert 0.9 < time.monotonic() - start < SECONDS_MAX
 
     def test_many_waiting_calls_do_not_hide_the_end_of_stdin(self, tmp_path: Path) -> None:
         """They held all threads of the pool that read stdin, too."""
