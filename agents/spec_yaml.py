@@ -34,8 +34,8 @@ def load_memory(path: str | os.PathLike[str]) -> dict[str, MemorySpec]:
 
     Raises:
         NotFound: there is no such file.
-        InvalidInput: the file is no YAML, repeats a name, or declares what cannot be honoured; the
-            place is the line.
+        InvalidInput: the file is no YAML, repeats a name, or has a slot that cannot be honoured;
+            the place is the line.
         Unsupported: the extra is not installed.
     """
     file = Path(path)
@@ -141,7 +141,7 @@ class _Place:
         return InvalidInput(message, where=where, remedy=remedy)
 
     def map_of(self, value: object, what: str, parent: object) -> Mapping[Any, Any]:
-        """Return a map; else raise `InvalidInput` with what it should have been."""
+        """Return a map. Raises `InvalidInput` at the line of another value."""
         if isinstance(value, Mapping):
             return cast("Mapping[object, Any]", value)
         raise self.fault(

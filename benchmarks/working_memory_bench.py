@@ -118,7 +118,7 @@ def show(name: str, times: np.ndarray, goal: str = "") -> None:
 
 
 def print_reads(path: Path, sessions: int, rounds: int) -> None:
-    """Print what each read of the filled file takes."""
+    """Print the times of the reads of the filled file."""
     with cerata.open(path) as store:
         agent = Agent(store, "bench", memory=MEMORY)
         run = agent.run(agent.runs()[-1].name)
@@ -150,7 +150,7 @@ def print_reads(path: Path, sessions: int, rounds: int) -> None:
 
 
 def print_first_reads(path: Path, calls: int, sessions: int) -> None:
-    """Print what a new process needs for its first reads, after imports."""
+    """Print the times of the first reads of a new process, after imports."""
     last = f"r{(calls - 1) // CALLS_PER_RUN}"
     with cerata.open(":memory:") as store, Agent(store, "bench").run("r") as run:
         # The imports are no part of the figures.

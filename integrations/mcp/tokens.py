@@ -1,4 +1,4 @@
-"""The token file: who may ask a server over HTTP, and within which scope.
+"""The token file: the bearers of a server over HTTP, and the scope of each.
 
 Owns its form, a JSON array of objects with ``token``, ``scope`` and ``read_only``, and its checks.
 No error shows a token. Leaves out the comparison with a request (`http`).
@@ -24,7 +24,7 @@ _TOKEN_SIZE_MIN: Final = 32
 
 
 class TokenEntry(Struct, frozen=True, forbid_unknown_fields=True):
-    """A token, and what its bearer may do."""
+    """A token, and the rights of its bearer."""
 
     token: Annotated[str, Meta(min_length=_TOKEN_SIZE_MIN, pattern=r"^[!-~]+$")]
     scope: Annotated[dict[str, ScopeValue], Meta(min_length=1)]
