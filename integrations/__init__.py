@@ -3,5 +3,5 @@
 A sub-package for each framework. Using one without its framework raises `Unsupported`, which
 names the extra to install; `import cerata` loads none of them. Leaves out the memory itself.
 
-Read first: `langgraph`, then `mcp`.
+Read first: `frames_of_scope`, then the sub-package of a framework.
 """

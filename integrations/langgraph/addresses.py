@@ -4,32 +4,16 @@ An item of namespace ("users", "u1") and key "k" has the URI ``lg:users/u1//k``.
 percent-quoted, so a prefix of a URI that ends with "/" ends at a label (CVE-2026-71433).
 """
 
-import re
 from collections.abc import Sequence
 from typing import Final
+
+from ..quoting import quote, unquote
 
 Namespace = tuple[str, ...]
 
 SCHEME: Final = "lg:"
 PATH_MARK: Final = "#"
 """Before the number of a further vector of an item; quoting leaves none in a key."""
-
-_QUOTED = re.compile(rb"[^A-Za-z0-9_.~-]")
-_QUOTE = re.compile(rb"%([0-9A-F]{2})")
-
-
-def quote(text: str) -> str:
-    """Return a text with each byte of UTF-8 but letters, digits and "_.~-" as "%" and two digits.
-
-    >>> quote("a/é"), unquote("a%2F%C3%A9")
-    ('a%2F%C3%A9', 'a/é')
-    """
-    return _QUOTED.sub(lambda found: b"%%%02X" % found[0][0], text.encode()).decode()
-
-
-def unquote(text: str) -> str:
-    """Return the text that `quote` quoted."""
-    return _QUOTE.sub(lambda found: bytes([int(found[1], 16)]), text.encode()).decode()
 
 
 def prefix_of(namespace: Namespace) -> str:

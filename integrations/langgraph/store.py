@@ -3,9 +3,9 @@
 """`CerataStore`: the long-term items of LangGraph as frames of a memory.
 
 Owns LangGraph's store interface: batches, vectors, and lifetimes. Leaves out URIs (`addresses`) and
-the meaning of filters (`filters`). An item is a frame: its value is the metadata and, as JSON, the
-text. A frame has one vector in a space, so each further indexed text of an item is a frame beside
-it, which opens and closes with the item.
+the meaning of filters (`filters`). An item is a frame: its value is the metadata and,
+as JSON, the text. A frame has one vector in a space, so each further indexed text of an item is a
+frame beside it, which opens and closes with the item.
 """
 
 import concurrent.futures
@@ -40,10 +40,10 @@ from cerata.memory.view import View
 from cerata.projections.columnar.scopes import is_same
 from cerata.projections.frames.filters import Filter
 
+from ..filters import check_filter, holds, superset
 from ..threads import finished
 from .addresses import PATH_MARK, Namespace, address_of, matches, prefix_of, uri_of
 from .configuration import text_of
-from .filters import check_filter, holds, superset
 
 ITEM: Final = "langgraph.item"
 PATH: Final = "langgraph.path"

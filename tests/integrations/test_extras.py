@@ -3,17 +3,26 @@
 import subprocess
 import sys
 
+import pytest
 
-def test_a_missing_framework_is_unsupported_with_its_extra() -> None:
+
+@pytest.mark.parametrize(
+    ("extra", "module"),
+    [
+        ("langgraph", "langgraph.checkpoint.base"),
+        ("langchain", "langchain_core.vectorstores"),
+    ],
+)
+def test_a_missing_framework_is_unsupported_with_its_extra(extra: str, module: str) -> None:
     """An ImportError would name a module that the user never heard of."""
-    program = """
+    program = f"""
 import sys
-sys.modules["langgraph"] = None
+sys.modules[{module.partition(".")[0]!r}] = None
 import cerata
 with cerata.open(":memory:") as store:
     assert not len(store.projection("langgraph").rows)
 try:
-    import cerata.integrations.langgraph
+    import cerata.integrations.{extra}
 except cerata.Unsupported as error:
     print(error.what, "|", error.remedy)
 """
@@ -21,6 +30,6 @@ except cerata.Unsupported as error:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
     )
     assert run.stdout == (
-        "cerata.integrations.langgraph needs langgraph.checkpoint.base, which is not installed | "
-        "Run: pip install 'cerata[langgraph]'\n"
+        f"cerata.integrations.{extra} needs {module}, which is not installed | "
+        f"Run: pip install 'cerata[{extra}]'\n"
     )

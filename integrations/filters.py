@@ -1,9 +1,10 @@
 # Values of items have any type.
 # pyright: basic
-"""Filters of LangGraph's store: exact tests of values, and a `Filter` that admits a superset.
+"""Filters of LangGraph and LangChain: exact tests of values, and a `Filter` of a superset.
 
-Owns the meaning of operators. The `Filter` only saves reading frames; `holds` decides. Numbers
-compare exactly, also with infinities and beyond 64 bits; True is not 1; nothing compares with NaN.
+Owns the meaning of operators in dicts. The `Filter` only saves reading frames; `holds` decides.
+Numbers compare exactly, also with infinities and beyond 64 bits; True is not 1; nothing compares
+with NaN.
 """
 
 import math
@@ -24,6 +25,9 @@ _ORDERED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "$lt": operator.lt,
     "$lte": operator.le,
 }
+_STATED: Final = {"$eq": "=", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
+"""The operators of a `Filter` for those of a dict."""
+
 _OPERATORS: Final = ("$eq", "$ne", *_ORDERED)
 _INTEGER_MAX: Final = 1 << 53
 _DEPTH_MAX: Final = 32
@@ -35,8 +39,8 @@ def check_filter(filters: object) -> Filters:
     """Return a filter, or refuse it.
 
     Raises:
-        ValueError: a key has other letters than those of "a-z", "A-Z", "0-9", "_", "." and "-".
-        InvalidInput: the filter is no map, an operator is unknown, or it is nested too deep.
+        InvalidInput: the filter is no map, a key has other letters than those of "a-z", "A-Z",
+            "0-9", "_", "." and "-", an operator is unknown, or the filter is nested too deep.
     """
     if not isinstance(filters, Mapping):
         raise InvalidInput(f"filter must be a dict, not {filters!r:.60}", remedy="Pass a dict.")
@@ -56,7 +60,10 @@ def _check(filters: Filters, depth: int) -> None:
                     f"There is no operator {key!r:.60}", remedy=f"Use {', '.join(_OPERATORS)}."
                 )
         elif not isinstance(key, str) or not _KEY.fullmatch(key):
-            raise ValueError(f"Invalid filter key: {key!r:.60}")
+            raise InvalidInput(
+                f"Invalid filter key: {key!r:.60}",
+                remedy='Use letters, digits, "_", "-", and "." between the keys of a path.',
+            )
         if isinstance(value, Mapping):
             _check(cast("Filters", value), depth + 1)
 
@@ -68,15 +75,22 @@ def holds(value: Mapping[str, Any], filters: Filters) -> bool:
 
 def superset(filters: Filters) -> Filter | None:
     """Return a `Filter` that every passing item passes, or None if no test can be stated."""
-    tests: dict[str, Any] = {}
+    where: Filter | None = None
     for key, wanted in filters.items():
-        exact = wanted
-        if isinstance(wanted, Mapping) and list(wanted) == ["$eq"]:
-            exact = wanted["$eq"]
-        is_small = type(exact) is int and abs(exact) < _INTEGER_MAX
-        if _NAME.fullmatch(key) and (is_small or (isinstance(exact, str) and exact)):
-            tests[key] = ("=", exact)
-    return Filter(metadata=tests) if tests else None
+        tests = wanted.items() if isinstance(wanted, Mapping) else [("$eq", wanted)]
+        for name, operand in tests:
+            if name not in _STATED or not _NAME.fullmatch(key) or not _is_stated(operand):
+                continue
+            test = Filter(metadata={key: (_STATED[name], operand)})
+            where = test if where is None else where & test
+    return where
+
+
+def _is_stated(operand: Any) -> bool:
+    """Return whether a `Filter` compares with a value as `holds` does."""
+    return (type(operand) is int and abs(operand) < _INTEGER_MAX) or bool(
+        operand and isinstance(operand, str)
+    )
 
 
 def _at(value: Mapping[str, Any], key: str) -> Any:

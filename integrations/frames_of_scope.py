@@ -1,0 +1,133 @@
+"""The frames of exactly one scope, by their URIs, for integrations that keep items as frames.
+
+Owns the rule that frames of any other scope, also of a narrower one, do not exist for an
+integration, and writes that are tried again after another writer. Leaves out the URIs and the
+fields of items.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeVar
+
+from cerata.engine.errors import Conflict, InvalidInput
+from cerata.memory.batch.writer import session_of
+from cerata.memory.store import Store
+from cerata.memory.values.frames import Frame, Hit
+from cerata.memory.view import View
+from cerata.projections.columnar.scopes import is_same
+from cerata.projections.frames.filters import Filter
+
+_TRIES: Final = 100
+"""Times that a batch is written again after other writers changed its frames first."""
+
+_GROWTH: Final = 4
+"""A search is repeated with so many times more hits if foreign frames are among its hits."""
+
+_Result = TypeVar("_Result")
+
+
+class FramesOfScope:
+    """The current frames of a kind and of exactly the scope of a store.
+
+    - A store without a scope has those of the tenant "default", to which its writes go.
+    - A kind of None admits all kinds.
+    """
+
+    def __init__(self, store: object, kind: str | None) -> None:
+        """Read and write the frames of a store.
+
+        Raises:
+            InvalidInput: ``store`` is no store.
+        """
+        if not isinstance(store, Store):
+            raise InvalidInput(
+                f"store must be a cerata.Store, not {store!r:.60}",
+                remedy="Pass the store that cerata.open returned.",
+            )
+        self.store: Final = store.scoped({"tenant": "default"}) if store.scope is None else store
+        self._kind = kind
+
+    def owns(self, frame: Frame) -> bool:
+        """Return whether a frame is current, of the kind, and of exactly the scope."""
+        if not frame.active or self._kind not in (None, frame.kind):
+            return False
+        return is_same(tuple(frame.scope.items()), self.store.scope)
+
+    def current(self, view: View, uri: str) -> Frame | None:
+        """Return the frame with a URI, or None."""
+        frame = view.get(uri)
+        return frame if frame is not None and self.owns(frame) else None
+
+    def check_free(self, view: View, uri: str, remedy: str) -> None:
+        """Refuse a URI of a frame of another kind, which a write would replace: `InvalidInput`."""
+        frame = view.get(uri)
+        is_same_scope = frame is not None and is_same(tuple(frame.scope.items()), self.store.scope)
+        if frame is not None and is_same_scope and frame.kind != self._kind:
+            raise InvalidInput(
+                f'A frame of kind "{frame.kind:.60}" has the URI {uri:.200}',
+                where=f"frame {frame.id:,}",
+                remedy=remedy,
+            )
+
+    def below(self, view: View, prefix: str) -> Iterator[Frame]:
+        """Yield the frames whose URIs begin with a prefix, newest first."""
+        return filter(self.owns, view.frames(self._with_prefix(prefix)))
+
+    def search(
+        self,
+        view: View,
+        query: Any,
+        *,
+        k: int,
+        prefix: str = "",
+        where: Filter | None = None,
+        admits: Callable[[Frame], bool] | None = None,
+        **arguments: Any,
+    ) -> list[Hit]:
+        """Return the best ``k`` hits among the frames, best first.
+
+        Args:
+            view: The state to search.
+            query: As for `Store.search`, which takes the further arguments too.
+            k: Most hits.
+            prefix: The start of the URIs; default any URI or none.
+            where: A filter; default none.
+            admits: A further test of each frame; default none.
+            **arguments: As for `Store.search`.
+        """
+        admitted = self._with_prefix(prefix)
+        if where is not None:
+            admitted &= where
+        count = k
+        while True:
+            hits = view.search(query, k=count, where=admitted, **arguments)
+            kept = [
+                hit for hit in hits if self.owns(hit.frame) and (not admits or admits(hit.frame))
+            ]
+            if len(kept) >= k or len(hits) < count:
+                return kept[:k]
+            count *= _GROWTH
+
+    def write(self, change: Callable[[View], _Result]) -> _Result:
+        """Run a change of the newest state as one batch, again if another writer was first.
+
+        Args:
+            change: Writes through the store, and reads the view.
+
+        Raises:
+            Conflict: other writers were first in each of 100 tries.
+        """
+        for _ in range(_TRIES - 1):
+            try:
+                with self.store.transaction():
+                    return change(self.store.view())
+            except Conflict:
+                continue
+        with self.store.transaction():
+            return change(self.store.view())
+
+    def drawn_id(self) -> str:
+        """Return a new random id: 32 hexadecimal digits."""
+        return session_of(self.store).log.environment.random_bytes(16).hex()
+
+    def _with_prefix(self, prefix: str) -> Filter:
+        return Filter(kind=self._kind, uri_prefix=prefix or None)

@@ -1,0 +1,157 @@
+# Where the extra langchain is missing, its types are unknown.
+# pyright: basic, reportMissingImports=false
+"""`CerataByteStore`: LangChain's store of bytes by key, over frames of a memory.
+
+Owns LangChain's interface of stores, with its async twins. A value is a frame of kind
+``langchain.bytes``; a frame has content, so an empty value is a byte with a mark in the metadata.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from langchain_core.stores import BaseStore
+
+from cerata.engine.arguments import expect_text
+from cerata.engine.errors import InvalidInput
+from cerata.memory.store import Store
+from cerata.memory.view import View
+
+from ..frames_of_scope import FramesOfScope
+from ..threads import finished
+from .keys import OTHER_PREFIX, Keys, checked_keys
+
+BYTES: Final = "langchain.bytes"
+
+_EMPTY: Final = "empty"
+"""The metadata of a frame whose value has no bytes."""
+
+
+class CerataByteStore(BaseStore[str, bytes]):
+    """Keeps bytes by key in a memory; any thread or task may use it.
+
+    - Reads and writes exactly the scope of its store.
+    - The pairs of a call are one durable batch.
+    - Replaced and deleted values stay in the log, and in earlier views.
+    """
+
+    def __init__(self, store: Store, prefix: str = "kv:") -> None:
+        """Keep the values in a store.
+
+        Args:
+            store: An open store; a `scoped` store for the values of a tenant or user.
+            prefix: The start of the URIs of the values, which ends with ":" or "/".
+
+        Raises:
+            InvalidInput: ``store`` is no store, or ``prefix`` no prefix.
+        """
+        self._frames = FramesOfScope(store, BYTES)
+        self._keys = Keys(prefix)
+
+    def mget(self, keys: Sequence[str]) -> list[bytes | None]:
+        """Return the value of each key, or None.
+
+        Args:
+            keys: The keys, which may repeat.
+        """
+        view = self._frames.store.view()
+        values = {key: self._value(view, key) for key in checked_keys("keys", keys)}
+        return [values[key] for key in keys]
+
+    def mset(self, key_value_pairs: Sequence[tuple[str, bytes]]) -> None:
+        """Set values as one batch. Durable on return.
+
+        Args:
+            key_value_pairs: Keys with bytes; the last pair of a key counts.
+
+        Raises:
+            InvalidInput: a pair is none of a text and bytes, or cannot be stored; nothing was
+                written.
+        """
+        values = _checked_pairs(key_value_pairs)
+        if values:
+            self._frames.write(lambda view: self._put(view, values))
+
+    def mdelete(self, keys: Sequence[str]) -> None:
+        """Delete values as one batch; a key without a value is no error. Durable on return.
+
+        Args:
+            keys: The keys.
+        """
+        checked = checked_keys("keys", keys)
+
+        def delete(view: View) -> None:
+            for key in checked:
+                frame = self._frames.current(view, self._keys.uri_of(key))
+                if frame is not None:
+                    self._frames.store.delete(frame)
+
+        self._frames.write(delete)
+
+    def yield_keys(self, *, prefix: str | None = None) -> Iterator[str]:
+        """Yield the keys in their order.
+
+        Args:
+            prefix: The start of the keys, in which no letter has a meaning; default any.
+        """
+        yield from self._sorted_keys(prefix)
+
+    async def amget(self, keys: Sequence[str]) -> list[bytes | None]:
+        return await finished(self.mget, keys)
+
+    async def amset(self, key_value_pairs: Sequence[tuple[str, bytes]]) -> None:
+        await finished(self.mset, key_value_pairs)
+
+    async def amdelete(self, keys: Sequence[str]) -> None:
+        await finished(self.mdelete, keys)
+
+    async def ayield_keys(self, *, prefix: str | None = None) -> AsyncIterator[str]:
+        for key in await finished(self._sorted_keys, prefix):
+            yield key
+
+    def _sorted_keys(self, prefix: str | None) -> list[str]:
+        start = self._keys.uri_of("" if prefix is None else expect_text("prefix", prefix))
+        frames = self._frames.below(self._frames.store.view(), start)
+        keys = (self._keys.key_of(frame.uri) for frame in frames)
+        return sorted({key for key in keys if key is not None})
+
+    def _value(self, view: View, key: str) -> bytes | None:
+        frame = self._frames.current(view, self._keys.uri_of(key))
+        if frame is None:
+            return None
+        return b"" if frame.metadata.get(_EMPTY) else view.content(frame)
+
+    def _put(self, view: View, values: Mapping[str, bytes]) -> None:
+        for key, value in values.items():
+            uri = self._keys.uri_of(key)
+            self._frames.check_free(view, uri, OTHER_PREFIX)
+            self._frames.store.put_frame(
+                value or b"\0",
+                kind=BYTES,
+                uri=uri,
+                metadata=None if value else {_EMPTY: True},
+                replace=True,
+            )
+
+
+def _checked_pairs(pairs: object) -> dict[str, bytes]:
+    values: dict[str, bytes] = {}
+    if isinstance(pairs, str | bytes) or not isinstance(pairs, Sequence):
+        raise InvalidInput(
+            f"key_value_pairs must be a list of pairs, not {pairs!r:.60}",
+            remedy="Pass a list of (key, bytes).",
+        )
+    for place, pair in enumerate(pairs):
+        where = f"key_value_pairs[{place}]"
+        items: Any = pair
+        if not isinstance(items, tuple | list) or len(items) != 2:
+            raise InvalidInput(
+                f"{where} must be a pair, not {pair!r:.60}", remedy="Pass a list of (key, bytes)."
+            )
+        key, value = items
+        if not isinstance(value, bytes | bytearray):
+            raise InvalidInput(
+                f"The value of {where} must be bytes, not {type(value).__name__}",
+                remedy="Encode it, as with text.encode().",
+            )
+        values[expect_text(f"The key of {where}", key)] = bytes(value)
+    return values
