@@ -8,7 +8,7 @@
 importer Wax keeps.
 """
 
-from cerata.engine.agent_events import EndActivity, PutSlot, RecordCall, StartActivity
+from cerata.engine.agent_events import EndActivity, Judge, PutSlot, RecordCall, StartActivity
 from cerata.engine.events import (
     AccessFrames,
     AssertFact,
@@ -65,6 +65,7 @@ __all__ = [
     "ExtractFacts",
     "Gap",
     "ImportBatch",
+    "Judge",
     "LinkFacts",
     "MergeEntities",
     "PutCheckpoint",

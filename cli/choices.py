@@ -37,4 +37,5 @@ PROJECTIONS: Final = (
     "embedders",
     "langgraph",
     "slots",
+    "verdicts",
 )

@@ -1,7 +1,7 @@
-"""The events of agents: activities, and the calls of their runs.
+"""The events of agents: activities, the calls of their runs, and verdicts on proposals.
 
-Owns the bodies. Leaves out their fold (`cerata.projections.activities`) and the recorder that
-writes them (`cerata.agents`). *Activity* and *used* are terms of W3C PROV.
+Owns the bodies. Leaves out their folds (`cerata.projections.activities`, `cerata.projections.rows`)
+and the recorder that writes them (`cerata.agents`). *Activity* and *used* are terms of W3C PROV.
 """
 
 from .events import EventBody, event
@@ -10,7 +10,8 @@ ACTIVITY_KINDS = ("session", "run")
 STATUSES = ("done", "failed", "left")
 CALL_KINDS = ("tool", "input", "model", "function", "clock", "random")
 DIGEST_SIZE = 32
-"""Bytes of `RecordCall.digest`."""
+"""Bytes of `RecordCall.digest`, and of `Judge.content`."""
+VERDICTS = ("approve", "reject", "revoke")
 
 
 @event(
@@ -99,3 +100,16 @@ class PutSlot(EventBody, frozen=True, kw_only=True):
     slot: str
     spec: str
     schema: str | None = None
+
+
+@event("judge", references={"proposal": "putFrame"})
+class Judge(EventBody, frozen=True, kw_only=True):
+    """A person judged a proposal of an agent; the envelope's actor is the person.
+
+    ``verdict`` is approve, reject or revoke. ``content`` is the `judged_hash` of the proposal's
+    target and text, as the person saw them.
+    """
+
+    proposal: int
+    verdict: str
+    content: bytes

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 import msgspec
 import msgspec.inspect
 
+from .agent_events import DIGEST_SIZE, VERDICTS, Judge
 from .arguments import expect_integer, expect_string, expect_type
 from .errors import InvalidInput, value_text
 from .events import (
@@ -117,6 +118,8 @@ def check_body(body: EventBody) -> None:
         return
     if isinstance(body, PutEmbedding):
         _check_context(body)
+    if isinstance(body, Judge):
+        check_verdict(body)
     if isinstance(body, UnknownBody) or _is_flat(type(body)):
         return
     for name in body.__struct_fields__:
@@ -133,6 +136,20 @@ def _check_context(body: PutEmbedding) -> None:
         raise InvalidInput(
             f"context of frame {body.frame!r:.20} names it, or another frame twice: {frames!r:.60}",
             remedy="Pass each further frame that the embedder read once.",
+        )
+
+
+def check_verdict(body: Judge) -> None:
+    """Check the fields of a verdict that msgspec does not: `InvalidInput`."""
+    if body.verdict not in VERDICTS:
+        raise InvalidInput(
+            f"verdict is {body.verdict!r:.40}, expected one of {', '.join(VERDICTS)}",
+            remedy="Judge with Store.judge().",
+        )
+    if not isinstance(body.content, bytes) or len(body.content) != DIGEST_SIZE:
+        raise InvalidInput(
+            f"content of the verdict is {body.content!r:.40}, expected {DIGEST_SIZE} bytes",
+            remedy="Judge with Store.judge(), which takes it from the proposal.",
         )
 
 
@@ -405,6 +422,11 @@ def check_envelope(draft: Draft) -> None:
     """Check the fields around the body except the scope, which many drafts share."""
     if draft.actor is not None:
         check_note(draft.actor, "the actor", ACTOR_SIZE_MAX)
+    elif isinstance(draft.body, Judge):
+        raise InvalidInput(
+            "A verdict has no actor, and only a person can judge",
+            remedy="Pass actor='NAME' to Store.judge(), or Draft(actor=…).",
+        )
     if draft.correlation is not None:
         check_string(draft.correlation, "the correlation id", STRING_SIZE_MAX)
     if draft.reason is not None:

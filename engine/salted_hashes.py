@@ -1,9 +1,10 @@
 """Salted hashes of content, stored if a plain hash would let a reader test guesses.
 
-Owns the three formulas. An erasure removes the salt of an event with its content, so a value that
+Owns the four formulas. An erasure removes the salt of an event with its content, so a value that
 needs that salt can no longer be computed. docs/format.md lists the fields.
 
     quote     = keyed BLAKE3 over the quoted bytes, key = salt of the frame's event ‖ 16 zero bytes
+    judged    = keyed BLAKE3 over a proposal's target ‖ 00 ‖ text, with the key of a quote
     arguments = H(hash of the arguments ‖ salts of the batch's events)
     context   = H(salts of the frames and facts that it shows ‖ text)
 """
@@ -24,6 +25,12 @@ NOT_COMPARABLE: Final = bytes(HASH_SIZE)
 def quote_hash(salt: bytes, quoted: bytes) -> bytes:
     """Return 16 bytes that bind the quoted bytes of a frame; ``salt`` is its event's."""
     return blake3(quoted, key=salt.ljust(2 * SALT_SIZE, b"\0")).digest(QUOTE_SIZE)
+
+
+def judged_hash(salt: bytes, target: str, text: str) -> bytes:
+    """Return 32 bytes that bind the content of a proposal; ``salt`` is its event's."""
+    judged = target.encode() + b"\0" + text.encode()
+    return blake3(judged, key=salt.ljust(2 * SALT_SIZE, b"\0")).digest()
 
 
 def salted_arguments(arguments: bytes, salts: Sequence[bytes]) -> bytes:

@@ -4,6 +4,7 @@ Owns the choice of the events. Leaves out the common point (`forks`), the rewrit
 (`values.moved_references`) and the checks of an append.
 """
 
+from cerata.engine.agent_events import Judge
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
     Branch,
@@ -78,4 +79,7 @@ def _is_applicable(event: Event, point: int) -> bool:
         )
     if isinstance(body, PutTag):
         return body.at <= point
+    if isinstance(body, Judge):
+        # A later proposal gets another salt, under which no person has judged it.
+        return body.proposal <= point
     return not isinstance(body, Erased | Branch | RecallContext)

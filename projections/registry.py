@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .rows import row_fold as rows_fold
     from .rows import slots as slot_rows
     from .rows import tags as tag_rows
+    from .rows import verdicts as verdict_rows
     from .rows.row_fold import MakeOwn, OwnProjection
     from .vectors import projection as vectors_projection
 else:
@@ -46,6 +47,7 @@ else:
     langgraph_rows = late("cerata.projections.rows.langgraph")
     slot_rows = late("cerata.projections.rows.slots")
     tag_rows = late("cerata.projections.rows.tags")
+    verdict_rows = late("cerata.projections.rows.verdicts")
     rows_fold = late("cerata.projections.rows.row_fold")
     row_projection = late("cerata.projections.rows.row_projection")
 
@@ -65,6 +67,7 @@ BUILT_IN: Final[Mapping[str, Make]] = {
     "embedders": lambda: rows_fold.row_fold(embedder_rows.UsedEmbedders),
     "langgraph": lambda: rows_fold.row_fold(langgraph_rows.GraphThreads),
     "slots": lambda: rows_fold.row_fold(slot_rows.Slots),
+    "verdicts": lambda: rows_fold.row_fold(verdict_rows.Verdicts),
 }
 """The projections of every store by name, in the order in which they are saved.
 
@@ -84,6 +87,7 @@ _KEYS: Final = {
     "embedders": "embedders/1/da9fb9a52d52567e",
     "langgraph": "langgraph/1/f082c3643cc54529",
     "slots": "slots/1/0cb745685e324755",
+    "verdicts": "verdicts/1/664a9b6d04726abc",
 }
 """The `projection_key` of each built-in projection: its checkpoint is found without its module."""
 

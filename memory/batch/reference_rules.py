@@ -181,7 +181,7 @@ class ReferenceRules(Rule):
         self, frame: int, frames: Frames, n: int, closing: Mapping[int, Closing]
     ) -> None:
         """Refuse a frame that is closed in the log, or with a frame above by an earlier draft."""
-        _check_not_closed(frame, frames, n)
+        check_not_closed(frame, frames, n)
         path = {frame}
         above: int | None = frame
         while above is not None:
@@ -234,7 +234,8 @@ def closed_by(body: DeleteFrame | SupersedeFrame) -> int:
     return body.frame if isinstance(body, DeleteFrame) else body.old
 
 
-def _check_not_closed(frame: int, frames: Frames, n: int) -> None:
+def check_not_closed(frame: int, frames: Frames, n: int) -> None:
+    """Raise `Conflict` if a frame is closed at event ``n``, with the event that closed it."""
     closing = frames.closing_of(frame, n)
     if closing is None:
         return

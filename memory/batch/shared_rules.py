@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from cerata.engine.agent_events import Judge
 from cerata.engine.errors import Conflict, ReadOnly
 from cerata.engine.events import (
     AssertFact,
@@ -50,6 +51,7 @@ CHANGED: Final[Mapping[type[EventBody], Sequence[str]]] = {
     SplitEntity: ("facts",),
     UnsplitEntity: ("split",),
     UnlinkFacts: ("link",),
+    Judge: ("proposal",),
 }
 """The references of each event type by which the event changes a thing for all its readers. A new
 version names both frames: its readers would see which private frame it replaced."""

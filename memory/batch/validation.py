@@ -3,7 +3,7 @@
 A transaction checks each call when it is made. Every append checks its whole batch, since other
 writers may have appended events by then. Owns both runs. Leaves out the rules (`reference_rules`,
 `shared_rules`, `link_rules`, `fact_rules`, `tag_rules`, `uri_rules`, `version_rules`,
-`expiry_rules`, `space_rules`, `embedder_rules`, `activity_rules`).
+`expiry_rules`, `space_rules`, `embedder_rules`, `agent_rules`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 
 from cerata.engine.codec import encode_payloads, salts_of
 
-from .activity_rules import ActivityRules
+from .agent_rules import ActivityRules, JudgeRules
 from .embedder_rules import EmbedderRules
 from .expiry_rules import ExpiryRules
 from .fact_rules import FactRules
@@ -53,6 +53,7 @@ def all_rules(
         SpaceRules(reach, fold, shapes),
         EmbedderRules(uses),
         ActivityRules(),
+        JudgeRules(),
     )
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from cerata.engine.agent_events import EndActivity, PutSlot, RecordCall, StartActivity
+from cerata.engine.agent_events import EndActivity, Judge, PutSlot, RecordCall, StartActivity
 from cerata.engine.events import (
     AccessFrames,
     AssertFact,
@@ -57,6 +57,7 @@ ACTS: Final = {
     "startActivity": "start",
     "endActivity": "end",
     "recordCall": "call",
+    "judge": "judge",
     "branch": "fork",
     "langgraph.putCheckpoint": "checkpoint",
     "langgraph.putWrites": "write",
@@ -99,6 +100,8 @@ def describe(event: Event) -> str:
         return f"{counted(len(body.frames), 'frame')}{facts} for {body.query}"
     if isinstance(body, AccessFrames):
         return ", ".join(f"#{frame}" for frame in body.frames)
+    if isinstance(body, Judge):
+        return f"{body.verdict} #{body.proposal}"
     if isinstance(body, PutSlot):
         return f"{body.agent}/{body.slot} {body.spec}"
     if isinstance(body, StartActivity | EndActivity | RecordCall):

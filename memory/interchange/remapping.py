@@ -50,8 +50,10 @@ if TYPE_CHECKING:
     from ..batch.session import WriteSession
     from .counts import Counts
 
-SKIPPED: Final = frozenset({"erase", "signHead", "branch", "putKey", "gap", "importBatch"})
-"""Types that another log does not take: they are statements about their log."""
+SKIPPED: Final = frozenset({"erase", "signHead", "branch", "putKey", "gap", "importBatch", "judge"})
+"""Types that another log does not take: they are statements about their log.
+
+A verdict has a hash under the salt of its proposal, and its gates count times of its log."""
 
 _SCORE_SIZE: Final = 8
 """Bytes of one of `RecallContext.reranked_scores`."""

@@ -64,11 +64,13 @@ if TYPE_CHECKING:
     from cerata.projections.rows import langgraph as graph_rows
     from cerata.projections.rows import slots as slot_rows
     from cerata.projections.rows import tags as rows_tags
+    from cerata.projections.rows import verdicts as verdict_rows
     from cerata.projections.rows.access_counts import Accesses, Counts
     from cerata.projections.rows.embedders import Used
     from cerata.projections.rows.langgraph import GraphThreads
     from cerata.projections.rows.row_fold import OwnProjection
     from cerata.projections.rows.slots import DeclaredSlot
+    from cerata.projections.rows.verdicts import Verdict
     from cerata.projections.vectors.reader import Space, Vectors
     from cerata.replay.fold import Fold
     from cerata.replay.token_vector_store import StoredTokens
@@ -101,6 +103,7 @@ else:
     graph_rows = late("cerata.projections.rows.langgraph")
     rows_tags = late("cerata.projections.rows.tags")
     slot_rows = late("cerata.projections.rows.slots")
+    verdict_rows = late("cerata.projections.rows.verdicts")
     acts = late("cerata.memory.values.acts")
     fact_conversion = late("cerata.memory.snapshot.fact_conversion")
     frame_conversion = late("cerata.memory.snapshot.frame_conversion")
@@ -632,6 +635,12 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         slots = self._rows(slot_rows.Slots.name)
         assert isinstance(slots, slot_rows.Slots)
         return slots.declared(self.scope, self.end, agent)
+
+    def verdicts_of(self, proposal: int) -> list[Verdict]:
+        """Return the verdicts on a proposal in all scopes, in order, drafts last."""
+        verdicts = self._rows(verdict_rows.Verdicts.name)
+        assert isinstance(verdicts, verdict_rows.Verdicts)
+        return verdicts.of(proposal, self.basis)
 
     # --- the embedder ----------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ def _names(text: str) -> frozenset[str]:
 
 WRITES = _names("""
     append apply assert_fact assert_facts compact correct_fact declare_predicate delete
-    embed_missing extract import_events import_facts link maintain merge_entities put_entity
+    embed_missing extract import_events import_facts judge link maintain merge_entities put_entity
     put_frame put_frames
     record_access remember remember_files remember_messages restore retract_fact retract_facts
     split_entity supersede sweep tag unlink unmerge unsplit update

@@ -17,7 +17,7 @@ import msgspec
 import zstandard
 from blake3 import blake3
 
-from cerata.engine.agent_events import EndActivity, PutSlot, RecordCall, StartActivity
+from cerata.engine.agent_events import EndActivity, Judge, PutSlot, RecordCall, StartActivity
 from cerata.engine.environment import Environment
 from cerata.engine.events import (
     AccessFrames,
@@ -65,6 +65,7 @@ from cerata.engine.langgraph_events import (
 from cerata.engine.log import Log
 from cerata.engine.memory_storage import MemoryStorage
 from cerata.engine.open import open_log
+from cerata.engine.salted_hashes import judged_hash
 
 from ..clocks import StandingClock
 from ..engine.words import erasing
@@ -335,6 +336,18 @@ def _agents(log: Log) -> None:
         Draft(EndActivity(activity=first + 1, status="left")),
     ]
     log.append(drafts)
+    proposal = PutFrame(
+        text="I answer in the language of the question.",
+        kind="proposal",
+        track="analyst",
+        metadata={"target": "identity", "candidate": 1},
+    )
+    appended = log.append([Draft(proposal)])
+    salt = log.event(appended.first_seq).salt
+    assert salt is not None
+    content = judged_hash(salt, "identity", "I answer in the language of the question.")
+    verdict = Judge(proposal=appended.first_seq, verdict="reject", content=content)
+    log.append([Draft(verdict, actor="anna", reason="too early")])
 
 
 def _threads(log: Log) -> None:

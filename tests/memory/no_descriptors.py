@@ -12,12 +12,14 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import cerata
 from cerata import Entity, Filter, Store, View
 from cerata.engine.environment import Environment, SystemClock
 from cerata.engine.events import JsonValue, PutFrame
+from cerata.engine.salted_hashes import judged_hash
 
 FILE = "notes.html"
 MESSAGE: Mapping[str, JsonValue] = {"role": "user", "content": "Which tea?"}
@@ -131,6 +133,15 @@ def _forked(store: Store, call: Callable[[Store], object] = Store.branches) -> o
         return call(fork)
 
 
+def _judged(store: Store) -> object:
+    text = f"proposal {store.head.seq}"
+    frame = store.put_frame(text, kind="proposal", metadata={"target": "scaffold/rules"}).id
+    salt = next(event.salt for event in store.log() if event.seq == frame)
+    assert salt is not None
+    seen = SimpleNamespace(id=frame, content=judged_hash(salt, "scaffold/rules", text))
+    return store.judge(seen, "approve", actor="anna")
+
+
 STORE: dict[str, Call] = {
     "append": lambda store: store.append(PutFrame(text="one")),
     "assert_fact": lambda store: store.assert_fact("Ann", "likes", Entity("tea")),
@@ -159,6 +170,7 @@ STORE: dict[str, Call] = {
     "import_events": _imported_events,
     "import_facts": lambda store: store.import_facts(store.export_facts()),
     "info": lambda store: store.info(),
+    "judge": _judged,
     "link": lambda store: store.unlink(store.link(3, "supports", 4)),
     "merge_entities": lambda store: store.unmerge(store.merge_entities("Ann", "Bob")),
     "put_entity": lambda store: store.put_entity("Ann", kind="person"),

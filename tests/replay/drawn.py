@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from cerata.engine.agent_events import EndActivity, PutSlot, RecordCall, StartActivity
+from cerata.engine.agent_events import EndActivity, Judge, PutSlot, RecordCall, StartActivity
 from cerata.engine.events import (
     DEFAULT_SCOPE,
     AccessFrames,
@@ -112,7 +112,7 @@ def _draft(source: Random, first: int, place: int) -> Draft:
     return Draft(
         body,
         scope,
-        actor=(None, "anna", "agent")[number % 3],
+        actor="anna" if isinstance(body, Judge) else (None, "anna", "agent")[number % 3],
         correlation=None if number % 4 else "run 1",
         attachments=(*blobs, *vectors),
         reason=None if number % 5 else "corrected",
@@ -184,7 +184,10 @@ def _about_agents(source: Random, ref: Callable[[], int]) -> EventBody:
             spec=source.choice(("{}", '{"tier":"semantic"}')),
             schema=source.choice((None, "{}")),
         )
-    if draw < 0.35:
+    if draw < 0.2:
+        verdict = source.choice(("approve", "reject", "revoke"))
+        return Judge(proposal=ref(), verdict=verdict, content=source.choice((b"c", b"d")) * 32)
+    if draw < 0.4:
         return StartActivity(
             kind=source.choice(("run", "session")),
             name=source.choice(("r1", "r2")),

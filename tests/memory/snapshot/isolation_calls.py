@@ -7,6 +7,7 @@ another tenant's events. `isolation` fails for a name that is in neither.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -442,6 +443,11 @@ WRITES: Final[Mapping[str, Calls | str]] = {
     ),
     "import_events": "reads lines, none of the memory; tests/memory/interchange has its scopes",
     "import_facts": once(lambda store: store.import_facts(store.export_facts())),
+    "judge": by_id(
+        lambda store, one: store.judge(
+            SimpleNamespace(id=one, content=b"x" * 32), "reject", actor="anna"
+        )
+    ),
     "link": every(
         by_case(lambda case: case.asked.link(case.own["home"], "supports", case.own["likes"])),
         by_id(lambda store, one: store.link(one, "supports", one + 1)),

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final, cast
 
 import pytest
 
 import cerata
 from cerata.engine.events import PutFrame, ScopeValue
+from cerata.engine.salted_hashes import judged_hash
 from cerata.memory.batch.writer import session_of
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.projections.columnar.scopes import MISSING, Reach, admits
@@ -230,6 +232,17 @@ def _exported(scope: Mapping[str, ScopeValue]) -> bytes:
     return lines.getvalue()
 
 
+def _judge(store: cerata.Store) -> object:
+    """Judge a proposal, which a store without its scope cannot find."""
+    frame, content = 1, b"x" * 32
+    if store.scope is not None:
+        frame = store.put_frame("x", kind="proposal", metadata={"target": "identity"}).id
+        salt = next(event.salt for event in store.log() if event.seq == frame)
+        assert salt is not None
+        content = judged_hash(salt, "identity", "x")
+    return store.judge(SimpleNamespace(id=frame, content=content), "reject", actor="anna")
+
+
 CALLS: Final[Mapping[str, Callable[[On], object]]] = {
     "append": lambda on: on.store.append(PutFrame(text="x")),
     "assert_fact": lambda on: on.store.assert_fact("Ada", "said", "x", **on.named),
@@ -241,6 +254,7 @@ CALLS: Final[Mapping[str, Callable[[On], object]]] = {
     "extract": lambda on: on.store.extract(on.own["newer"]),
     "import_events": lambda on: on.store.import_events(BytesIO(_exported(BETA))),
     "import_facts": lambda on: on.store.import_facts([]),
+    "judge": lambda on: _judge(on.store),
     "link": lambda on: on.store.link(on.own["home"], "contradicts", on.own["likes"], **on.named),
     "merge_entities": lambda on: on.store.merge_entities(f"{M} Robert", "Ada", **on.named),
     "put_entity": lambda on: on.store.put_entity("Ada", kind="x", **on.named),

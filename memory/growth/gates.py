@@ -1,0 +1,228 @@
+"""Gates: the rule by which a proposal holds, as of any basis.
+
+A proposal with the target "identity" is a trait while one approval meets three gates, and no later
+verdict rejects or revokes it:
+
+1. settled: the approval came 30 days or more after the candidate's event, and without a candidate
+   after the proposal;
+2. aligned: at the approval, a current assessment named a line of SOUL;
+3. approved: the approval has the hash of the proposal's content.
+
+A proposal with the target "scaffold/…" needs the third gate alone. An approval without its gates
+counts for nothing, so a program that appends one changes nothing. No gate reads a clock: the
+recorded times of events decide. An unvalidated heuristic: the 30 days.
+
+Owns the rule. Leaves out the write of a verdict (`commands`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from cerata.engine.arguments import is_integer
+from cerata.engine.errors import NotFound
+from cerata.engine.events import PutFrame
+from cerata.projections.columnar.scopes import Reach, admits, is_same, tenant_in
+from cerata.projections.frames.filters import Filter
+
+from ..values.proposals import ALIGN, ASSESSMENT, PROPOSAL, SCAFFOLD, content_of, target_and_text
+
+if TYPE_CHECKING:
+    from cerata.engine.events import Event, Scope
+    from cerata.projections.frames.reader import Closing
+    from cerata.projections.rows.verdicts import Verdict
+
+    from ..snapshot.layers import Layers
+    from ..snapshot.pending import PendingEvent
+    from ..snapshot.snapshot import Snapshot
+
+SETTLING_DAYS: Final = 30
+SETTLING_US: Final = SETTLING_DAYS * 24 * 3600 * 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """An assessment that names the line of SOUL with which a proposal agrees.
+
+    ``frame`` is its id, ``moment`` its place in the log, ``end`` that of the event that closed it.
+    """
+
+    frame: int
+    moment: int
+    end: int | None
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class GatedProposal:
+    """A proposal with all that decides whether it holds.
+
+    - ``settles_us`` is the first time at which an approval passes the first gate.
+    - ``verdicts`` are those of the proposal's scope, in order.
+    - ``content`` is the hash that an approval must have.
+    """
+
+    id: int
+    target: str
+    text: str
+    content: bytes
+    scope: Scope
+    recorded: int
+    track: str | None
+    candidate: int | None
+    settles_us: int
+    alignments: tuple[Alignment, ...]
+    verdicts: tuple[Verdict, ...]
+    closing: Closing | None
+    basis: int
+
+    @property
+    def is_scaffold(self) -> bool:
+        return self.target.startswith(SCAFFOLD)
+
+    @property
+    def in_force(self) -> Verdict | None:
+        """The last verdict that counts; an approval without its gates does not."""
+        last = None
+        for verdict in self.verdicts:
+            if verdict.verdict in ("reject", "revoke") or self._meets_gates(verdict):
+                last = verdict
+        return last
+
+    @property
+    def holds(self) -> bool:
+        """True while an approval is in force and the proposal is current."""
+        last = self.in_force
+        return self.closing is None and last is not None and last.verdict == "approve"
+
+    def alignment_at(self, moment: int) -> Alignment | None:
+        """Return the newest alignment that is current at a place of the log."""
+        current = [
+            each
+            for each in self.alignments
+            if each.moment < moment and (each.end is None or each.end > moment)
+        ]
+        return max(current, key=lambda each: each.moment, default=None)
+
+    def moment_of(self, verdict: Verdict) -> int:
+        """Return the place of a verdict in the log; drafts come after the basis."""
+        return verdict.seq if verdict.seq > 0 else self.basis - verdict.seq
+
+    def _meets_gates(self, verdict: Verdict) -> bool:
+        if verdict.verdict != "approve" or verdict.content != self.content:
+            return False
+        return self.is_scaffold or (
+            verdict.recorded >= self.settles_us
+            and self.alignment_at(self.moment_of(verdict)) is not None
+        )
+
+
+def gated_proposal(snapshot: Snapshot, number: int) -> GatedProposal:
+    """Return a proposal, current or closed, with its gates. Cost: a mask over all frames.
+
+    Raises:
+        NotFound: no proposal with this id exists at the basis within the scope.
+    """
+    layers = snapshot.layers
+    event = layers.event(number) if layers.has(number) else None
+    content = None if event is None else target_and_text(event.body)
+    judged = None if event is None else content_of(event.body, event.salt)
+    if event is None or content is None or judged is None or event.scope is None:
+        raise NotFound(
+            f"There is no proposal {number:,}",
+            where=f"basis {snapshot.basis:,}",
+            remedy="Find proposals with Agent.proposals().",
+        )
+    body = event.body
+    assert isinstance(body, PutFrame)
+    scope, recorded = event.scope, event.recorded
+    candidate = _candidate(layers, body.metadata.get("candidate"), number, scope)
+    begins = recorded if candidate is None else min(recorded, candidate[1])
+    return GatedProposal(
+        number,
+        *content,
+        judged,
+        scope,
+        recorded,
+        body.track,
+        None if candidate is None else candidate[0],
+        begins + SETTLING_US,
+        _alignments(layers, number, scope),
+        tuple(each for each in snapshot.verdicts_of(number) if is_same(each.scope, scope)),
+        layers.closing_of(number),
+        snapshot.basis,
+    )
+
+
+def current_proposals(snapshot: Snapshot, track: str | None = None) -> list[GatedProposal]:
+    """Return the current proposals within the scope, oldest first.
+
+    Args:
+        snapshot: The state.
+        track: The agent whose proposals are returned; None for all.
+    """
+    layers = snapshot.layers
+    where = Filter(kind=PROPOSAL) if track is None else Filter(kind=PROPOSAL, track=track)
+    masks = tuple(
+        found & is_open for found, is_open in zip(layers.passing(where), layers.open, strict=True)
+    )
+    numbers: Sequence[int] = sorted(layers.newest(masks), key=layers.moment)
+    return [gated_proposal(snapshot, number) for number in numbers if _is_judged(layers, number)]
+
+
+def _is_judged(layers: Layers, number: int) -> bool:
+    """Return whether a frame has a target and a text; another program may leave them out."""
+    event = layers.event(number)
+    return content_of(event.body, event.salt) is not None
+
+
+def _candidate(
+    layers: Layers, value: object, proposal: int, scope: Scope
+) -> tuple[int, int] | None:
+    """Return the seq and the time of a proposal's candidate, an earlier event of its tenant."""
+    if not is_integer(value) or not 1 <= value < layers.moment(proposal) or value > layers.base.n:
+        return None
+    event = layers.log.event(value)
+    # The time of an erased event stays, and so does a trait that rests on it.
+    if event.scope is not None and tenant_in(event.scope) != tenant_in(scope):
+        return None
+    return value, event.recorded
+
+
+def _alignments(layers: Layers, proposal: int, scope: Scope) -> tuple[Alignment, ...]:
+    """Return the alignments of a proposal, in order; their scopes have all names of its scope.
+
+    Every reader of the proposal has the same alignments, also one whose scope hides some frames.
+    """
+    where = Filter(kind=ASSESSMENT, metadata={"task": ALIGN, "proposal": proposal})
+    reach = Reach(scope)
+    alignments: list[Alignment] = []
+    for frame in layers.newest(layers.passing(where)):
+        event = _event(layers, frame)
+        line = _aligned_line(event, proposal)
+        if line is not None and admits(event.scope, reach):
+            closing = layers.closing_of(frame)
+            end = None if closing is None else closing.seq
+            alignments.append(Alignment(frame, layers.moment(frame), end, line))
+    return tuple(sorted(alignments, key=lambda each: each.moment))
+
+
+def _event(layers: Layers, frame: int) -> Event | PendingEvent:
+    if frame < 0 and layers.pending is not None:
+        return layers.pending.event(frame)
+    return layers.log.event(frame)
+
+
+def _aligned_line(event: Event | PendingEvent, proposal: int) -> int | None:
+    """Return the line of SOUL that an assessment names, or None."""
+    body = event.body
+    if not isinstance(body, PutFrame) or body.kind != ASSESSMENT:
+        return None
+    values = body.metadata
+    line = values.get("line")
+    is_aligned = values.get("task") == ALIGN and values.get("aligned") is True
+    if not is_aligned or values.get("proposal") != proposal:
+        return None
+    return line if is_integer(line) and line >= 1 else None
