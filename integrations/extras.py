@@ -14,7 +14,8 @@ def require(module: str, extra: str) -> None:
 
     Args:
         module: The module without which the integration cannot run.
-        extra: The extra of Cerata that installs the framework.
+        extra: The extra of Cerata that installs the framework; with "_" for "-" the name of the
+            sub-package.
 
     Raises:
         Unsupported: the framework is not installed.
@@ -24,6 +25,6 @@ def require(module: str, extra: str) -> None:
             importlib.import_module(module)
     except ImportError as error:
         raise Unsupported(
-            f"cerata.integrations.{extra} needs {module}, which is not installed",
+            f"cerata.integrations.{extra.replace('-', '_')} needs {module}, which is not installed",
             remedy=f"Run: pip install 'cerata[{extra}]'",
         ) from error

@@ -11,10 +11,12 @@ import pytest
     [
         ("langgraph", "langgraph.checkpoint.base"),
         ("langchain", "langchain_core.vectorstores"),
+        ("openai-agents", "agents.memory.session_settings"),
     ],
 )
 def test_a_missing_framework_is_unsupported_with_its_extra(extra: str, module: str) -> None:
     """An ImportError would name a module that the user never heard of."""
+    package = extra.replace("-", "_")
     program = f"""
 import sys
 sys.modules[{module.partition(".")[0]!r}] = None
@@ -22,7 +24,7 @@ import cerata
 with cerata.open(":memory:") as store:
     assert not len(store.projection("langgraph").rows)
 try:
-    import cerata.integrations.{extra}
+    import cerata.integrations.{package}
 except cerata.Unsupported as error:
     print(error.what, "|", error.remedy)
 """
@@ -30,6 +32,6 @@ except cerata.Unsupported as error:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
     )
     assert run.stdout == (
-        f"cerata.integrations.{extra} needs {module}, which is not installed | "
+        f"cerata.integrations.{package} needs {module}, which is not installed | "
         f"Run: pip install 'cerata[{extra}]'\n"
     )
