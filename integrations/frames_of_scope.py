@@ -48,7 +48,11 @@ class FramesOfScope:
 
     def owns(self, frame: Frame) -> bool:
         """Return whether a frame is current, of the kind, and of exactly the scope."""
-        if not frame.active or self._kind not in (None, frame.kind):
+        return frame.active and self.is_own(frame)
+
+    def is_own(self, frame: Frame) -> bool:
+        """Return whether a frame is of the kind and of exactly the scope, current or not."""
+        if self._kind not in (None, frame.kind):
             return False
         return is_same(tuple(frame.scope.items()), self.store.scope)
 
@@ -107,22 +111,26 @@ class FramesOfScope:
                 return kept[:k]
             count *= _GROWTH
 
-    def write(self, change: Callable[[View], _Result]) -> _Result:
+    def write(self, change: Callable[[View], _Result], *, is_alone: bool = False) -> _Result:
         """Run a change of the newest state as one batch, again if another writer was first.
 
         Args:
             change: Writes through the store, and reads the view.
+            is_alone: Run it again after any event of another writer, and not only after a change
+                of the frames that it closes or puts.
 
         Raises:
             Conflict: other writers were first in each of 100 tries.
         """
         for _ in range(_TRIES - 1):
             try:
-                with self.store.transaction():
-                    return change(self.store.view())
+                return self._tried(change, is_alone=is_alone)
             except Conflict:
                 continue
-        with self.store.transaction():
+        return self._tried(change, is_alone=is_alone)
+
+    def _tried(self, change: Callable[[View], _Result], *, is_alone: bool) -> _Result:
+        with self.store.transaction(expect=self.store.head.seq if is_alone else None):
             return change(self.store.view())
 
     def drawn_id(self) -> str:

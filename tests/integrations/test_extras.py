@@ -10,6 +10,7 @@ import pytest
     ("extra", "module"),
     [
         ("langgraph", "langgraph.checkpoint.base"),
+        ("anthropic", "anthropic.lib.tools"),
         ("langchain", "langchain_core.vectorstores"),
         ("openai-agents", "agents.memory.session_settings"),
     ],
