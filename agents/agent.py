@@ -25,6 +25,7 @@ from cerata.memory.frames.drafts import frame_draft, frame_fields
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.store import Store, open_store
+from cerata.memory.values.frames import FrameId, Receipt
 from cerata.memory.view import Basis, View
 from cerata.projections.activities.columns import ActivityKind
 from cerata.projections.activities.reader import ActivityRow
@@ -33,6 +34,9 @@ from cerata.projections.columnar.scopes import check_reach
 from .activity import RUN_KIND, Activity, Call, Reference, activity_of, call_of, run_named
 from .agent_memory import AgentMemory
 from .code import AgentCode, Code
+from .continuity import proposals
+from .continuity.identity import Identity, identity_of
+from .continuity.proposals import Proposal
 from .declarations import Source, checked_memory
 from .journal import LiveJournal, input_drafts
 from .json_text import encoded, error_text
@@ -503,6 +507,43 @@ class Agent(Handle):
         writer = self._writer(dict(_row_scope(self._snapshot(), activity)))
         row = _row_of(writer.snapshot(), activity)
         return writer, self.live_journal(writer, row, _scope_of(writer))
+
+    # --- growth ----------------------------------------------------------------------------------
+
+    def propose(
+        self, text: str, *, target: str = "identity", because: Sequence[FrameId] = ()
+    ) -> Receipt:
+        """Propose a change of the agent, which only a person's `Store.judge` makes. Durable.
+
+        A proposal equal to an open one is not written again: the receipt has its id, with ``added``
+        False.
+
+        Args:
+            text: 1 to 500 characters.
+            target: "identity", or "scaffold/tools", "scaffold/rules", "scaffold/workflows" or
+                "scaffold/parameters".
+            because: The frames that led to the proposal, at most 100; default none.
+
+        Raises:
+            InvalidInput: the text, the target or ``because`` is unusable, or a transaction is open.
+            NotFound: a frame of ``because`` does not exist within the scope.
+            Conflict: five proposals of the agent are open.
+            ReadOnly: the store or the agent only reads.
+        """
+        writer = self._writer({})
+        scope = _scope_of(writer)
+        return proposals.propose(writer, scope, self._name, text, target=target, because=because)
+
+    def proposals(self) -> list[Proposal]:
+        """Return the current proposals of the agent with their gates, oldest first.
+
+        Cost: a read of each.
+        """
+        return proposals.proposals_of(self._snapshot(), self._name)
+
+    def identity(self) -> Identity:
+        """Return the identity files, the traits, and the approved parts of the scaffold."""
+        return identity_of(self._snapshot(), self._name)
 
 
 class _ForkFile:

@@ -25,6 +25,8 @@ __version__ = "0.1.0"
 _HOMES = """
 agents.activity Activity Call Lineage Reference Result
 agents.agent Agent
+agents.continuity.identity Identity IdentityFile
+agents.continuity.proposals Gate Gates Proposal
 agents.function agent
 agents.prompt RunContext
 agents.replayed Divergence

@@ -6,6 +6,11 @@ from cerata.agents.activity import Lineage as Lineage
 from cerata.agents.activity import Reference as Reference
 from cerata.agents.activity import Result as Result
 from cerata.agents.agent import Agent as Agent
+from cerata.agents.continuity.identity import Identity as Identity
+from cerata.agents.continuity.identity import IdentityFile as IdentityFile
+from cerata.agents.continuity.proposals import Gate as Gate
+from cerata.agents.continuity.proposals import Gates as Gates
+from cerata.agents.continuity.proposals import Proposal as Proposal
 from cerata.agents.function import agent as agent
 from cerata.agents.prompt import RunContext as RunContext
 from cerata.agents.replayed import Divergence as Divergence

@@ -71,6 +71,15 @@ def referring(store: Store) -> tuple[cerata.Reference, cerata.Lineage, cerata.Ru
         return run.refs()[0], lineage, run.context("More?", max_tokens=500)
 
 
+def proposed(store: Store) -> cerata.Agent:
+    """Return an agent with a file, a proposal, and an approved part of its scaffold."""
+    agent = cerata.Agent(store, "analyst")
+    store.put_frame("I keep my word.", kind="identity", uri="identity:SOUL")
+    agent.propose("Use ripgrep.", target="scaffold/tools")
+    store.judge(agent.proposals()[0], "approve", actor="anna")
+    return agent
+
+
 def _double(number: int) -> int:
     return 2 * number
 
@@ -142,8 +151,12 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "Filter": lambda _, _folder: cerata.Filter(tags=["a"]) | ~cerata.Filter(kind="b"),
     "Floor": lambda _, _folder: cerata.Floor(0.36, 0.6),
     "Frame": lambda store, _: store.frame(1),
+    "Gate": lambda store, _: proposed(store).proposals()[0].gates.settled,
+    "Gates": lambda store, _: proposed(store).proposals()[0].gates,
     "HistoryEntry": lambda store, _: store.history("Ann")[0],
     "Head": lambda store, _: store.head,
+    "Identity": lambda store, _: proposed(store).identity(),
+    "IdentityFile": lambda store, _: proposed(store).identity().files[0],
     "Hit": lambda store, _: store.search("tea")[0],
     "Hits": lambda store, _: store.search("tea"),
     "ImportedFacts": lambda store, _: store.import_facts(store.export_facts()),
@@ -157,6 +170,7 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "Omission": lambda store, _: store.recall("tea", max_tokens=30).omissions[0],
     "Period": lambda store, _: store.conflicts()[0].period,
     "Position": lambda store, _: store.timeline(limit=1).next,
+    "Proposal": lambda store, _: proposed(store).proposals()[0],
     "Probe": lambda store, _: store.bisect(lambda view: not len(view)).probes[0],
     "Profile": lambda _, _folder: cerata.Profile("mine", 1, {"text": 1}),
     "ProfileGain": lambda store, _: tuned(store).gains[0],

@@ -1,0 +1,4 @@
+"""Conversations that outlive sessions and crashes: messages, threads, handoffs, growth.
+
+Every reading is computed from the log as of a basis, and never stored.
+"""
