@@ -56,9 +56,9 @@ def listing(path: str, sizes: Mapping[str, int]) -> str:
     total: dict[str, int] = {}
     for name, size in sizes.items():
         segments = name.split("/")
-        if any(segment.startswith(".") for segment in segments[:_DEPTH_MAX]):
-            continue
         for depth in range(1, min(len(segments), _DEPTH_MAX) + 1):
+            if segments[depth - 1].startswith("."):
+                break
             is_file = depth == len(segments)
             entry = "/".join(segments[:depth]) + ("" if is_file else "/")
             total[entry] = total.get(entry, 0) + size

@@ -133,14 +133,18 @@ def test_answers_are_those_of_the_tool_on_files(drawn: list[Any], is_async: bool
 
 
 def test_a_listing_has_two_levels_and_no_hidden_names(tool: CerataMemoryTool) -> None:
-    """A directory has the size of its files."""
+    """A directory has the size of its files, and is listed if all of them are hidden."""
+    call(tool, "create", "/memories/h/.x", file_text="12345")
+    hidden = call(tool, "view", "/memories")
+    assert hidden.splitlines()[1:] == ["5B\t/memories", "5B\t/memories/h/"]
+    call(tool, "delete", "/memories/h")
     for path in ("z", "d/a", "d/e/f", "d/.x", ".h"):
         call(tool, "create", f"/memories/{path}", file_text="12345")
     header = "Here're the files and directories up to 2 levels deep in /memories, excluding hidden"
     assert call(tool, "view", "/memories").splitlines() == [
         f"{header} items:",
         "25B\t/memories",
-        "10B\t/memories/d/",
+        "15B\t/memories/d/",
         "5B\t/memories/d/a",
         "5B\t/memories/d/e/",
         "5B\t/memories/z",
