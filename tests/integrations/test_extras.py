@@ -11,6 +11,7 @@ import pytest
     [
         ("langgraph", "langgraph.checkpoint.base"),
         ("anthropic", "anthropic.lib.tools"),
+        ("google-adk", "google.adk.memory.base_memory_service"),
         ("langchain", "langchain_core.vectorstores"),
         ("openai-agents", "agents.memory.session_settings"),
     ],

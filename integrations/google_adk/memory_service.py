@@ -1,0 +1,228 @@
+# Where the extra google-adk is missing, its types are unknown.
+# pyright: basic, reportMissingImports=false
+"""`CerataMemoryService`: the memories of ADK's agents as frames of a memory.
+
+Owns ADK's interface of memory services. Leaves out the form of events and memories (`entries`). An
+event or a memory is a frame of kind ``adk.memory`` with the URI ``adk:`` and its quoted id, in the
+scope of the store narrowed by ``app`` and ``user_id``.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
+
+from cerata.engine.arguments import expect_positive, expect_string, expect_text
+from cerata.engine.errors import InvalidInput
+from cerata.memory.store import Store
+from cerata.memory.view import View
+from cerata.projections.frames.filters import Filter
+
+from ..frames_of_scope import FramesOfScope
+from ..quoting import quote, unquote
+from ..threads import finished
+from .entries import Entry, event_entries, memory_entries, memory_of
+
+MEMORY: Final = "adk.memory"
+PREFIX: Final = "adk:"
+
+
+class CerataMemoryService(BaseMemoryService):
+    """Keeps the memories of ADK's agents; any task may use it.
+
+    - Reads and writes exactly the scope of its store, with the app and the user of each call.
+    - The entries of a call are one durable batch. An event id is stored once, and not again after
+      its deletion.
+    - Replaced and deleted memories stay in the log, and in earlier views.
+    """
+
+    def __init__(self, store: Store, *, k: int = 10) -> None:
+        """Keep the memories in a store.
+
+        Args:
+            store: An open store; a `scoped` store for the memories of a tenant.
+            k: Most memories that a search returns; default 10.
+
+        Raises:
+            InvalidInput: ``store`` is no store, or ``k`` not positive.
+        """
+        expect_positive("k", k)
+        self._base = FramesOfScope(store, MEMORY).store
+        self._k = k
+
+    @property
+    def store(self) -> Store:
+        """The memory that keeps the memories."""
+        return self._base
+
+    async def add_session_to_memory(self, session: Any) -> None:
+        """Add the events of a session that are not stored yet. Durable on return.
+
+        Args:
+            session: ADK's Session; may be added again as it grows.
+
+        Raises:
+            InvalidInput: an event cannot be stored; nothing was written.
+        """
+        await self.add_events_to_memory(
+            app_name=session.app_name,
+            user_id=session.user_id,
+            events=session.events,
+            session_id=session.id,
+        )
+
+    async def add_events_to_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        events: Sequence[Any],
+        session_id: str | None = None,
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Add events that are not stored yet; events without words are left out.
+
+        Args:
+            app_name: The application.
+            user_id: The user.
+            events: ADK's events.
+            session_id: The session, for the metadata and the track; default none.
+            custom_metadata: JSON values by name, which a search returns; default none.
+
+        Raises:
+            InvalidInput: an event cannot be stored; nothing was written.
+        """
+        frames = self._frames(app_name, user_id)
+        if session_id is not None:
+            expect_text("session_id", session_id)
+        entries = event_entries(events, session_id, _checked(custom_metadata))
+        if entries:
+            await finished(_add, frames, entries, session_id or None, once=True)
+
+    async def add_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        memories: Sequence[Any],
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Add memories as one batch; the same id replaces a memory. Durable on return.
+
+        Args:
+            app_name: The application.
+            user_id: The user.
+            memories: ADK's memory entries; without an id they get a random id.
+            custom_metadata: JSON values by name for each memory, below its values; default none.
+
+        Raises:
+            InvalidInput: a memory cannot be stored, or has no words; nothing was written.
+        """
+        frames = self._frames(app_name, user_id)
+        entries = memory_entries(memories, _checked(custom_metadata))
+        if entries:
+            await finished(_add, frames, entries, None, once=False)
+
+    async def search_memory(
+        self, *, app_name: str, user_id: str, query: str
+    ) -> SearchMemoryResponse:
+        """Return the best memories for a question, best first.
+
+        Args:
+            app_name: The application.
+            user_id: The user.
+            query: The question; an empty one finds nothing.
+        """
+        frames = self._frames(app_name, user_id)
+        if not expect_string("query", query).strip():
+            return SearchMemoryResponse()
+        return await finished(_search, frames, query, self._k)
+
+    async def delete_memory(
+        self, *, app_name: str, user_id: str, memory_id: str | None = None
+    ) -> None:
+        """Hide a memory; an id without a memory is no error. Durable on return.
+
+        Args:
+            app_name: The application.
+            user_id: The user.
+            memory_id: The id that a search returned; None deletes nothing.
+        """
+        frames = self._frames(app_name, user_id)
+        if memory_id:
+            await finished(_delete, frames, expect_text("memory_id", memory_id))
+
+    def _frames(self, app_name: str, user_id: str) -> FramesOfScope:
+        scope = {"app": app_name, "user_id": user_id}
+        for name, value in zip(("app_name", "user_id"), scope.values(), strict=True):
+            if not expect_text(name, value):
+                raise InvalidInput(f"{name} is empty", remedy=f"Pass {name}='name'.")
+        return FramesOfScope(self._base.scoped(scope), MEMORY)
+
+
+def _checked(custom_metadata: object) -> Mapping[str, Any]:
+    if custom_metadata is None:
+        return {}
+    if not isinstance(custom_metadata, Mapping):
+        raise InvalidInput(
+            f"custom_metadata must be a dict, not {custom_metadata!r:.60}", remedy="Pass a dict."
+        )
+    return custom_metadata
+
+
+def _uri_of(name: str) -> str:
+    return PREFIX + quote(name)
+
+
+def _add(frames: FramesOfScope, entries: Sequence[Entry], track: str | None, *, once: bool) -> None:
+    """Write entries; with ``once`` those alone whose ids were never used."""
+    # The last entry of an id counts.
+    chosen = {_uri_of(entry.id or frames.drawn_id()): entry for entry in entries}
+
+    def add(view: View) -> None:
+        deleted = _closed_uris(frames, view) if once else frozenset[str]()
+        for uri, entry in chosen.items():
+            if once and (uri in deleted or frames.current(view, uri) is not None):
+                continue
+            frames.check_free(view, uri, "Pass another id.")
+            frames.store.put_frame(
+                entry.text,
+                kind=MEMORY,
+                role=entry.author,
+                uri=uri,
+                track=track,
+                created=entry.created,
+                metadata=entry.metadata,
+                replace=True,
+            )
+
+    frames.write(add)
+
+
+def _closed_uris(frames: FramesOfScope, view: View) -> frozenset[str]:
+    """Return the URIs of deleted memories; they are read only if there are closed frames."""
+    where = Filter(kind=MEMORY, uri_prefix=PREFIX)
+    if view.count(where)[1] == 0:
+        return frozenset()
+    closed = view.frames(where, include_deleted=True)
+    return frozenset(
+        frame.uri for frame in closed if frame.uri and not frame.active and frames.is_own(frame)
+    )
+
+
+def _search(frames: FramesOfScope, query: str, k: int) -> SearchMemoryResponse:
+    hits = frames.search(frames.store.view(), query, k=k, prefix=PREFIX)
+    memories = [
+        memory_of(frame, unquote((frame.uri or "").removeprefix(PREFIX)))
+        for frame in (hit.frame for hit in hits)
+    ]
+    return SearchMemoryResponse(memories=memories)
+
+
+def _delete(frames: FramesOfScope, name: str) -> None:
+    def delete(view: View) -> None:
+        frame = frames.current(view, _uri_of(name))
+        if frame is not None:
+            frames.store.delete(frame)
+
+    frames.write(delete)
