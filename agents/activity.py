@@ -19,7 +19,7 @@ from cerata.projections.activities.columns import ActivityKind, CallKind
 from cerata.projections.activities.reader import ActivityRow, CallRow
 from cerata.projections.columnar.times import to_datetime
 
-from .json_text import decoded
+from .text.json_text import decoded
 
 RESULT_KIND: Final = "tool_result"
 """The kind of the frames that hold results. On disk: never change it."""

@@ -30,6 +30,13 @@ from cerata.memory.view import Basis, View
 from cerata.projections.activities.columns import ActivityKind
 from cerata.projections.activities.reader import ActivityRow
 from cerata.projections.columnar.scopes import check_reach
+from cerata.projections.messages.line import (
+    CHAT_MODE,
+    MAIN_THREAD,
+    MODE_DIMENSION,
+    SESSION_DIMENSION,
+    THREAD_DIMENSION,
+)
 
 from .activity import RUN_KIND, Activity, Call, Reference, activity_of, call_of, run_named
 from .agent_memory import AgentMemory
@@ -37,22 +44,25 @@ from .code import AgentCode, Code
 from .continuity import proposals
 from .continuity.identity import Identity, identity_of
 from .continuity.proposals import Proposal
+from .continuity.readings import Readings, check_timezone
+from .continuity.recorder import Recorder
+from .continuity.resumption import check_thread, resumed_at, thread_of, without_thread
 from .declarations import Source, checked_memory
 from .journal import LiveJournal, input_drafts
-from .json_text import encoded, error_text
-from .names import check_name
 from .recording import INPUT_PREFIX, Recording, result_data
 from .replayed import ReplayedJournal
 from .rerun import Repetition, Rerun, chosen_function, repeat
 from .run import Context, Run, check_outside_transaction
 from .run_results import RunResults
-from .session import Session
+from .session import Session, Talking
 from .slot import Slot
 from .spec import MemorySpec, working_slots
 from .sweep import AgentSweep, close_expired, end_abandoned
+from .text.json_text import encoded, error_text
+from .text.names import check_label, check_name
 
 
-class Agent(Handle):
+class Agent(Readings, Handle):
     """An agent over a store: it opens sessions and runs, and reads them.
 
     - An agent reads and writes within the scope of its store; over a store without a scope, within
@@ -67,6 +77,7 @@ class Agent(Handle):
         *,
         version: str = "1",
         memory: Mapping[str, MemorySpec] | None = None,
+        timezone: str = "UTC",
     ) -> None:
         """Create an agent over an open store.
 
@@ -75,9 +86,11 @@ class Agent(Handle):
             name: 1 to 100 letters, digits, "_", "." and "-".
             version: Recorded with every activity; default "1".
             memory: The agent's slots by name; default a `scratchpad`.
+            timezone: The IANA name of the zone in which texts show times; default "UTC".
 
         Raises:
-            InvalidInput: the name or version cannot be used, or a slot cannot be honoured.
+            InvalidInput: the name, version or time zone cannot be used, or a slot cannot be
+                honoured.
         """
         expect_type("store", store, Store, "an open Store", "Pass cerata.open(path).")
         check_name("name", name)
@@ -92,6 +105,7 @@ class Agent(Handle):
         self._version = version
         self._memory = AgentMemory(name, version, checked_memory(memory))
         self._working = working_slots(self._memory.specs)
+        self._timezone = check_timezone(timezone)
         self._view: View | None = None
         self._memory.declare(store)
 
@@ -146,28 +160,59 @@ class Agent(Handle):
 
     # --- activities ------------------------------------------------------------------------------
 
-    def session(self, id: str | None = None, **dimensions: ScopeValue) -> Session:  # noqa: A002
-        """Return a session, to be used in a ``with`` block, which groups runs.
+    def session(
+        self,
+        id: str | None = None,  # noqa: A002 - the reference's word
+        *,
+        thread: str = MAIN_THREAD,
+        mode: str = CHAT_MODE,
+        **dimensions: ScopeValue,
+    ) -> Session:
+        """Return a session, to be used in a ``with`` block: a conversation, and a group of runs.
 
         An open session of this id goes on, an ended one starts again. Durable on return.
 
         Args:
             id: The session's id; default 16 random hexadecimal digits.
+            thread: The thread that the conversation goes on with; default "main". That of a session
+                never changes. Default that of the store's scope, if the scope has one.
+            mode: The mode of its messages from now on, such as "code"; default "chat". Summaries,
+                topics and handoffs belong to a mode; "booth" shares those of "chat".
             dimensions: Scope names and values, stamped on every event of the session.
 
         Raises:
-            InvalidInput: the id is unusable, or a dimension would widen the store's scope.
+            Conflict: the session of this id belongs to another thread.
+            InvalidInput: the id, thread or mode is unusable, or a dimension would widen the store's
+                scope.
             ReadOnly: the store or the agent only reads.
         """
+        check_label("thread", thread)
+        check_label("mode", mode)
+        if thread != MAIN_THREAD:
+            dimensions[THREAD_DIMENSION] = thread
         writer = self._writer(dimensions)
         name = self._drawn_id(id, writer)
         scope = _scope_of(writer)
-        row = _newest(writer.snapshot(), ActivityKind.SESSION, name, self._name, scope)
+        snapshot = writer.snapshot()
+        check_thread(snapshot, self._name, name, scope)
+        resumed = resumed_at(snapshot, self._name, scope)
+        row = _newest(snapshot, ActivityKind.SESSION, name, self._name, scope)
         body = self._start("session", name, resumes=None if row is None else row.seq)
         receipt = writer.write([Draft(body, scope)])
         seq = receipt.seqs[0] if row is None else row.seq
         ending = partial(end_activity, writer, seq, None)
-        return Session(name, seq, dimensions, (self.run_of, self.slot_of), ending)
+        of_messages = {
+            **dict(scope),
+            SESSION_DIMENSION: name,
+            THREAD_DIMENSION: thread_of(scope),
+            MODE_DIMENSION: dict(scope).get(MODE_DIMENSION, mode),
+        }
+        check = partial(check_outside_transaction, self._store)
+        recorder = Recorder(
+            writer.scoped(of_messages), self._name, name, without_thread(scope), check
+        )
+        talking = Talking(thread_of(scope), mode, resumed, recorder, writer.snapshot)
+        return Session(name, seq, dimensions, (self.run_of, self.slot_of), talking, ending)
 
     def run(
         self,
@@ -376,7 +421,13 @@ class Agent(Handle):
 
     def over(self, store: Store) -> Agent:
         """Return this agent over another store, such as a fork."""
-        return Agent(store, self._name, version=self._version, memory=self._memory.specs)
+        return Agent(
+            store,
+            self._name,
+            version=self._version,
+            memory=self._memory.specs,
+            timezone=self._timezone,
+        )
 
     def refs(self, run: str | int) -> list[Reference]:
         """Return the references of a run, in order; none after its end. Cost: a read of each.

@@ -17,9 +17,9 @@ from cerata.engine.errors import Conflict, Corrupt, InvalidInput, NotFound
 from cerata.engine.events import DEFAULT_SCOPE, Draft, Scope, ScopeValue
 from cerata.projections.rows.slots import DeclaredSlot
 
-from .json_text import canonical
 from .schemas import json_schema
 from .spec import MemorySpec, declared
+from .text.json_text import canonical
 
 Source = tuple[str, Mapping[str, ScopeValue | None]]
 """The name of a source of dimensions, and its values; None for one that it lacks."""

@@ -15,11 +15,11 @@ from cerata.memory.store import Store
 from .agent import Agent
 from .code import AgentCode, code_of
 from .declarations import checked_memory
-from .names import check_name
 from .replayed import ReplayedJournal, Stopped
 from .run import Run, journal_of
 from .session import Session
 from .spec import MemorySpec
+from .text.names import check_name
 
 
 class AgentFunction(AgentCode, Handle):

@@ -23,12 +23,12 @@ from cerata.memory.values.frames import Receipt
 from cerata.projections.activities.reader import ActivityRow
 
 from .activity import RESULT_KIND, Result, body_of
-from .json_text import NOT_RECORDED, decoded, digest_of, encoded, error_text
 from .recording import result_of
 from .references import reference
 from .run_results import RunResults
 from .spec import WorkingSlot, WorkingSlots
-from .summaries import summary_of
+from .text.json_text import NOT_RECORDED, decoded, digest_of, encoded, error_text
+from .text.summaries import summary_of
 
 WITHOUT_FRAME = ("clock", "random")
 """The kinds of calls whose results are in their events."""

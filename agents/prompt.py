@@ -20,9 +20,9 @@ from cerata.projections.activities.reader import CallRow
 from cerata.retrieval.tokenizer import Tokenizer, tokenizer
 
 from .activity import Reference
-from .json_text import decoded, encoded
 from .run_results import RunResults
-from .summaries import on_one_line, quoted, size_text
+from .text.json_text import decoded, encoded
+from .text.summaries import on_one_line, quoted, size_text
 
 REFERENCES_SHARE: Final = 1_500
 """Tokens of the list of references, at most; an unvalidated heuristic."""

@@ -18,11 +18,11 @@ from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.activities.reader import ActivityRow, CallRow
 
 from .activity import Call, Result, body_of, call_of, is_input
-from .json_text import decoded
 from .lost_calls import lost_calls
 from .references import reference
 from .run_results import RunResults
-from .summaries import summary_of
+from .text.json_text import decoded
+from .text.summaries import summary_of
 
 INPUT_PREFIX = "input_"
 """The start of the name of an input's call. On disk: never change it."""

@@ -20,10 +20,10 @@ from cerata.engine.plain_value import PlainValue
 from .activity import Activity, Call, body_of
 from .code import AgentCode, SameCode, compared, recorded_function
 from .journal import LiveJournal
-from .json_text import error_text
 from .recording import Recording
 from .replayed import Divergence, ReplayedJournal, Stopped
 from .run import Run
+from .text.json_text import error_text
 
 Outcome = Literal["same", "diverged", "incomplete"]
 

@@ -28,10 +28,10 @@ from cerata.projections.columnar.times import to_datetime, to_microseconds
 
 from .activity import Activity, Lineage, Reference, Result
 from .journal import RETURN, Answer, Journal, Request, request_of
-from .json_text import NOT_RECORDED, canonical, decoded, encoded, hide_message
-from .names import check_name
 from .prompt import RunContext, context_of
 from .slot import Slot
+from .text.json_text import NOT_RECORDED, canonical, decoded, encoded, hide_message
+from .text.names import check_name
 
 _RANDOM_BITS: Final = 53
 _RANDOM_SIZE: Final = 7

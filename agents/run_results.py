@@ -18,8 +18,8 @@ from cerata.projections.activities.reader import ActivityRow, CallRow
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 
 from .activity import Lineage, Reference, body_of
-from .json_text import decoded
 from .references import ParsedReference, parsed, pointed, reference, resolved
+from .text.json_text import decoded
 
 _CLOSE: Final = 8
 """Frames so many events apart are read together: reading on is cheaper than another look-up."""

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from types import TracebackType
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
+from cerata.engine.arguments import expect_positive
 from cerata.engine.errors import Closed
 from cerata.engine.events import ScopeValue
 from cerata.engine.handle import Handle
+from cerata.memory.snapshot.snapshot import Snapshot
+from cerata.memory.values.frames import Receipt
+from cerata.projections.messages.line import MODE_DIMENSION, THREAD_DIMENSION
 
 from .code import Code
+from .continuity.exchanges import ASSISTANT, USER, Exchange, Talk
+from .continuity.recorder import Part, Recorder
+from .continuity.resumption import Resumed
 from .declarations import Source
 from .run import Ending, Run
 from .slot import Slot
@@ -41,6 +49,16 @@ class Slotting(Protocol):
     ) -> Slot: ...
 
 
+class Talking(NamedTuple):
+    """The conversation of a session: its thread and mode, its messages, and their reader."""
+
+    thread: str
+    mode: str
+    resumed: Resumed
+    recorder: Recorder
+    snapshot: Callable[[], Snapshot]
+
+
 class Session(Handle):
     """A session of an agent, from `Agent.session`; a context manager.
 
@@ -55,6 +73,7 @@ class Session(Handle):
         activity_id: int,
         dimensions: Mapping[str, ScopeValue],
         calls: tuple[Starting, Slotting],
+        talking: Talking,
         ending: Ending,
     ) -> None:
         self._starting, self._slotting = calls
@@ -63,6 +82,7 @@ class Session(Handle):
         """The seq of the session's first start."""
         self.dimensions = dict(dimensions)
         """The scope names and values that the session adds."""
+        self._talking = talking
         self._ending = ending
         self._ended = False
 
@@ -91,7 +111,103 @@ class Session(Handle):
     @property
     def source(self) -> Source:
         """The dimensions that the session gives to slots."""
-        return "session", {SESSION_DIMENSION: self._name, **self.dimensions}
+        return "session", {
+            SESSION_DIMENSION: self._name,
+            THREAD_DIMENSION: self.thread,
+            MODE_DIMENSION: self.mode,
+            **self.dimensions,
+        }
+
+    # --- the conversation ------------------------------------------------------------------------
+
+    @property
+    def thread(self) -> str:
+        """The thread of the session, which never changes."""
+        return self._talking.thread
+
+    @property
+    def mode(self) -> str:
+        """The mode of the session; enter it again with another mode to change it."""
+        return self._talking.mode
+
+    @property
+    def resumed(self) -> Resumed:
+        """The return of the agent to the thread: "new", "returned" or "crashed".
+
+        That of the agent's newest earlier session in the thread, or of this session's earlier
+        entry: "returned" if it ended, "crashed" if it is open, "new" if there is none. A session
+        that is open in another process looks crashed.
+        """
+        return self._talking.resumed
+
+    def message(
+        self,
+        role: str,
+        text: str,
+        *,
+        id: str | None = None,  # noqa: A002 - the reference's word
+        created: datetime | str | None = None,
+    ) -> Receipt:
+        """Put one message of the conversation. Durable on return.
+
+        Args:
+            role: "user" or "assistant".
+            text: The text.
+            id: The chat's id of the message: sent again, it writes nothing. Default none; then an
+                equal newest message of at most 60 seconds ago is the same.
+            created: Its time, with a time zone; default now.
+
+        Raises:
+            Closed: the session has ended.
+            InvalidInput: the role is unknown, the text empty, or the time without a zone.
+            IdempotencyConflict: the id was used for another message of the session.
+        """
+        self._check_open()
+        return self._talking.recorder.put([Part(role, text)], id, created)
+
+    def exchange(
+        self,
+        user_text: str,
+        agent_text: str,
+        *,
+        id: str | None = None,  # noqa: A002 - the reference's word
+        created: datetime | str | None = None,
+    ) -> Receipt:
+        """Put a user's message and the agent's reply: both or neither. Durable on return.
+
+        Args:
+            user_text: The user's message.
+            agent_text: The reply, whose causation is the message.
+            id: The chat's id of the exchange: sent again, it writes nothing. Default none; then the
+                equal newest messages of at most 60 seconds ago are the same.
+            created: Its time, with a time zone; default now.
+
+        Raises:
+            Closed: the session has ended.
+            InvalidInput: a text is empty, or the time without a zone.
+            IdempotencyConflict: the id was used for other messages of the session.
+        """
+        self._check_open()
+        parts = [Part(USER, user_text), Part(ASSISTANT, agent_text)]
+        return self._talking.recorder.put(parts, id, created)
+
+    def exchanges(self, limit: int | None = None) -> list[Exchange]:
+        """Return the session's newest exchanges, oldest first.
+
+        Args:
+            limit: The number of exchanges; default all.
+        """
+        if limit is not None:
+            expect_positive("limit", limit)
+        talk = self._talk()
+        pairs = talk.pairs()
+        return talk.exchanges(pairs if limit is None else pairs[max(0, len(pairs) - limit) :])
+
+    def _talk(self) -> Talk:
+        recorder = self._talking.recorder
+        return Talk(self._talking.snapshot(), recorder.agent, session=self._name)
+
+    # --- slots and runs --------------------------------------------------------------------------
 
     def slot(self, name: str, **dimensions: ScopeValue) -> Slot:
         """Return an instance of a slot, with the dimensions of the session; see `Agent.slot`.

@@ -37,9 +37,9 @@ from cerata.projections.columnar.times import to_datetime
 from cerata.projections.frames.filters import Filter
 
 from .declarations import Declaration
-from .json_text import decoded, encoded
 from .schemas import VERSION_KEY, check_json, read_value, stored_value
 from .spec import MemorySpec, ttl_us
+from .text.json_text import decoded, encoded
 
 VALUE_KIND: Final = "value"
 """The kind of the frames that hold values. On disk: never change it."""

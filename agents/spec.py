@@ -15,7 +15,7 @@ import msgspec
 
 from cerata.engine.errors import InvalidInput, NotFound
 
-from .names import check_name
+from .text.names import check_name
 
 TIERS: Final = ("working", "session", "episodic", "semantic")
 TYPES: Final = ("dict", "list", "value")

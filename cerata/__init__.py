@@ -39,8 +39,8 @@ agents.spec_yaml load_memory
 agents.sweep AgentSweep
 engine.environment Environment
 engine.errors BisectFailed CerataError Closed Conflict Corrupt Diverged EmbedderFailed
-engine.errors ExtractorFailed HistoryPruned IdempotencyConflict InvalidInput Locked NotFound
-engine.errors OutcomeUnknown
+engine.errors ExtractorFailed HistoryPruned IdempotencyConflict InvalidInput Locked
+engine.errors ModelFailed NotFound OutcomeUnknown
 engine.errors ProjectionFailed QuerySyntaxError ReadOnly RerankerFailed RerunFailed StorageFailed
 engine.errors Unsupported
 engine.events Draft Event EventBody event upcaster

@@ -38,6 +38,7 @@ from cerata.engine.errors import HistoryPruned as HistoryPruned
 from cerata.engine.errors import IdempotencyConflict as IdempotencyConflict
 from cerata.engine.errors import InvalidInput as InvalidInput
 from cerata.engine.errors import Locked as Locked
+from cerata.engine.errors import ModelFailed as ModelFailed
 from cerata.engine.errors import NotFound as NotFound
 from cerata.engine.errors import OutcomeUnknown as OutcomeUnknown
 from cerata.engine.errors import ProjectionFailed as ProjectionFailed

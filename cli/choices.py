@@ -31,6 +31,7 @@ PROJECTIONS: Final = (
     "facttext",
     "links",
     "activities",
+    "messages",
     "vectors",
     "tags",
     "access",

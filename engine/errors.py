@@ -21,6 +21,7 @@ Classes are kinds that a caller acts on; each is also the built-in that it speci
     ├── RerankerFailed(RuntimeError)     a reranker raised, or returned invalid scores
     ├── BisectFailed(RuntimeError)       a test of a bisection raised, or its answers hide the event
     ├── RerunFailed(RuntimeError)        a run cannot be repeated from its recording
+    ├── ModelFailed(RuntimeError)        a model raised, or returned no text
     ├── StorageFailed(OSError)           the disk refused; nothing of this call was acknowledged
     └── OutcomeUnknown(OSError)          the disk failed late: the batch may or may not survive
 
@@ -305,6 +306,26 @@ class RerunFailed(CerataError, RuntimeError):
         divergence: object = None,
     ) -> None:
         self.divergence = divergence
+        super().__init__(what, where=where, remedy=remedy)
+
+
+class ModelFailed(CerataError, RuntimeError):
+    """A model raised, or returned no text; the call wrote nothing of its answer.
+
+    ``model`` is its name.
+    """
+
+    exit_code = 19
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        remedy: str | None = None,
+        model: str | None = None,
+    ) -> None:
+        self.model = model
         super().__init__(what, where=where, remedy=remedy)
 
 

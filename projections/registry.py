@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .frames import projection as frames_projection
     from .fulltext import projection as fulltext_projection
     from .links import projection as links_projection
+    from .messages import projection as messages_projection
     from .rows import access_counts, row_projection
     from .rows import embedders as embedder_rows
     from .rows import langgraph as langgraph_rows
@@ -41,6 +42,7 @@ else:
     frames_projection = late("cerata.projections.frames.projection")
     fulltext_projection = late("cerata.projections.fulltext.projection")
     links_projection = late("cerata.projections.links.projection")
+    messages_projection = late("cerata.projections.messages.projection")
     vectors_projection = late("cerata.projections.vectors.projection")
     access_counts = late("cerata.projections.rows.access_counts")
     embedder_rows = late("cerata.projections.rows.embedders")
@@ -61,6 +63,7 @@ BUILT_IN: Final[Mapping[str, Make]] = {
     "facttext": lambda: fact_text_projection.FactTextProjection(),  # noqa: PLW0108
     "links": lambda: links_projection.LinksProjection(),  # noqa: PLW0108
     "activities": lambda: activities_projection.ActivitiesProjection(),  # noqa: PLW0108
+    "messages": lambda: messages_projection.MessagesProjection(),  # noqa: PLW0108
     "vectors": lambda: vectors_projection.VectorsProjection(),  # noqa: PLW0108
     "tags": lambda: rows_fold.row_fold(tag_rows.Tags),
     "access": lambda: rows_fold.row_fold(access_counts.Accesses),
@@ -81,6 +84,7 @@ _KEYS: Final = {
     "facttext": "facttext/3/840685a00e2b9441",
     "links": "links/1/1bbadee4ec4cbf04",
     "activities": "activities/1/94dbdd7dd7b181d6",
+    "messages": "messages/1/cca87f19489575b2",
     "vectors": "vectors/2/1bddd2019beea647",
     "tags": "tags/2/ca5f834418e5c25c",
     "access": "access/1/863f7fd6ea4ee7af",

@@ -450,6 +450,8 @@ MAY_TOUCH = {
     "retrieval/embedders/minilm.py": {"files"},
     "retrieval/embedders/wordpiece.py": {"files"},
     "retrieval/byte_pairs.py": {"files"},
+    # The data file of its own package.
+    "projections/messages/lexicon.py": {"files"},
     # Parsers of HTML and PDF run in a child under limits, on bytes that were read; no file is.
     "memory/ingest/formats/sandbox.py": {"files"},
     # A server reads and writes the protocol's streams, and ends with its client or by a signal.

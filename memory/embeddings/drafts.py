@@ -47,12 +47,17 @@ def put_embedded(
     key: str | None = None,
     *,
     finds_dates: bool = True,
+    arguments: bytes | None = None,
 ) -> Receipt:
     """Append drafts with the vectors of their texts and, by default, the dates that these name.
 
-    The hash stored with a key leaves out both, which are no arguments of the caller.
+    The hash stored with a key leaves out both, which are no arguments of the caller; with
+    ``arguments`` it is that hash.
     """
-    arguments = None if key is None else arguments_hash(contents_of(drafts))
+    if key is None:
+        arguments = None
+    elif arguments is None:
+        arguments = arguments_hash(contents_of(drafts))
     if finds_dates:
         drafts = with_text_dates(session, drafts)
     # One look at the log serves all reads of the call.

@@ -20,6 +20,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -37,6 +38,7 @@ from cerata.memory.batch.writer import session_of
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.activities.columns import ActivityKind
 from cerata.projections.columnar.scopes import Reach
+from cerata.projections.columnar.times import to_datetime
 from cerata.projections.registry import Registry
 from cerata.replay.fold import Fold, replay
 
@@ -46,6 +48,18 @@ PATH = "life.cera"
 START_US = 1_760_000_000_000_000
 SECOND = 1_000_000
 USERS = ("u1", "u2")
+THREADS = ("main", "taxes")
+_TEXT = (
+    "I am a carpenter , torn between the deadline and deadlines ; scared ? tomorrow i will call "
+    "the accountant accountants about budgets budget planning , do you remember my mistake "
+)
+WORDS = _TEXT.split()
+REPLIES = (
+    "Take your time with the deadline.",
+    "I have sent the budget to the accountant.",
+    "I notice that I keep returning to the deadline, and yet it is both true and false.",
+    "I decided to call the accountant by Friday.",
+)
 READERS = (None, *(Reach((("tenant", "default"), ("user_id", user))) for user in USERS))
 
 
@@ -97,8 +111,9 @@ class _Life:
     def act(self) -> None:
         """Do one act; one that is refused writes nothing."""
         self.clock.time_us += self.drawn.choice((0, 1, 1, 3, 9)) * SECOND
-        acts = (self._run, self._call, self._call, self._call, self._slot, self._slot, self._end)
-        rare = (self._sweep, self._declare, self._session)
+        acts = [self._run, self._call, self._call, self._call, self._slot, self._slot, self._end]
+        acts += [self._talk, self._talk]
+        rare = [self._sweep, self._declare, self._session, self._edit_message]
         chosen = self.drawn.choice(rare if self.drawn.random() < 0.15 else acts)
         with suppress(CerataError, ValueError):
             chosen()
@@ -176,6 +191,42 @@ class _Life:
         with self.agent.session("s0", user_id="u1") as session:
             session.slot("state").set("step", self.drawn.randrange(9))
 
+    def _talk(self) -> None:
+        """Say something in a session, sometimes as a late import or with an id said before."""
+        self.count += 1
+        session = self.agent.session(
+            f"t{self.count % 4}",
+            thread=THREADS[self.count % 4 % 2],
+            mode=self.drawn.choice(("chat", "booth", "code")),
+            user_id=self._user(),
+        )
+        created = None
+        if self.drawn.random() < 0.2:
+            hours = self.drawn.choice((1, 5, 30))
+            created = to_datetime(self.clock.time_us - hours * 3_600 * SECOND)
+        words = " ".join(self.drawn.choices(WORDS, k=self.drawn.randint(3, 12)))
+        message_id = self.drawn.choice((None, f"m{self.drawn.randrange(4)}"))
+        if self.drawn.random() < 0.6:
+            session.exchange(words, self.drawn.choice(REPLIES), id=message_id, created=created)
+        else:
+            role = self.drawn.choice(("user", "assistant"))
+            session.message(role, words, id=message_id, created=created)
+        if self.drawn.random() < 0.5:
+            with session:
+                pass
+
+    def _edit_message(self) -> None:
+        frames = [
+            frame
+            for frame in islice(self.store.frames(), 40)
+            if frame.kind == "message" and self.drawn.random() < 0.3
+        ]
+        for frame in frames[:1]:
+            if self.drawn.random() < 0.5:
+                self.store.supersede(frame, f"{frame.text} of the deadline")
+            else:
+                self.store.delete(frame)
+
     def _some_run(self) -> cerata.Run:
         if not self.runs:
             self._run()
@@ -238,6 +289,27 @@ def _said(store: Store, view: View, name: str, version: int) -> object:
         [_results(RunResults(snapshot, row, "$ref")) for row in runs],
         snapshot.declared_slots(name),
         [_slot(agent, slot, user) for slot in memory(version) for user in USERS],
+        _conversations(agent),
+    ]
+
+
+def _conversations(agent: Agent) -> object:
+    return [
+        *(
+            [each.to_dict() for each in agent.threads()],
+            [each.to_dict() for each in agent.standing()],
+        ),
+        _plain(agent.wellbeing()),
+        [
+            [
+                str(agent.handoff(thread, mode)),
+                agent.handoff(thread, mode).to_dict(),
+                [topic.to_dict() for topic in agent.topics(thread, mode)],
+                _plain(agent.entropy(thread, mode)),
+            ]
+            for thread in THREADS
+            for mode in ("chat", "code")
+        ],
     ]
 
 

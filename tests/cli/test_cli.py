@@ -66,7 +66,7 @@ def test_verify_says_ok_and_what_was_checked(run: Run, notes: Path) -> None:
     assert out == (
         "ok: 2 events, every hash recomputed\n"
         "    access, activities, embedders, facts, facttext, frames, fulltext, langgraph,\n"
-        "    links, slots, tags, vectors, verdicts equal their replay\n"
+        "    links, messages, slots, tags, vectors, verdicts equal their replay\n"
     )
 
 
@@ -280,8 +280,8 @@ def test_the_tour_holds_on_other_peoples_files(run: Run, notes: Path) -> None:
     assert said["kill"]["missing"] == 0
     assert said["correct"]["now"] != said["correct"]["before"]
     folded = (
-        "access activities embedders facts facttext frames fulltext langgraph links slots tags "
-        "vectors verdicts"
+        "access activities embedders facts facttext frames fulltext langgraph links messages "
+        "slots tags vectors verdicts"
     )
     assert set(said["rebuild"]["digests"]) == set(folded.split())
     assert len(said["next"]) == 3

@@ -57,8 +57,8 @@ def test_checkpoint_and_replay_agree_in_two_processes_with_two_hash_seeds(
     first = digests_in_a_process(path, checkout, "1")
     second = digests_in_a_process(path, checkout, "2")
     assert first == second
-    assert len(first) == 26
-    assert first[:13] == first[13:]
+    assert len(first) == 28
+    assert first[:14] == first[14:]
 
 
 def test_a_projection_that_folds_differently_is_named(
@@ -110,7 +110,7 @@ def test_a_checkpoint_has_few_chunks_however_often_it_is_saved(tmp_path: Path) -
             for key in toc.projections
             for page in toc.saved(key).chunks
         ]
-        assert chunks == [1] * 13
+        assert chunks == [1] * 14
         assert len(toc.encode()) < 4096
         assert store.verify().ok
 

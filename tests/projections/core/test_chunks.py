@@ -45,6 +45,9 @@ from cerata.projections.fulltext.projection import FulltextProjection
 from cerata.projections.links.labelling import Labelling
 from cerata.projections.links.projection import LinksProjection
 from cerata.projections.links.reader import Links, LinksAt
+from cerata.projections.messages.lexicon import SIGNS
+from cerata.projections.messages.projection import MessagesProjection
+from cerata.projections.messages.reader import Messages, MessagesAt
 
 from ..histories import FILTERS, Folded, events_of, fold
 
@@ -133,8 +136,22 @@ AGENTS = [
     for seq, body in enumerate(AGENT_BODIES, start=1)
 ]
 
+MESSAGES = events_of(
+    [
+        PutFrame(text=text, kind="message", role=role, track="a", metadata={"session": "s"})
+        for text, role in (
+            ("Is the deadline the deadline?", "user"),
+            ("I am scared of the deadline", "user"),
+            ("I have sent the letter", "assistant"),
+        )
+    ]
+    + [PutFrame(text="no session", kind="message", track="a"), PutFrame(text="a note", track="a")]
+)
+"""Messages with signs, patterns and topics, and what is passed over."""
+
 Kind: TypeAlias = (
     type[ActivitiesProjection]
+    | type[MessagesProjection]
     | type[FramesProjection]
     | type[FulltextProjection]
     | type[FactsProjection]
@@ -146,6 +163,7 @@ KINDS = [
     (FactsProjection, FACTS),
     (LinksProjection, LINKS),
     (ActivitiesProjection, AGENTS),
+    (MessagesProjection, MESSAGES),
 ]
 
 
@@ -177,6 +195,8 @@ def test_any_damaged_byte_is_refused_or_harmless(kind: Kind, events: Sequence[Fo
                     ask_all_links(read)
                 elif isinstance(read, Activities):
                     ask_all_activities(read)
+                elif isinstance(read, Messages):
+                    ask_all_messages(read)
     assert refused > len(chunk)
 
 
@@ -257,6 +277,20 @@ def ask_all_activities(activities: Activities) -> None:
             view.named(row.kind, "r", "a", DEFAULT_SCOPE)
         view.calls_using(1)
         view.call_that_made(1)
+
+
+def ask_all_messages(messages: Messages) -> None:
+    """Every read: what was accepted must answer, whatever it says."""
+    for n in (messages.seq // 2, messages.seq):
+        view = MessagesAt(messages, n)
+        for agent in messages.columns.names.texts():
+            rows = view.rows_of(agent)
+            assert view.signs(rows).shape == (len(rows), len(SIGNS))
+            assert len(view.topics(rows)) == len(rows)
+            for row in rows.tolist():
+                assert view.line(row).agent == agent
+                view.name(view.columns.session.item(row))
+        view.of_session("a", "s")
 
 
 def test_a_chunk_whose_merges_make_a_circle_is_refused() -> None:

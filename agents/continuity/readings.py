@@ -1,0 +1,90 @@
+"""Readings of an agent's conversations, as of the head or a basis.
+
+Owns `Readings`, a part of `Agent`. Leaves out the rules of each reading, which have their modules.
+"""
+
+from __future__ import annotations
+
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from cerata.engine.errors import InvalidInput
+from cerata.memory.snapshot.snapshot import Snapshot
+from cerata.projections.messages.line import CHAT_MODE, MAIN_THREAD, group_of
+
+from ..text.names import check_label
+from .entropy import Entropy, newest_entropy
+from .exchanges import Talk
+from .handoff import Handoff, handoff_of
+from .standing import Score, standing_of
+from .threads import Thread, threads_of
+from .topics import Topic, topics_of
+from .wellbeing import Wellbeing, wellbeing_of
+
+
+def check_timezone(name: object) -> str:
+    """Return the IANA name of a time zone. Raises `InvalidInput`."""
+    try:
+        if isinstance(name, str):
+            return ZoneInfo(name).key
+    except (ZoneInfoNotFoundError, ValueError):
+        pass
+    raise InvalidInput(
+        f"timezone is {name!r:.60}, which is no time zone",
+        remedy="Pass an IANA name such as 'Europe/Rome'; the package tzdata has them all.",
+    )
+
+
+class Readings:
+    """The readings of an agent's conversations; each is computed from the log, and never stored."""
+
+    _name: str
+    _timezone: str
+
+    def _snapshot(self) -> Snapshot:
+        raise NotImplementedError
+
+    def _talk(self, thread: str | None = None, mode: str | None = None) -> Talk:
+        for field, label in (("thread", thread), ("mode", mode)):
+            if label is not None:
+                check_label(field, label)
+        group = None if mode is None else group_of(mode)
+        return Talk(self._snapshot(), self._name, thread=thread, group=group)
+
+    def threads(self) -> list[Thread]:
+        """Return the threads, a line for each mode group, the most recent first."""
+        return threads_of(self._talk())
+
+    def topics(self, thread: str = MAIN_THREAD, mode: str = CHAT_MODE) -> list[Topic]:
+        """Return the topics of a thread's 12 newest messages, the most mentioned first.
+
+        Args:
+            thread: The thread; default "main".
+            mode: A mode, of whose group the messages are; default "chat".
+        """
+        return topics_of(self._talk(thread, mode))
+
+    def entropy(self, thread: str = MAIN_THREAD, mode: str = CHAT_MODE) -> Entropy | None:
+        """Return the entropy of a thread's newest exchange; None without one.
+
+        Args:
+            thread: The thread; default "main".
+            mode: A mode, of whose group the messages are; default "chat".
+        """
+        return newest_entropy(self._talk(thread, mode))
+
+    def standing(self) -> list[Score]:
+        """Return four scores of how the user talks, with the patterns that changed them."""
+        return standing_of(self._talk())
+
+    def wellbeing(self) -> Wellbeing | None:
+        """Return how long the user has talked without a pause; None without messages."""
+        return wellbeing_of(self._talk())
+
+    def handoff(self, thread: str = MAIN_THREAD, mode: str = CHAT_MODE) -> Handoff:
+        """Return the state of a thread for an agent that comes back; `str()` renders it.
+
+        Args:
+            thread: The thread; default "main".
+            mode: A mode, of whose group the messages are; default "chat".
+        """
+        return handoff_of(self._talk(thread, mode), thread, group_of(mode), self._timezone, 0)

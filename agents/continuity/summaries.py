@@ -1,0 +1,166 @@
+"""Summaries: those of a line of talk, their sources, and which are due.
+
+Owns the address of a summary and the rule by which it is stale. Leaves out their text (`models`)
+and their writing (`tasks`).
+
+- There is one summary for each thread, mode group and period, at ``summary:THREAD/GROUP/KEY``.
+- The sources of a day are its current messages, the sources of a longer period are the summaries
+  below it.
+- A summary is stale if the current sources of its period differ from the frames that its call used.
+  This covers edits, late imports, deletions and summaries that were redone.
+- A summary without sources is deleted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from cerata.engine.plain_value import PlainValue
+from cerata.memory.snapshot.snapshot import Snapshot
+from cerata.projections.frames.filters import Filter
+from cerata.projections.messages.line import Line, line_of
+
+from ..text.names import percent_encoded
+from .exchanges import Talk
+from .periods import LEVELS, Period, day_of, named
+
+SUMMARY_KIND: Final = "summary"
+"""The kind of the frames of summaries. On disk: never change it."""
+
+COMPACT: Final = "compact"
+"""In a summary's metadata: True if its day was still running."""
+
+_DAY_US: Final = 24 * 3_600_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Summary(PlainValue):
+    """A summary of a period of a thread in a mode group."""
+
+    id: int
+    thread: str
+    mode_group: str
+    level: str
+    period: str
+    title: str | None
+    text: str
+
+
+class DueSummary(NamedTuple):
+    """A summary that is missing or stale; without sources it is to be deleted."""
+
+    line: Line
+    period: Period
+    sources: tuple[int, ...]
+    old: tuple[int, ...]
+    """The current summaries of the period."""
+
+    @property
+    def uri(self) -> str:
+        return uri_of(self.line, self.period)
+
+
+def uri_of(line: Line, period: Period) -> str:
+    """Return the URI of a summary; names are percent-encoded."""
+    names = (line.thread, line.group, period.key)
+    return "summary:" + "/".join(map(percent_encoded, names))
+
+
+class Summaries:
+    """The summaries of an agent in a snapshot, by line of talk."""
+
+    def __init__(self, snapshot: Snapshot, agent: str) -> None:
+        """Read the current summaries of an agent."""
+        self._snapshot = snapshot.log_only
+        self._agent = agent
+
+    @property
+    def lines(self) -> list[Line]:
+        """The lines that have messages or summaries within the scope."""
+        messages = self._snapshot.messages
+        codes = messages.columns.line.view()[messages.rows_of(self._agent)]
+        talked = [messages.line_of_code(code) for code in np.unique(codes).tolist()]
+        return [*dict.fromkeys([*talked, *self._made])]
+
+    @cached_property
+    def _made(self) -> dict[Line, dict[Period, tuple[int, ...]]]:
+        """The current summaries of each line: one a period, or two if two processes wrote them."""
+        [mask] = self._snapshot.layers.admitted(Filter(kind=SUMMARY_KIND, track=self._agent))
+        base = self._snapshot.base
+        by_line: dict[Line, dict[Period, tuple[int, ...]]] = {}
+        for frame in base.ids(np.flatnonzero(mask)).tolist():
+            row = base.frames.frame(frame)
+            scope = self._snapshot.layers.scope_of(frame)
+            period = None if row is None else _period_of(row.uri)
+            if scope is not None and period is not None:
+                of_line = by_line.setdefault(line_of(self._agent, scope), {})
+                of_line[period] = (*of_line.get(period, ()), frame)
+        return by_line
+
+    def made(self, line: Line, level: int) -> dict[Period, tuple[int, ...]]:
+        """Return the current summaries of a level, by period in order."""
+        of_line = self._made.get(line, {})
+        return {period: of_line[period] for period in sorted(of_line) if period.level == level}
+
+    def sources(self, line: Line, level: int, now_us: int) -> dict[Period, tuple[int, ...]]:
+        """Return the sources of the periods of a level that have some."""
+        if level == 0:
+            return self.days(line, now_us)
+        above: dict[Period, tuple[int, ...]] = {}
+        for period, frames in self.made(line, level - 1).items():
+            higher = period.above
+            assert higher is not None
+            above[higher] = (*above.get(higher, ()), *frames)
+        return above
+
+    def days(self, line: Line, until_us: int) -> dict[Period, tuple[int, ...]]:
+        """Return the current messages of each UTC day that has some, of times before ``until``."""
+        talk = Talk(self._snapshot, self._agent, line=line)
+        columns = talk.messages.columns
+        created = columns.created.view()[talk.rows]
+        seqs = columns.seq.view()[talk.rows]
+        days = created // _DAY_US
+        by_day: dict[Period, tuple[int, ...]] = {}
+        for day in np.unique(days[created < until_us]).tolist():
+            of_day = seqs[(days == day) & (created < until_us)]
+            by_day[day_of(day * _DAY_US)] = tuple(of_day.tolist())
+        return by_day
+
+    def is_stale(self, frames: tuple[int, ...], sources: tuple[int, ...]) -> bool:
+        """Return whether the sources differ from the frames that the summary used."""
+        if len(frames) != 1:
+            return True
+        activities = self._snapshot.activities
+        call = activities.call_that_made(frames[0])
+        return call is None or set(activities.used_by(call)) != set(sources)
+
+    def due(self, line: Line, level: int, now_us: int) -> list[DueSummary]:
+        """Return the summaries of the ended periods of a level that are missing, stale or empty."""
+        sources, made = self.sources(line, level, now_us), self.made(line, level)
+        due: list[DueSummary] = []
+        for period in sorted({*sources, *made}):
+            used, old = sources.get(period, ()), made.get(period, ())
+            if period.end_us <= now_us and (not used or self.is_stale(old, used)):
+                due.append(DueSummary(line, period, used, old))
+        return due
+
+    def value(self, line: Line, period: Period, frame: int) -> Summary:
+        """Return a summary with its text."""
+        written = self._snapshot.frame_at(frame)
+        level = LEVELS[period.level]
+        return Summary(
+            written.id, line.thread, line.group, level, period.key, written.title, written.text
+        )
+
+
+def _period_of(uri: str | None) -> Period | None:
+    """Return the period of a summary's URI, or None if it names none."""
+    key = (uri or "").rpartition("/")[2]
+    try:
+        return named(key)
+    except ValueError:
+        return None

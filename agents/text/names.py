@@ -1,0 +1,44 @@
+"""Names of agents, activities and calls: the characters that they may have."""
+
+import re
+from typing import Final
+
+from cerata.engine.errors import InvalidInput
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+
+
+_LABEL_SIZE_MAX: Final = 100
+
+
+def check_label(field: str, label: object) -> None:
+    """Raise `InvalidInput` unless a name has 1 to 100 characters, printable and not blank."""
+    is_label = (
+        isinstance(label, str)
+        and 0 < len(label) <= _LABEL_SIZE_MAX
+        and label.isprintable()
+        and label == label.strip()
+    )
+    if not is_label:
+        raise InvalidInput(
+            f"{field} is {label!r:.120}, expected 1 to {_LABEL_SIZE_MAX} printable characters",
+            remedy="Pass a name such as 'taxes'.",
+        )
+
+
+def check_name(field: str, name: object) -> None:
+    """Raise `InvalidInput` unless a name has 1 to 100 letters, digits, "_", "." and "-"."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidInput(
+            f"{field} is {name!r:.120}, expected 1 to 100 letters, digits, '_', '.' and '-'",
+            remedy="Pass a name such as 'market.fetch'.",
+        )
+
+
+_PLAIN: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+"""The characters that RFC 3986 calls unreserved."""
+
+
+def percent_encoded(name: str) -> str:
+    """Return a name with every reserved byte of its UTF-8 as ``%XX`` (RFC 3986, 2.1)."""
+    return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in name.encode())
