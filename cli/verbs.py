@@ -37,6 +37,7 @@ SUBJECTS: Final = {
     "bisect_verbs": ("bisect",),
     "runs_verbs": ("runs", "rerun"),
     "slots_verbs": ("slots", "slot", "refs", "ref"),
+    "growth_verbs": ("proposals", "approve", "reject", "revoke"),
     "mcp_verbs": ("mcp",),
     "fork_verbs": ("fork",),
     "edit_verbs": ("supersede", "delete", "tag"),

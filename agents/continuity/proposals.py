@@ -126,8 +126,8 @@ def aligned_metadata(proposal: int, line: int | None) -> dict[str, JsonValue]:
     return {**metadata, "aligned": line is not None, "line": line}
 
 
-def proposals_of(snapshot: Snapshot, agent: str) -> list[Proposal]:
-    """Return the current proposals of an agent, oldest first. Cost: a read of each."""
+def proposals_of(snapshot: Snapshot, agent: str | None) -> list[Proposal]:
+    """Return the current proposals of an agent, or of all, oldest first. Cost: a read of each."""
     return [proposal_of(snapshot, each) for each in current_proposals(snapshot, agent)]
 
 

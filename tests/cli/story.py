@@ -208,6 +208,14 @@ def _leave_run(folder: Path, environment: Environment) -> None:
         run.call("market.fetch", _prices, tickers=["AAPL"])
 
 
+def _propose(folder: Path, environment: Environment) -> None:
+    """A proposal of a part of the scaffold, and one of the identity."""
+    with cerata.open(folder / "wyatt.memory", environment=environment) as store:
+        agent = cerata.Agent(store, "wyatt")
+        agent.propose("Search with ripgrep.", target="scaffold/tools")
+        agent.propose("I keep my word.")
+
+
 CRASH_TEST = "crash-test"
 
 
@@ -238,6 +246,7 @@ _THIS = "-f memory.cera"
 _NEW = "-f new.memory"
 _TALKS = "-f talks.memory"
 _ANALYST = "-f analyst.memory"
+_WYATT = "-f wyatt.memory"
 _USER = "--scope user_id=u1"
 
 STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
@@ -473,6 +482,17 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(f"mcp --print-config claude-code --read-only {_NEW}", "mcp-claude-code"),
     _step(f"mcp --print-config vscode --scope user=anna --actor ben {_NEW}", "mcp-vscode"),
     _step(f"mcp --record --read-only {_NEW}", "mcp-refused", 2),
+    _step(f"proposals {_NEW}", "proposals-none"),
+    _propose,
+    _step(f"proposals {_WYATT}"),
+    _step(f"approve 1 --actor anna {_WYATT}"),
+    _step(f"approve 1 --actor ben {_WYATT}", "approve-again"),
+    _step(f"approve 2 --actor anna {_WYATT}", "approve-refused", 5),
+    _step(f"approve 2 {_WYATT}", "approve-usage", 2),
+    _step(f"reject 2 --actor anna {_WYATT}"),
+    _step(f"revoke 1 --actor anna {_WYATT}"),
+    _step(f"revoke 9 --actor anna {_WYATT}", "revoke-missing", 6),
+    _step(f"proposals --agent wyatt {_WYATT}", "proposals-judged"),
 )
 
 

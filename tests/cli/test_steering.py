@@ -97,6 +97,13 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("bisect", "--run", "test $CERATA_BASIS -lt 2", "--resume", EVIL),
     ),
     "runs": (("runs",), ("runs", EVIL), ("runs", "--agent", EVIL)),
+    "proposals": (("proposals",), ("proposals", "--agent", EVIL)),
+    "approve": (
+        ("approve", "15", "--actor", EVIL),
+        ("approve", "15", "--actor", "anna", "--content", EVIL),
+    ),
+    "reject": (("reject", "15", "--actor", EVIL),),
+    "revoke": (("revoke", "15", "--actor", EVIL),),
     "slots": (("slots",), ("slots", "--agent", EVIL), ("slots", "--declare", EVIL)),
     "slot": (
         ("slot", "prefs"),
@@ -188,6 +195,7 @@ def terminal(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         agent = cerata.Agent(store, "analyst", memory={"prefs": spec})
         agent.slot("prefs").set(EVIL, {EVIL: EVIL})
         agent.run("r1").put("x", {EVIL: EVIL})
+        agent.propose(EVIL, target="scaffold/rules")
 
     def call(*arguments: str, is_terminal: bool = True) -> tuple[int, str, str]:
         monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
