@@ -53,5 +53,5 @@ def plain(value: Any) -> JsonValue:
     if isinstance(value, Mapping):
         mapping = cast("Mapping[str, object]", value)
         return {name: plain(item) for name, item in mapping.items()}
-    other: JsonValue = value
-    return other
+    json: JsonValue = value
+    return json

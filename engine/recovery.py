@@ -298,9 +298,9 @@ def _whole_toc(log_file: LogFile, footer: Footer, older_end: int) -> Toc | None:
     if not toc_is_whole(log_file.key, footer, data):
         return None
     toc = decode_toc(data, footer.toc_offset)
-    wanted = list(toc.references())
-    while wanted:
-        ref = wanted.pop()
+    pending = list(toc.references())
+    while pending:
+        ref = pending.pop()
         if ref.offset < older_end:
             continue
         header = _extent_at(log_file, ref.offset)
@@ -310,7 +310,7 @@ def _whole_toc(log_file: LogFile, footer: Footer, older_end: int) -> Toc | None:
             return None
         if header.kind == ExtentKind.MANIFEST:
             # The same flip moved a full list out; its references are equally new.
-            wanted += log_file.manifest(ref)
+            pending += log_file.manifest(ref)
     return toc
 
 
