@@ -8,6 +8,7 @@ from typing import Final
 CLIENTS: Final = ("claude-code", "claude-desktop", "cursor", "vscode")
 DIRECTIONS: Final = ("out", "in", "both")
 FACT_SOURCES: Final = ("observed", "inferred", "hypothesis", "synthetic")
+IMPORTERS: Final = ("jsonl", "chroma", "graphiti", "langgraph-sqlite", "mem0")
 LINK_KINDS: Final = (
     "assumes",
     "contradicts",

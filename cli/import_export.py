@@ -1,4 +1,4 @@
-"""The verbs that copy facts or events between memories: export and import."""
+"""The verbs that copy facts, events and records between memories: export and import."""
 
 import sys
 from argparse import Namespace
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import IO, cast
 
 from cerata.engine.errors import InvalidInput
+from cerata.engine.loading import loading
 from cerata.memory.facts.importing import ImportedFacts
 from cerata.memory.interchange.importing import ImportedEvents
 from cerata.memory.interchange.line_files import COMPRESSED, decompressed, holds_events, peekable
@@ -96,7 +97,13 @@ class _Printed:
 
 
 def run_import(options: Namespace, output: Output) -> int:
-    """Import lines, and print how many were new."""
+    """Import lines, or the records of another memory, and print how many were new."""
+    if options.kind is not None:
+        with loading("the importers"):
+            from .record_import import import_records
+        return import_records(options, output)
+    if options.dry_run:
+        raise InvalidInput("--dry-run goes with --from", remedy="Pass --from KIND.")
     with opened_input(options.source, "Pass a file from 'cerata export'.") as (file, size):
         is_compressed = options.source.endswith(COMPRESSED)
         lines = peekable(decompressed(file) if is_compressed else file)

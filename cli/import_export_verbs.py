@@ -1,5 +1,6 @@
 """The parsers of export and import."""
 
+from .choices import IMPORTERS
 from .verb_parser import Adding, add_verb
 
 
@@ -42,15 +43,26 @@ def add_verbs(adding: Adding) -> None:
     import_verb = add_verb(
         adding,
         "import",
-        "import the lines of an export, each once",
+        "import an export, or another memory, each record once",
         "import_export.run_import",
         writes=True,
         examples=(
             "import facts.jsonl -f new.cera",
             "import - < facts.jsonl",
             "import memory.jsonl.zst -f copy.cera",
+            "import --from mem0 ~/.mem0/history.db --dry-run",
         ),
     )
     import_verb.add_argument(
         "source", metavar="FILE", help="a file from export, or - for standard input"
+    )
+    import_verb.add_argument(
+        "--from",
+        dest="kind",
+        choices=IMPORTERS,
+        metavar="KIND",
+        help=f"FILE is of another memory: {', '.join(IMPORTERS)}",
+    )
+    import_verb.add_argument(
+        "--dry-run", action="store_true", help="with --from: print counts and problems only"
     )

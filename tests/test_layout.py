@@ -454,6 +454,9 @@ MAY_TOUCH = {
     "projections/messages/lexicon.py": {"files"},
     # Parsers of HTML and PDF run in a child under limits, on bytes that were read; no file is.
     "memory/ingest/formats/sandbox.py": {"files"},
+    # Importers read the files of other memories that the caller names.
+    "integrations/importers/sqlite_files.py": {"files"},
+    "integrations/importers/json_lines.py": {"files"},
     # A server reads and writes the protocol's streams, and ends with its client or by a signal.
     "integrations/mcp/stdio.py": {"files"},
     "integrations/mcp/shutdown.py": {"files", "clock"},

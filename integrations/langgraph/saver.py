@@ -41,10 +41,11 @@ from cerata.engine.langgraph_events import (
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.store import Store, open_store
 
+from ..compression import compressed, decompressed
 from ..threads import finished
 from .configuration import config_of, ns_of, place_in, text_of, thread_of
 from .threads import PendingWrite, Place, Saved, ThreadsAt
-from .values import check_serializer, compressed, decoded, decompressed, encoded
+from .values import check_serializer, decoded, encoded
 
 _STRATEGIES: Final = ("keep_latest", "delete")
 _COUNTERS: Final = "counters_since_delta_snapshot"

@@ -40,12 +40,11 @@ from cerata.memory.view import View
 from cerata.projections.columnar.scopes import is_same
 from cerata.projections.frames.filters import Filter
 
+from ..addresses import ITEM, PATH_MARK, Namespace, address_of, matches, prefix_of, uri_of
 from ..filters import check_filter, holds, superset
 from ..threads import finished
-from .addresses import PATH_MARK, Namespace, address_of, matches, prefix_of, uri_of
 from .configuration import text_of
 
-ITEM: Final = "langgraph.item"
 PATH: Final = "langgraph.path"
 
 _TRIES: Final = 100

@@ -8,9 +8,10 @@ changed the frames of the URI (`batch.uri_rules`), and tried again. Leaves out d
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cerata.engine.events import Draft, Scope, SupersedeFrame
+from cerata.engine.events import Draft, PutFrame, Scope, SupersedeFrame
 
 from ..batch.attempts import attempted
 from ..batch.conditional_draft import conditional
@@ -60,3 +61,30 @@ def put_replacing(
         return noted(session, receipt, notices)
 
     return attempted(session, attempt, where=uri, in_line=True)
+
+
+def put_all_replacing(session: WriteSession, drafts: Sequence[Draft]) -> Receipt:
+    """Append frames with different URIs in one batch, and close the current frames with these.
+
+    The embedder gets all texts at once. Frames without content dates get the dates in their texts.
+
+    Raises:
+        Conflict: other writers were first in every attempt; or, in a transaction, before the end
+            of the block.
+    """
+    drafts = with_text_dates(session, drafts)
+    drafts = with_vectors(session, drafts, text_vectors(session))
+    replacing = [conditional(draft, only_of_uri=True) for draft in drafts]
+
+    def attempt(newest: Snapshot) -> Receipt:
+        first = session.next_place()
+        closing = [
+            Draft(SupersedeFrame(old=old, new=-first - index), draft.scope)
+            for index, draft in enumerate(drafts)
+            if isinstance(draft.body, PutFrame) and draft.body.uri is not None
+            for old in frames_of_uri(newest.within(draft.scope), draft.body.uri, draft.scope)
+        ]
+        notices = notices_of(session, replacing)
+        return noted(session, session.write([*replacing, *closing]), notices)
+
+    return attempted(session, attempt, in_line=True)

@@ -266,6 +266,22 @@ class Layers:
             if row is not None and row.chunk_index is None and is_same(row.scope, scope)
         ]
 
+    def ever_of_uri(self, uri: str, scope: Scope) -> list[int]:
+        """Return the frames with a URI and exactly a scope, current or closed, without chunks."""
+        if not is_unicode(uri):
+            return []
+        frames = (
+            int(layer.frames.ids[row]) * layer.sign
+            for layer in self.all
+            for row in layer.frames.uri_rows(uri, layer.n)
+        )
+        rows = ((frame, self.row(frame)) for frame in frames if self.has(frame))
+        return [
+            frame
+            for frame, row in rows
+            if row is not None and row.chunk_index is None and is_same(row.scope, scope)
+        ]
+
     def newest_of_uri(self, uri: str) -> int | None:
         """Return the newest current frame with a URI, first of exactly the scope; no chunk."""
         reach = self.base.reach

@@ -393,14 +393,17 @@ class Frames:
 
     def find_uri(self, uri: str, n: int) -> list[int]:
         """Return the frames current at n with this URI, in order."""
+        return [int(self.ids[row]) for row in self.uri_rows(uri, n) if self._is_open(row, n)]
+
+    def uri_rows(self, uri: str, n: int) -> list[int]:
+        """Return the rows at n of frames with this URI, open or closed, in order."""
         code = self._attributes.strings.find(uri)
         limit = self.rows_at(n)
         if code is None:
             return []
         kind = ValueType.STRING
         postings = self._attributes.find(attributes.URI, kind, code, code)
-        rows = sorted({row for posting in postings for row in posting.rows.tolist() if row < limit})
-        return [int(self.ids[row]) for row in rows if self._is_open(row, n)]
+        return sorted({row for posting in postings for row in posting.rows.tolist() if row < limit})
 
     # --- masks and order -------------------------------------------------------------------------
 

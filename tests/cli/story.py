@@ -198,6 +198,13 @@ def _prices(tickers: list[str]) -> dict[str, list[float]]:
     return {ticker: [152.3, 198.2] for ticker in tickers}
 
 
+def _leave_records(folder: Path, _: Environment) -> None:
+    """Lines of records: good ones, and some that cannot be imported."""
+    good = '{"text": "The bridge is closed.", "id": 1}\n{"text": "Lunch is soup."}\n'
+    (folder / "good.jsonl").write_text(good)
+    (folder / "records.jsonl").write_text(f'{good}{{"text": ""}}\n{{"words": "b"}}\n')
+
+
 def _leave_run(folder: Path, environment: Environment) -> None:
     """An ended run, and a run that is still open."""
     with cerata.open(folder / "analyst.memory", environment=environment) as store:
@@ -493,6 +500,11 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(f"revoke 1 --actor anna {_WYATT}"),
     _step(f"revoke 9 --actor anna {_WYATT}", "revoke-missing", 6),
     _step(f"proposals --agent wyatt {_WYATT}", "proposals-judged"),
+    _leave_records,
+    _step(f"import --from jsonl records.jsonl --dry-run {_NEW}", "import-dry-run", 1),
+    _step(f"import --from jsonl records.jsonl {_NEW}", "import-refused", 2),
+    _step(f"import --from jsonl good.jsonl {_NEW}", "import-records"),
+    _step(f"import --from jsonl good.jsonl {_NEW}", "import-records-again"),
 )
 
 

@@ -70,7 +70,11 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("export", "--events"),
         ("export", "--events", EVIL),
     ),
-    "import": (("import", "lines.jsonl"),),
+    "import": (
+        ("import", "lines.jsonl"),
+        ("import", "--from", "jsonl", "lines.jsonl"),
+        ("import", "--from", "mem0", EVIL),
+    ),
     "why": (("why", "4"),),
     "link": (("link", "4", "supports", "5"), ("link", "4", EVIL, "5")),
     "unlink": (("unlink", "7"),),

@@ -1,4 +1,6 @@
-"""Addresses of items: URIs of namespaces and keys, and the matches of namespaces.
+"""Addresses of LangGraph's items: URIs of namespaces and keys, and the matches of namespaces.
+
+Free of the framework, since an import of items needs none.
 
 An item of namespace ("users", "u1") and key "k" has the URI ``lg:users/u1//k``. Labels and keys are
 percent-quoted, so a prefix of a URI that ends with "/" ends at a label (CVE-2026-71433).
@@ -7,9 +9,12 @@ percent-quoted, so a prefix of a URI that ends with "/" ends at a label (CVE-202
 from collections.abc import Sequence
 from typing import Final
 
-from ..quoting import quote, unquote
+from .quoting import quote, unquote
 
 Namespace = tuple[str, ...]
+
+ITEM: Final = "langgraph.item"
+"""The kind of an item's frame."""
 
 SCHEME: Final = "lg:"
 PATH_MARK: Final = "#"

@@ -1,0 +1,61 @@
+"""The part of import that reads other memories: import --from KIND."""
+
+import sys
+from argparse import Namespace
+
+from cerata.engine.errors import InvalidInput
+from cerata.integrations.importers import ImportedRecords, import_from
+from cerata.memory.values.words import counted
+
+from .input_files import STREAM
+from .output import Output
+from .store_options import planning, writing
+
+
+def import_records(options: Namespace, output: Output) -> int:
+    """Import the records of another memory, and print how many were new."""
+    source = options.source
+    if source == STREAM:
+        if sys.stdin is None:
+            raise InvalidInput("Standard input is closed", remedy="Pass a file.")
+        source = sys.stdin.buffer
+    opened = planning(options) if options.dry_run else writing(options, output)
+    try:
+        with opened as store, output.progress("importing", 0) as steps:
+
+            def show(done: int, total: int) -> None:
+                steps.stand("importing", done, max(done, total))
+
+            imported = import_from(
+                store, options.kind, source, dry_run=options.dry_run, progress=show
+            )
+    except KeyboardInterrupt:
+        output.warn("imported records stay; run the command again to continue")
+        raise
+    _print_records(imported, store.path, output, dry_run=options.dry_run)
+    output.result(
+        {
+            "file": store.path,
+            "from": options.kind,
+            "source": options.source,
+            "dry_run": options.dry_run,
+            **imported.to_dict(),
+        }
+    )
+    return 1 if imported.refused else 0
+
+
+def _print_records(imported: ImportedRecords, file: str, output: Output, *, dry_run: bool) -> None:
+    would = "would be " if dry_run else ""
+    output.line(
+        f"{counted(imported.added, 'record')} {would}added, {imported.known:,} already present"
+    )
+    for reason, count in imported.skipped.items():
+        output.line(f"skipped: {count:,} {reason}")
+    for problem in imported.problems:
+        output.line(problem.where)
+        output.paragraph(problem.what, indent=2, lines=4)
+    if imported.refused:
+        output.warn(f"{counted(imported.refused, 'record')} cannot be imported")
+    if not dry_run:
+        output.line(f"{file} is at event {imported.head:,}")

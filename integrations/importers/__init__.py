@@ -1,0 +1,82 @@
+"""Importers: the records of other memories, each once.
+
+`import_from` reads mem0, Graphiti, Chroma, LangGraph's SQLite files and JSON Lines, and needs none
+of their packages. Leaves out exports of Cerata, which `import_facts` and `import_events` read.
+
+Read first: `run`.
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import IO, Final
+
+from cerata.engine.arguments import expect_type
+from cerata.engine.errors import InvalidInput
+from cerata.memory.store import Store
+
+from . import chroma, graphiti, json_lines, langgraph_sqlite, mem0
+from .records import Problem, Source
+from .run import ImportedRecords, Progress, Run
+
+__all__ = ["KINDS", "ImportedRecords", "Problem", "import_from"]
+
+_Opener = Callable[[str | os.PathLike[str], datetime], AbstractContextManager[Source]]
+
+_OPENERS: Final[dict[str, _Opener]] = {
+    "mem0": mem0.opened,
+    "chroma": chroma.opened,
+    "graphiti": graphiti.opened,
+    "langgraph-sqlite": langgraph_sqlite.opened,
+}
+
+KINDS: Final = ("jsonl", *sorted(_OPENERS))
+"""The kinds of sources."""
+
+
+def import_from(
+    store: Store,
+    kind: str,
+    source: str | os.PathLike[str] | IO[bytes],
+    *,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> ImportedRecords:
+    """Write the records of another memory, each once, with the store's scope (docs/importers.md).
+
+    A batch of records is durable before the next is read, and whole or absent after a crash, so a
+    repeated call continues after an interrupt, and then adds nothing. The source is only read.
+
+    Args:
+        store: The memory to write.
+        kind: One of `KINDS`.
+        source: The file; for "jsonl" also a file that is open for bytes.
+        dry_run: Write nothing, and return the counts and the problems of a run. Default False.
+        progress: Called after each batch with the amount read, and the amount there is.
+
+    Raises:
+        InvalidInput: no such kind exists; the source is empty, damaged, or another kind's; or a
+            record is unusable, of whose batch nothing is written. ``where`` is the table and row,
+            or the line.
+        NotFound: the source does not exist.
+        Locked: another program holds the source.
+        Unsupported: a value has an encoding that is never read.
+        Conflict: a transaction is open, or other writers changed the records in 100 attempts.
+    """
+    expect_type("store", store, Store, "a cerata.Store", "Pass the store of cerata.open.")
+    if kind not in KINDS:
+        raise InvalidInput(
+            f"There is no kind of source {kind!r:.60}", remedy=f"Pass one of {', '.join(KINDS)}."
+        )
+    # Refuses a transaction that is open, before anything is read.
+    with store.transaction():
+        pass
+    run = Run(store, dry_run=dry_run)
+    if kind == "jsonl":
+        with json_lines.opened(source) as records:
+            return run.read(records, progress)
+    if not isinstance(source, str | os.PathLike):
+        raise InvalidInput(f"A source of {kind} is a path", remedy="Pass the name of the file.")
+    with _OPENERS[kind](source, store.view().now) as records:
+        return run.read(records, progress)

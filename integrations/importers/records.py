@@ -1,0 +1,218 @@
+"""Records of other memories: what an importer reads, and how the memory gets each once.
+
+Owns the records that are frames. A record has a name, which is its URI, and a version: the memory
+has a record if any frame with the URI, current or closed, carries the version. So a record that was
+replaced or deleted here after an import does not come back. Leaves out the batches (`run`).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, Final, NamedTuple, Protocol
+
+import msgspec
+
+from cerata.engine.errors import CerataError
+from cerata.engine.events import DEFAULT_SCOPE, Draft, JsonValue
+from cerata.engine.plain_value import PlainValue
+from cerata.memory.frames.drafts import check_not_empty, frame_draft, frame_fields
+from cerata.memory.snapshot.reader import snapshot_of
+from cerata.memory.store import Store
+from cerata.memory.values.frames import Frame
+
+IMPORT: Final = "import"
+"""The name in a frame's metadata of the source: kind, id and version."""
+
+
+class MemoryAt:
+    """A state of the memory, which an import compares with its records; exactly one scope."""
+
+    def __init__(self, store: Store) -> None:
+        self.view = store.view()
+        self.snapshot = snapshot_of(self.view)
+        self.scope = store.scope or DEFAULT_SCOPE
+
+    def frames(self, uri: str) -> list[Frame]:
+        """Return the frames with a URI, current or closed, in order."""
+        layers = self.snapshot.layers
+        return [self.snapshot.frame_at(frame) for frame in layers.ever_of_uri(uri, self.scope)]
+
+    def open_frames(self, uri: str) -> list[int]:
+        """Return the ids of the current frames with a URI."""
+        return self.snapshot.layers.whole_of_uri(uri, self.scope)
+
+
+class Record(Protocol):
+    """A record of a source.
+
+    - A batch has a single record of each ``name``.
+    - ``is_event`` is True if the record is bare events, on which no rule of URIs watches.
+    """
+
+    @property
+    def place(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def version(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def is_event(self) -> bool: ...
+
+    def is_known(self, memory: MemoryAt) -> bool:
+        """Return whether the memory has the record, or had it and gave it up."""
+        ...
+
+    def draft(self, memory: MemoryAt) -> Draft | None:
+        """Return the frame that the record is, to be put with those of the batch."""
+        ...
+
+    def write(self, store: Store, memory: MemoryAt, frame: int) -> None:
+        """Write the rest of the record within the transaction that puts the frame."""
+        ...
+
+
+class Skipped(NamedTuple):
+    """A record that no memory takes, and why, in the plural: "records without text"."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem(PlainValue):
+    """A record that cannot be imported.
+
+    - ``where`` is its table and row, or its line; ``what`` the fault, ``remedy`` the next step.
+    """
+
+    where: str
+    what: str
+    remedy: str | None
+    error: type[CerataError] = field(repr=False)
+    _plain = ("where", "what", "remedy")
+
+    @classmethod
+    def of(cls, error: CerataError, place: str) -> "Problem":
+        """Return the problem of a record at a place."""
+        where = place
+        if error.where is not None:
+            where = error.where if place in error.where else f"{place}, {error.where}"
+        return cls(where, error.what, error.remedy, type(error))
+
+    def raised(self) -> CerataError:
+        """Return the error of the problem."""
+        return self.error(self.what, where=self.where, remedy=self.remedy)
+
+
+Entry = Record | Skipped | Problem
+
+
+class Source(Protocol):
+    """The records of an open source, in order; ``done`` of ``total`` are read, 0 if unknown."""
+
+    done: int
+    total: int
+
+    def __iter__(self) -> Iterator[Entry]: ...
+
+
+def version_of(*parts: object) -> str:
+    """Return a hash of values, equal for equal values in every run."""
+    encoded = msgspec.json.encode(parts, order="deterministic")
+    return blake2b(encoded, digest_size=12).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRecord:
+    """A text with metadata: a frame, which takes the place of the frame with its URI."""
+
+    place: str
+    kind: str
+    id: str
+    version: str
+    text: str
+    uri: str | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    metadata: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    source: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    is_event: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.uri or uri_of(self.kind, self.id)
+
+    @property
+    def size(self) -> int:
+        return len(self.text)
+
+    def is_known(self, memory: MemoryAt) -> bool:
+        frames = memory.frames(self.name)
+        return self._is_among(frames) or (bool(frames) and not memory.open_frames(self.name))
+
+    def _is_among(self, frames: list[Frame]) -> bool:
+        return any(imported_version(frame) == self.version for frame in frames)
+
+    def draft(self, memory: MemoryAt) -> Draft | None:
+        return draft_of(self.text, memory, uri=self.name, metadata=self._metadata(), **self.fields)
+
+    def write(self, store: Store, memory: MemoryAt, frame: int) -> None: ...
+
+    def _metadata(self) -> dict[str, JsonValue]:
+        source: dict[str, JsonValue] = {
+            "kind": self.kind,
+            "id": self.id,
+            "version": self.version,
+            **self.source,
+        }
+        if IMPORT in self.metadata:
+            # The source's own value of the name.
+            source["value"] = self.metadata[IMPORT]
+        return {**self.metadata, IMPORT: source}
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionRecord:
+    """The deletion of a record of the same source."""
+
+    place: str
+    kind: str
+    id: str
+    version: str
+    size: int = 0
+    is_event: bool = False
+
+    @property
+    def name(self) -> str:
+        return uri_of(self.kind, self.id)
+
+    def is_known(self, memory: MemoryAt) -> bool:
+        return bool(memory.frames(self.name)) and not memory.open_frames(self.name)
+
+    def draft(self, memory: MemoryAt) -> Draft | None: ...
+
+    def write(self, store: Store, memory: MemoryAt, frame: int) -> None:
+        for old in memory.open_frames(self.name):
+            store.delete(old)
+
+
+def draft_of(text: str, memory: MemoryAt, **fields: Any) -> Draft:
+    """Return the event of a frame.
+
+    Raises:
+        InvalidInput: a field cannot be stored.
+    """
+    check_not_empty(text)
+    kind = fields.pop("kind", "text")
+    return frame_draft(text, frame_fields(kind=kind, **fields), memory.scope)
+
+
+def uri_of(kind: str, record_id: str) -> str:
+    """Return the URI of a record."""
+    return f"import:{kind}:{record_id}"
+
+
+def imported_version(frame: Frame) -> object:
+    """Return the version of the record that became a frame, or None."""
+    source = frame.metadata.get(IMPORT)
+    return source.get("version") if isinstance(source, dict) else None

@@ -1,0 +1,272 @@
+"""SQLite files of other programs, read only: no file beside them is made, and no lock is kept.
+
+Owns the checks of a file, and the pages of its rows. A page holds SQLite's shared lock only while
+it is read, so the other program goes on writing between two pages. Leaves out the meaning of
+tables.
+"""
+
+import os
+import sqlite3
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from cerata.engine.errors import CerataError, InvalidInput, Locked, NotFound
+from cerata.engine.open import path_name
+from cerata.engine.storage import refused
+from cerata.memory.ingest.document import open_regular
+
+_MAGIC: Final = b"SQLite format 3\0"
+_HEADER_SIZE: Final = 100
+_WAL: Final = 2
+_PAGE_ROWS: Final = 500
+LOCK_SECONDS: Final = 5.0
+
+_COPY: Final = "Close the program that uses the file, and pass the file or a fresh copy."
+
+
+class Row:
+    """A row of a table: its values by the names of columns, and its place."""
+
+    def __init__(self, place: str, values: Mapping[str, object]) -> None:
+        self.place = place
+        self._values = values
+
+    def text(self, column: str) -> str | None:
+        """Return a text, or None.
+
+        Raises:
+            InvalidInput: the value is not UTF-8, or no text.
+        """
+        value = self._values[column]
+        if value is None or isinstance(value, str):
+            return value
+        if not isinstance(value, bytes):
+            return str(value)
+        try:
+            return value.decode()
+        except UnicodeDecodeError as error:
+            raise self.refusal(
+                f"{column} is not UTF-8: {error.reason} at byte {error.start}"
+            ) from error
+
+    def required(self, column: str) -> str:
+        """Return a text. Raises `InvalidInput` without one."""
+        text = self.text(column)
+        if text is None:
+            raise self.refusal(f"{column} is NULL")
+        return text
+
+    def data(self, column: str) -> bytes:
+        """Return bytes, empty for NULL. Raises `InvalidInput` for a number."""
+        value = self._values[column]
+        if isinstance(value, bytes):
+            return value
+        if value is None:
+            return b""
+        raise self.refusal(f"{column} has {value!r:.60}, not bytes")
+
+    def value(self, column: str) -> object:
+        """Return a number, bytes or None as SQLite stores it."""
+        return self._values[column]
+
+    def integer(self, column: str) -> int:
+        """Return a whole number. Raises `InvalidInput` for another value."""
+        value = self._values[column]
+        if isinstance(value, int):
+            return value
+        raise self.refusal(f"{column} has {value!r:.60}, not a whole number")
+
+    def time(self, column: str) -> datetime | None:
+        """Return a time, or None; one without a zone is in UTC, as SQLite's clock.
+
+        Raises:
+            InvalidInput: the text is no time.
+        """
+        text = self.text(column)
+        if not text:
+            return None
+        try:
+            time = datetime.fromisoformat(text)
+        except ValueError as error:
+            raise self.refusal(f"{column} is no time: {text!r:.60}") from error
+        return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+    def refusal(self, what: str) -> InvalidInput:
+        """Return the error of this row."""
+        return InvalidInput(
+            what, where=self.place, remedy="Correct the row in a copy of the file, and import that."
+        )
+
+
+class SqliteFile:
+    """An open SQLite file; ``tables`` has the columns of each table."""
+
+    def __init__(self, name: str, connection: sqlite3.Connection) -> None:
+        self.name = name
+        self._connection = connection
+        with self._reading("its list of tables"):
+            names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            self.tables: dict[str, list[str]] = {
+                table.decode(errors="replace"): [] for (table,) in names.fetchall()
+            }
+
+    def columns(self, table: str) -> list[str]:
+        """Return the columns of a table; none if there is no such table."""
+        if table in self.tables and not self.tables[table]:
+            with self._reading(f"table {table}"):
+                rows = self._connection.execute(f"PRAGMA table_info({table})").fetchall()
+            self.tables[table] = [name.decode(errors="replace") for _, name, *_ in rows]
+        return self.tables.get(table, [])
+
+    def check(self, table: str, columns: Sequence[str], program: str, remedy: str) -> None:
+        """Refuse a file of another program.
+
+        Raises:
+            InvalidInput: the table, or one of its columns, is missing.
+        """
+        found = self.columns(table)
+        if not found:
+            raise InvalidInput(
+                f"The file has no table {table}, so it is not {program}",
+                where=self.name,
+                remedy=remedy,
+            )
+        missing = [column for column in columns if column not in found]
+        if missing:
+            raise InvalidInput(
+                f"The table {table} has no column {', '.join(missing)}, so it is not {program}",
+                where=self.name,
+                remedy=remedy,
+            )
+
+    def count(self, table: str) -> int:
+        """Return the count of rows."""
+        with self._reading(f"table {table}"):
+            [count] = self._connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
+        return int(count)
+
+    def rows(
+        self, table: str, columns: Sequence[str], optional: Sequence[str] = ()
+    ) -> Iterator[Row]:
+        """Yield the rows of a table in order of rowid; a missing optional column is NULL.
+
+        Raises:
+            InvalidInput: the file is damaged; ``where`` has the row before.
+            Locked: another program holds the file for more than five seconds.
+        """
+        found = self.columns(table)
+        names = [*columns, *optional]
+        selected = ", ".join(name if name in found else f"NULL AS {name}" for name in names)
+        query = f"SELECT rowid, {selected} FROM {table} WHERE rowid > ? ORDER BY rowid LIMIT ?"  # noqa: S608
+        last = -(2**63)
+        while True:
+            after = f"table {table}" + (f", after row {last:,}" if last > -(2**63) else "")
+            with self._reading(after):
+                page = self._connection.execute(query, (last, _PAGE_ROWS)).fetchall()
+            for rowid, *values in page:
+                place = f"{self.name}, table {table}, row {rowid:,}"
+                yield Row(place, dict(zip(names, values, strict=True)))
+                last = rowid
+            if len(page) < _PAGE_ROWS:
+                return
+
+    def rows_with(
+        self, table: str, columns: Sequence[str], column: str, value: object
+    ) -> Iterator[Row]:
+        """Yield the rows of a table that have a value in a column, without their order."""
+        found = self.columns(table)
+        selected = ", ".join(name if name in found else f"NULL AS {name}" for name in columns)
+        query = f"SELECT rowid, {selected} FROM {table} WHERE {column} = ?"  # noqa: S608
+        place = f"table {table}, {column} {value}"
+        with self._reading(place):
+            rows = self._connection.execute(query, (value,)).fetchall()
+        for _, *values in rows:
+            yield Row(f"{self.name}, {place}", dict(zip(columns, values, strict=True)))
+
+    @contextmanager
+    def _reading(self, part: str) -> Generator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise _error_of(error, f"{self.name}, {part}") from error
+
+
+@contextmanager
+def opened_sqlite(
+    source: str | os.PathLike[str], *, within: str | None = None
+) -> Generator[SqliteFile]:
+    """Open a SQLite file that another program made.
+
+    Args:
+        source: The file, or the folder that has it.
+        within: The name of the file in a folder; default None, the source is no folder.
+
+    Raises:
+        NotFound: the file does not exist.
+        InvalidInput: the file is empty, cut off, or no SQLite file.
+        Locked: another program holds the file for more than five seconds.
+    """
+    name = path_name(source)
+    if within is not None and Path(name).is_dir():
+        name = str(Path(name) / within)
+    is_wal = _checked(name)
+    wal = Path(f"{name}-wal")
+    mode = "mode=ro"
+    if is_wal and not (wal.exists() and wal.stat().st_size):
+        # No program has the file open, and SQLite would make files beside it.
+        mode = "mode=ro&immutable=1"
+    try:
+        connection = sqlite3.connect(
+            f"{Path(name).absolute().as_uri()}?{mode}", uri=True, timeout=LOCK_SECONDS
+        )
+    except sqlite3.Error as error:
+        raise _error_of(error, name) from error
+    with closing(connection):
+        # Texts are decoded with their place, and only those that are used.
+        connection.text_factory = bytes
+        yield SqliteFile(name, connection)
+
+
+def _checked(name: str) -> bool:
+    """Return whether a SQLite file has a write-ahead log; refuse another file, and a cut one."""
+    try:
+        file = open_regular(Path(name))
+    except FileNotFoundError as error:
+        raise NotFound("The file does not exist", where=name, remedy="Check the path.") from error
+    except OSError as error:
+        raise refused(error, "open", name) from error
+    with file:
+        header = file.read(_HEADER_SIZE)
+        size = os.fstat(file.fileno()).st_size
+    if not header:
+        raise InvalidInput("The file is empty", where=name, remedy="Pass the file of the memory.")
+    if len(header) < _HEADER_SIZE or not header.startswith(_MAGIC):
+        raise InvalidInput(
+            "The file is not a SQLite file", where=name, remedy="Pass the file of the memory."
+        )
+    page_size = int.from_bytes(header[16:18]) % 65_535 or 65_536
+    # SQLite ignores the count if another library wrote the file last.
+    pages = int.from_bytes(header[28:32]) if header[24:28] == header[92:96] else 0
+    if size < pages * page_size:
+        raise InvalidInput(
+            f"The file was cut off: it has {size:,} of {pages * page_size:,} bytes",
+            where=name,
+            remedy="Copy it again, while no program uses it.",
+        )
+    return header[18] == _WAL
+
+
+def _error_of(error: sqlite3.Error, place: str) -> CerataError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return Locked("Another program holds the file", where=place, remedy=_COPY)
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return InvalidInput(
+            f"The SQLite file is damaged: {error}",
+            where=place,
+            remedy="Copy it again, or repair a copy with: sqlite3 FILE .recover",
+        )
+    return InvalidInput(f"SQLite cannot read the file: {error}", where=place, remedy=_COPY)
