@@ -1,4 +1,4 @@
-"""A workload of agents: runs that are started, killed, continued and ended, and slots.
+"""A workload of agents: runs that are started, killed, continued and ended, slots, and growth.
 
 After a crash every recorded call is whole: its event and its result are both there or neither, and
 the function can be executed again from the recording.
@@ -11,7 +11,7 @@ from cerata.agents.activity import Activity
 from cerata.agents.agent import Agent
 from cerata.agents.run import Run
 from cerata.agents.spec import MemorySpec
-from cerata.engine.agent_events import RecordCall
+from cerata.engine.agent_events import Judge, RecordCall
 from cerata.engine.events import PutFrame
 from cerata.memory.store import Store
 from cerata.projections.frames.filters import Filter
@@ -24,6 +24,7 @@ _MEMORY: Final = {
     "notes": MemorySpec(type="list", max_items=_NOTES_MAX),
     "prefs": MemorySpec(ttl="1h"),
 }
+_STATUS: Final = {None: "open", "approve": "approved", "reject": "rejected"}
 _LONG: Final = "a long way " * 2_000
 """A result larger than a quarter of the ring."""
 
@@ -120,6 +121,16 @@ class Runs(Workload):
             agent.slot("prefs").delete("place")
         agent.sweep()
 
+    @operation
+    def grow(self, store: Store) -> None:
+        """Propose a part of the scaffold, or judge the proposal that is open."""
+        agent = Agent(store, "clerk")
+        opened = [each for each in agent.proposals() if each.status == "open"]
+        if not opened:
+            agent.propose(f"tool {store.head.seq}", target="scaffold/tools")
+            return
+        store.judge(opened[0], "reject" if store.head.seq % 3 else "approve", actor="ann")
+
     @staticmethod
     def _work(store: Store, *, stop: int) -> None:
         agent = Agent(store, "surveyor")
@@ -138,6 +149,7 @@ class Runs(Workload):
         assert len(opened) <= 1, f"{len(opened)} open runs"
         _check_calls(store)
         _check_slots(store)
+        _check_verdicts(store)
 
 
 def _check_slots(store: Store) -> None:
@@ -155,6 +167,22 @@ def _check_slots(store: Store) -> None:
     assert len(kept) <= 1, "two values of one key"
     for item in clerk.slot("prefs").items():
         assert item.value == _measure(1), "another value than the result"
+
+
+def _check_verdicts(store: Store) -> None:
+    """Check that each verdict is on what its person saw, and that each proposal has the last."""
+    proposals = Agent(store, "clerk").proposals()
+    assert sum(each.status == "open" for each in proposals) <= 1, "two open proposals"
+    last: dict[int, str] = {}
+    for event in store.log():
+        if isinstance(event.body, Judge):
+            assert event.actor == "ann", f"verdict {event.seq} has no person"
+            last[event.body.proposal] = event.body.verdict
+            [judged] = [each for each in proposals if each.id == event.body.proposal]
+            assert event.body.content == judged.content, f"verdict {event.seq} on other content"
+    for each in proposals:
+        expected = _STATUS[last.get(each.id)]
+        assert each.status == expected, f"proposal {each.id} is {each.status}, not {expected}"
 
 
 def _check_calls(store: Store) -> None:

@@ -17,9 +17,9 @@ Owns the rule. Leaves out the write of a verdict (`commands`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from cerata.engine.arguments import is_integer
 from cerata.engine.errors import NotFound
@@ -53,6 +53,9 @@ class Alignment:
     moment: int
     end: int | None
     line: int
+
+
+_ScopedAlignment: TypeAlias = "tuple[Alignment, Scope]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,38 +129,23 @@ def gated_proposal(snapshot: Snapshot, number: int) -> GatedProposal:
         NotFound: no proposal with this id exists at the basis within the scope.
     """
     layers = snapshot.layers
-    event = layers.event(number) if layers.has(number) else None
-    content = None if event is None else target_and_text(event.body)
-    judged = None if event is None else content_of(event.body, event.salt)
-    if event is None or content is None or judged is None or event.scope is None:
+    gated = None
+    if layers.has(number):
+        aligned = _alignments(layers, {"task": ALIGN, "proposal": number}).get(number, ())
+        gated = _gated(snapshot, number, layers.event(number), aligned)
+    if gated is None:
         raise NotFound(
             f"There is no proposal {number:,}",
             where=f"basis {snapshot.basis:,}",
             remedy="Find proposals with Agent.proposals().",
         )
-    body = event.body
-    assert isinstance(body, PutFrame)
-    scope, recorded = event.scope, event.recorded
-    candidate = _candidate(layers, body.metadata.get("candidate"), number, scope)
-    begins = recorded if candidate is None else min(recorded, candidate[1])
-    return GatedProposal(
-        number,
-        *content,
-        judged,
-        scope,
-        recorded,
-        body.track,
-        None if candidate is None else candidate[0],
-        begins + SETTLING_US,
-        _alignments(layers, number, scope),
-        tuple(each for each in snapshot.verdicts_of(number) if is_same(each.scope, scope)),
-        layers.closing_of(number),
-        snapshot.basis,
-    )
+    return gated
 
 
 def current_proposals(snapshot: Snapshot, track: str | None = None) -> list[GatedProposal]:
     """Return the current proposals within the scope, oldest first.
+
+    Cost: two masks over all frames, and a read of each proposal and assessment.
 
     Args:
         snapshot: The state.
@@ -169,13 +157,47 @@ def current_proposals(snapshot: Snapshot, track: str | None = None) -> list[Gate
         found & is_open for found, is_open in zip(layers.passing(where), layers.open, strict=True)
     )
     numbers: Sequence[int] = sorted(layers.newest(masks), key=layers.moment)
-    return [gated_proposal(snapshot, number) for number in numbers if _is_judged(layers, number)]
+    if not numbers:
+        return []
+    aligned = _alignments(layers, {"task": ALIGN})
+    proposals = (
+        _gated(snapshot, number, layers.event(number), aligned.get(number, ()))
+        for number in numbers
+    )
+    return [gated for gated in proposals if gated is not None]
 
 
-def _is_judged(layers: Layers, number: int) -> bool:
-    """Return whether a frame has a target and a text; another program may leave them out."""
-    event = layers.event(number)
-    return content_of(event.body, event.salt) is not None
+def _gated(
+    snapshot: Snapshot,
+    number: int,
+    event: Event | PendingEvent,
+    aligned: Sequence[_ScopedAlignment],
+) -> GatedProposal | None:
+    """Return the proposal of a frame; None if it has no target and text of a proposal."""
+    body, scope = event.body, event.scope
+    content = target_and_text(body)
+    judged = content_of(body, event.salt)
+    if content is None or judged is None or scope is None or not isinstance(body, PutFrame):
+        return None
+    layers = snapshot.layers
+    candidate = _candidate(layers, body.metadata.get("candidate"), number, scope)
+    begins = event.recorded if candidate is None else min(event.recorded, candidate[1])
+    # Every reader of the proposal has these, also one whose scope hides some assessments.
+    reach = Reach(scope)
+    return GatedProposal(
+        number,
+        *content,
+        judged,
+        scope,
+        event.recorded,
+        body.track,
+        None if candidate is None else candidate[0],
+        begins + SETTLING_US,
+        tuple(alignment for alignment, own in aligned if admits(own, reach)),
+        tuple(each for each in snapshot.verdicts_of(number) if is_same(each.scope, scope)),
+        layers.closing_of(number),
+        snapshot.basis,
+    )
 
 
 def _candidate(
@@ -191,22 +213,27 @@ def _candidate(
     return value, event.recorded
 
 
-def _alignments(layers: Layers, proposal: int, scope: Scope) -> tuple[Alignment, ...]:
-    """Return the alignments of a proposal, in order; their scopes have all names of its scope.
+def _alignments(
+    layers: Layers, metadata: Mapping[str, str | int]
+) -> dict[int, list[_ScopedAlignment]]:
+    """Return the alignments of each proposal, in order, with their scopes.
 
-    Every reader of the proposal has the same alignments, also one whose scope hides some frames.
+    Args:
+        layers: The frames, of all scopes.
+        metadata: The values that an assessment must have.
     """
-    where = Filter(kind=ASSESSMENT, metadata={"task": ALIGN, "proposal": proposal})
-    reach = Reach(scope)
-    alignments: list[Alignment] = []
-    for frame in layers.newest(layers.passing(where)):
+    alignments: dict[int, list[_ScopedAlignment]] = {}
+    masks = layers.passing(Filter(kind=ASSESSMENT, metadata=metadata))
+    for frame in sorted(layers.newest(masks), key=layers.moment):
         event = _event(layers, frame)
-        line = _aligned_line(event, proposal)
-        if line is not None and admits(event.scope, reach):
+        aligned = _aligned(event)
+        if aligned is not None and event.scope is not None:
+            proposal, line = aligned
             closing = layers.closing_of(frame)
             end = None if closing is None else closing.seq
-            alignments.append(Alignment(frame, layers.moment(frame), end, line))
-    return tuple(sorted(alignments, key=lambda each: each.moment))
+            alignment = Alignment(frame, layers.moment(frame), end, line)
+            alignments.setdefault(proposal, []).append((alignment, event.scope))
+    return alignments
 
 
 def _event(layers: Layers, frame: int) -> Event | PendingEvent:
@@ -215,14 +242,15 @@ def _event(layers: Layers, frame: int) -> Event | PendingEvent:
     return layers.log.event(frame)
 
 
-def _aligned_line(event: Event | PendingEvent, proposal: int) -> int | None:
-    """Return the line of SOUL that an assessment names, or None."""
+def _aligned(event: Event | PendingEvent) -> tuple[int, int] | None:
+    """Return the proposal and the line of SOUL that an assessment names, or None."""
     body = event.body
     if not isinstance(body, PutFrame) or body.kind != ASSESSMENT:
         return None
     values = body.metadata
-    line = values.get("line")
-    is_aligned = values.get("task") == ALIGN and values.get("aligned") is True
-    if not is_aligned or values.get("proposal") != proposal:
+    proposal, line = values.get("proposal"), values.get("line")
+    if values.get("task") != ALIGN or values.get("aligned") is not True:
         return None
-    return line if is_integer(line) and line >= 1 else None
+    if not is_integer(proposal) or not is_integer(line) or line < 1:
+        return None
+    return proposal, line

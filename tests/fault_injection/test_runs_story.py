@@ -2,6 +2,7 @@
 
 import pytest
 
+from cerata.agents.agent import Agent
 from cerata.engine.events import PutFrame
 from cerata.fault_injection.judging.campaign import Campaign
 from cerata.fault_injection.report.budgets import SHARE
@@ -30,4 +31,29 @@ def test_a_result_without_its_call_is_seen() -> None:
         workload.check(store)
         store.append(PutFrame(text="42", kind="tool_result"))
         with pytest.raises(AssertionError, match="results"):
+            workload.check(store)
+
+
+def test_every_crash_of_a_verdict_leaves_what_a_person_saw() -> None:
+    """A proposal is put, and judged by its person; each of the writes is crashed."""
+    judge = Judge(Runs)
+    base = prepared_image(Runs())
+    story = record_workload(Runs(), ("grow", "kill", "grow", "grow"), base)
+    judge.model = story.model
+    campaign = Campaign(judge.open, SHARE.plan, failures_max=2)
+    assert campaign.check(story).failures == []
+    assert campaign.tally.states > 50
+
+
+def test_a_verdict_of_another_person_is_seen() -> None:
+    """The check above, seen failing."""
+    with open_store(":memory:") as store:
+        workload = Runs()
+        workload.prepare(store)
+        workload.grow(store)
+        workload.grow(store)
+        workload.check(store)
+        [proposal] = Agent(store, "clerk").proposals()
+        store.judge(proposal, "revoke", actor="eve")
+        with pytest.raises(AssertionError, match="no person"):
             workload.check(store)
