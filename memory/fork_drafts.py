@@ -21,6 +21,7 @@ from cerata.projections.columnar.scopes import admits
 
 from .snapshot.snapshot import Snapshot
 from .values.moved_references import attachments_in, moved_body
+from .values.proposals import with_moved_ids
 
 
 def drafts_after(snapshot: Snapshot, log: Log, point: int) -> list[Draft]:
@@ -58,7 +59,7 @@ def drafts_after(snapshot: Snapshot, log: Log, point: int) -> list[Draft]:
         is_kept = cause is not None and (cause <= point or cause in places)
         drafts.append(
             Draft(
-                moved_body(body, moved),
+                with_moved_ids(moved_body(body, moved), lambda seq: seq if seq <= point else None),
                 scope,
                 event.actor,
                 event.correlation,

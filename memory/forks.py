@@ -135,7 +135,8 @@ class ForkCommands(PointsInTime):
         """Return the events that a store lacks, as drafts that its `apply` would append.
 
         A reference to an event that the other lacks is −k, the k-th draft. Branches, recorded
-        recalls, tags of events that the other lacks, and erased events are left out.
+        recalls, verdicts on proposals and tags of events that the other lacks, and erased events
+        are left out.
 
         Args:
             store: The parent of this fork, or another fork of it, opened as a store.

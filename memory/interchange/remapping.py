@@ -43,6 +43,7 @@ from ..batch.transaction import block_of
 from ..facts.evidence import quoted
 from ..values.arguments import full_scope
 from ..values.moved_references import attachments_in, moved_body
+from ..values.proposals import with_moved_ids
 from .event_batches import EventBatches, ReadBatch
 from .event_lines import DIALECT
 
@@ -298,7 +299,9 @@ class _Remapping:
             return replace(body, at=self._head_of(body.at))
         if isinstance(body, RecallContext):
             body = replace(body, basis=self._head_of(body.basis))
-        return moved_body(_without_missing(body, moved), moved)
+        body = moved_body(_without_missing(body, moved), moved)
+        # An event of the same batch has no seq yet.
+        return with_moved_ids(body, lambda seq: self._seq_of(seq) or None)
 
 
 def _without_missing(body: EventBody, moved: Callable[[int], int]) -> EventBody:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from io import BytesIO
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +13,8 @@ from cerata.engine.agent_events import Judge
 from cerata.engine.events import Draft, JsonValue
 from cerata.engine.salted_hashes import judged_hash
 from cerata.memory.batch.writer import session_of
+from cerata.memory.growth.gates import current_proposals
+from cerata.memory.snapshot.reader import snapshot_of
 
 from .proposal_words import World, world
 
@@ -302,6 +305,53 @@ def test_the_past_has_the_verdicts_of_its_time(place: World) -> None:
         states[place.judge(proposal, verdict).id] = verdict == "approve"
     views = [World(place.store.at(seq), place.clock) for seq in states]  # type: ignore[arg-type]
     assert [view.holds(proposal) for view in views] == list(states.values())
+
+
+def test_an_import_leaves_verdicts_out_and_moves_ids(place: World) -> None:
+    """There the salts and times are others, and an old id could name another proposal."""
+    candidate = place.store.put_frame("an exchange").id
+    place.wait(40)
+    proposal = place.propose(candidate=candidate)
+    stray = place.propose("Another.", candidate=candidate)
+    place.assess(proposal)
+    place.judge(proposal)
+    place.judge(stray, "reject")
+    lines = BytesIO()
+    place.store.export_events(lines)
+    with world() as other:
+        for number in range(3):
+            other.store.put_frame(f"note {number}")
+        lines.seek(0)
+        imported = other.store.import_events(lines)
+        assert imported.skipped == {"judge": 2}
+        proposals = current_proposals(snapshot_of(other.store))
+        assert [each.text for each in proposals] == ["I keep my word.", "Another."]
+        first, second = proposals
+        assert first.id not in (proposal, stray)
+        assert first.candidate == second.candidate == first.id - 2
+        assert [each.line for each in first.alignments] == [1]
+        assert second.alignments == ()
+        assert first.in_force is None
+        with pytest.raises(Conflict, match="settled"):
+            other.judge(first.id)
+
+
+def test_a_fork_takes_back_verdicts_on_proposals_of_both(place: World) -> None:
+    """A proposal of the fork gets another salt, under which no person has judged it."""
+    proposal = place.propose("Use ripgrep.", "scaffold/tools")
+    with place.store.fork() as store:
+        fork = World(store, place.clock)
+        fork.judge(proposal)
+        later = fork.propose("Use sed.", "scaffold/tools")
+        fork.assess(later)
+        fork.judge(later)
+        drafts = store.drafts_after(place.store)
+        assert [draft.body.wire_name for draft in drafts] == ["judge", "putFrame", "putFrame"]
+        assert "proposal" not in drafts[2].body.metadata  # type: ignore[attr-defined]
+        place.store.apply(store)
+    assert place.in_force(proposal) == "approve"
+    [_, copied] = current_proposals(snapshot_of(place.store))
+    assert copied.in_force is None
 
 
 def test_a_read_only_store_does_not_judge(tmp_path: object) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import cerata
 from cerata import Conflict, Entity, InvalidInput, Store, Unsupported
+from cerata.engine.agent_events import Judge
 from cerata.engine.events import (
     AccessFrames,
     Draft,
@@ -167,6 +168,8 @@ def test_statements_about_their_log_are_left_out_and_counted() -> None:
         log.append([Draft(Gap(reason="lost")), Draft(ImportBatch(dialect="cerata-facts"))])
         for kind in ("erase", "signHead", "putKey"):
             log.append([Draft(UnknownBody(kind=kind, kind_version=1, data=b"\x80"))])
+        verdict = Judge(proposal=2, verdict="reject", content=b"c" * 32)
+        log.append([Draft(verdict, actor="anna")])
         result = bring(target, lines_of(fork))
         assert result.skipped == dict.fromkeys(sorted(remapping.SKIPPED), 1)
         assert result.added == 1
