@@ -6,14 +6,15 @@ Owns `Agent` and the start of activities. Leaves out the calls of a run (`run`),
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from cerata.engine.agent_events import EndActivity, StartActivity
-from cerata.engine.arguments import expect_string, expect_type
+from cerata.engine.arguments import expect_positive, expect_string, expect_type
 from cerata.engine.errors import Conflict, InvalidInput, NotFound, ReadOnly, RerunFailed
 from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, Draft, JsonValue, Scope, ScopeValue
 from cerata.engine.handle import Handle
@@ -30,23 +31,38 @@ from cerata.memory.view import Basis, View
 from cerata.projections.activities.columns import ActivityKind
 from cerata.projections.activities.reader import ActivityRow
 from cerata.projections.columnar.scopes import check_reach
+from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.messages.line import (
     CHAT_MODE,
     MAIN_THREAD,
     MODE_DIMENSION,
     SESSION_DIMENSION,
     THREAD_DIMENSION,
+    Line,
+    line_of,
 )
 
 from .activity import RUN_KIND, Activity, Call, Reference, activity_of, call_of, run_named
 from .agent_memory import AgentMemory
 from .code import AgentCode, Code
 from .continuity import proposals
+from .continuity.candidates import PASS_HOURS
 from .continuity.identity import Identity, identity_of
+from .continuity.models import Model
+from .continuity.periods import day_of
 from .continuity.proposals import Proposal
 from .continuity.readings import Readings, check_timezone
 from .continuity.recorder import Recorder
+from .continuity.reflecting import (
+    Reflecting,
+    Reflection,
+    checked_hours,
+    checked_model,
+    write_summary,
+)
 from .continuity.resumption import check_thread, resumed_at, thread_of, without_thread
+from .continuity.summaries import Summaries, Summary
+from .continuity.tasks import Writer
 from .declarations import Source, checked_memory
 from .journal import LiveJournal, input_drafts
 from .recording import INPUT_PREFIX, Recording, result_data
@@ -60,6 +76,9 @@ from .spec import MemorySpec, working_slots
 from .sweep import AgentSweep, close_expired, end_abandoned
 from .text.json_text import encoded, error_text
 from .text.names import check_label, check_name
+
+REFLECT: Final = "reflect"
+"""The workflow of the runs of `Agent.reflect`."""
 
 
 class Agent(Readings, Handle):
@@ -78,6 +97,8 @@ class Agent(Readings, Handle):
         version: str = "1",
         memory: Mapping[str, MemorySpec] | None = None,
         timezone: str = "UTC",
+        model: Model | None = None,
+        pass_hours: Sequence[float] = PASS_HOURS,
     ) -> None:
         """Create an agent over an open store.
 
@@ -87,6 +108,9 @@ class Agent(Readings, Handle):
             version: Recorded with every activity; default "1".
             memory: The agent's slots by name; default a `scratchpad`.
             timezone: The IANA name of the zone in which texts show times; default "UTC".
+            model: The writer of summaries and reflections, a `Model`; default `Extractive`, which
+                quotes and needs no model.
+            pass_hours: The hours after a candidate at which its three passes are due.
 
         Raises:
             InvalidInput: the name, version or time zone cannot be used, or a slot cannot be
@@ -106,6 +130,8 @@ class Agent(Readings, Handle):
         self._memory = AgentMemory(name, version, checked_memory(memory))
         self._working = working_slots(self._memory.specs)
         self._timezone = check_timezone(timezone)
+        self._model = checked_model(model)
+        self._pass_hours = checked_hours(pass_hours)
         self._view: View | None = None
         self._memory.declare(store)
 
@@ -211,7 +237,10 @@ class Agent(Readings, Handle):
         recorder = Recorder(
             writer.scoped(of_messages), self._name, name, without_thread(scope), check
         )
-        talking = Talking(thread_of(scope), mode, resumed, recorder, writer.snapshot)
+        line = line_of(self._name, tuple(of_messages.items()))
+        talking = Talking(
+            thread_of(scope), mode, resumed, recorder, writer.snapshot, line, self._compact
+        )
         return Session(name, seq, dimensions, (self.run_of, self.slot_of), talking, ending)
 
     def run(
@@ -397,6 +426,60 @@ class Agent(Readings, Handle):
         )
         return AgentSweep(close_expired(writer, self._name), activities)
 
+    def reflect(self, *, dry_run: bool = False, limit: int | None = None) -> Reflection:
+        """Perform the tasks that are due: summaries, passes over candidates, assessments.
+
+        A run with the workflow "reflect" starts with the first task. A task whose model raises is
+        reported and stays due; the other tasks go on. A killed call continues with the next call,
+        and repeats no recorded answer.
+
+        Args:
+            dry_run: List the due tasks, and perform none; default False.
+            limit: The most tasks that are tried; default all.
+
+        Raises:
+            InvalidInput: the limit is no whole number from 1, or a transaction is open.
+            ReadOnly: the store or the agent only reads, and it is no dry run.
+        """
+        if limit is not None:
+            expect_positive("limit", limit)
+        with self._reflecting(limit) as reflecting:
+            if not dry_run:
+                self._writer({})
+            return reflecting.run(dry_run=dry_run)
+
+    @contextmanager
+    def _reflecting(self, limit: int | None) -> Generator[Reflecting]:
+        """Yield a reflection, whose run starts with its first answer and ends with the block."""
+        with ExitStack() as runs:
+            opened: list[tuple[WriteSession, Writer]] = []
+
+            def writer_of() -> tuple[WriteSession, Writer]:
+                if not opened:
+                    session = self._writer({})
+                    run = runs.enter_context(self.run(workflow=REFLECT))
+                    writer = Writer(
+                        session, self._name, self._model, run.activity.id, _scope_of(session)
+                    )
+                    opened.append((session, writer))
+                return opened[0]
+
+            yield Reflecting(
+                self._name, self._model, self._snapshot, writer_of, self._pass_hours, limit
+            )
+
+    def _compact(self, line: Line) -> Summary | None:
+        """Make or renew the summary of the running day; see `Session.compact`."""
+        snapshot = self._snapshot()
+        period = day_of(to_microseconds(snapshot.now))
+        due = Summaries(snapshot, self._name).running(line, to_microseconds(snapshot.now))
+        if due is not None:
+            with self._reflecting(None) as reflecting:
+                write_summary(snapshot, *reflecting.writer_of(), due, is_compact=True)
+        summaries = Summaries(self._snapshot(), self._name)
+        frames = summaries.made(line, 0).get(period, ())
+        return summaries.value(line, period, frames[-1]) if frames else None
+
     # --- the state of the agent ------------------------------------------------------------------
 
     def _writer(self, dimensions: Mapping[str, ScopeValue]) -> WriteSession:
@@ -427,6 +510,8 @@ class Agent(Readings, Handle):
             version=self._version,
             memory=self._memory.specs,
             timezone=self._timezone,
+            model=self._model,
+            pass_hours=self._pass_hours,
         )
 
     def refs(self, run: str | int) -> list[Reference]:

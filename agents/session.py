@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import NamedTuple, Protocol, Self
+from typing import Final, NamedTuple, Protocol, Self
 
 from cerata.engine.arguments import expect_positive
 from cerata.engine.errors import Closed
@@ -13,12 +13,15 @@ from cerata.engine.events import ScopeValue
 from cerata.engine.handle import Handle
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.frames import Receipt
-from cerata.projections.messages.line import MODE_DIMENSION, THREAD_DIMENSION
+from cerata.projections.messages.line import MODE_DIMENSION, THREAD_DIMENSION, Line
 
 from .code import Code
+from .continuity.entropy import Entropy, newest_entropy
 from .continuity.exchanges import ASSISTANT, USER, Exchange, Talk
+from .continuity.periods import day_of
 from .continuity.recorder import Part, Recorder
 from .continuity.resumption import Resumed
+from .continuity.summaries import Summaries, Summary
 from .declarations import Source
 from .run import Ending, Run
 from .slot import Slot
@@ -49,6 +52,12 @@ class Slotting(Protocol):
     ) -> Slot: ...
 
 
+TITLE_WORDS: Final = 8
+"""Words of a session's first message that are its title; ours."""
+
+RESTART_AFTER: Final = 5
+
+
 class Talking(NamedTuple):
     """The conversation of a session: its thread and mode, its messages, and their reader."""
 
@@ -57,6 +66,8 @@ class Talking(NamedTuple):
     resumed: Resumed
     recorder: Recorder
     snapshot: Callable[[], Snapshot]
+    line: Line
+    compact: Callable[[Line], Summary | None]
 
 
 class Session(Handle):
@@ -202,6 +213,45 @@ class Session(Handle):
         talk = self._talk()
         pairs = talk.pairs()
         return talk.exchanges(pairs if limit is None else pairs[max(0, len(pairs) - limit) :])
+
+    @property
+    def title(self) -> str | None:
+        """The title of the newest day summary with the session, else its first 8 words."""
+        talk = self._talk()
+        if not len(talk):
+            return None
+        line = self._talking.line
+        columns = talk.messages.columns
+        made = Summaries(talk.snapshot, line.agent).made(line, 0)
+        days = {day_of(columns.created.item(row)) for row in talk.rows.tolist()}
+        for period in sorted(days.intersection(made), reverse=True):
+            title = talk.snapshot.frame_at(made[period][-1]).title
+            if title is not None:
+                return title
+        words = talk.message(talk.grouped()[0]).text.split()
+        return " ".join(words[:TITLE_WORDS])
+
+    def entropy(self) -> Entropy | None:
+        """Return the entropy of the thread's newest exchange; None without one."""
+        return newest_entropy(
+            Talk(self._talking.snapshot(), self._talking.line.agent, line=self._talking.line)
+        )
+
+    def compact(self) -> Summary | None:
+        """Make or renew the summary of the running day; None without messages. Durable on return.
+
+        Raises:
+            Closed: the session has ended.
+            ModelFailed: the model raised, or returned no text.
+        """
+        self._check_open()
+        return self._talking.compact(self._talking.line)
+
+    @property
+    def should_restart(self) -> bool:
+        """True after 5 compactions in the thread since its newest session started."""
+        snapshot, line = self._talking.snapshot(), self._talking.line
+        return Summaries(snapshot, line.agent).compactions(line) >= RESTART_AFTER
 
     def _talk(self) -> Talk:
         recorder = self._talking.recorder

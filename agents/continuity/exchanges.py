@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -147,8 +148,17 @@ class Talk:
     def at(self, places: I64) -> Talk:
         """Return the messages of ascending places alone."""
         talk = copy(self)
+        talk.__dict__.pop("_origins", None)
         talk.rows, talk._firsts = self.rows[places], self._firsts[places]
         return talk
+
+    @cached_property
+    def _origins(self) -> dict[int, int]:
+        return dict(zip(self.rows.tolist(), self._firsts.tolist(), strict=True))
+
+    def origin(self, row: int) -> int:
+        """Return the frame of the first version of a message's row; edits keep it."""
+        return self._origins[row]
 
     def grouped(self) -> list[tuple[int, ...]]:
         """Return the rows of each message, in order; several for a message in chunks."""

@@ -19,6 +19,7 @@ from cerata.projections.messages.topics import LETTERS_MIN
 from cerata.retrieval.tokenizer import tokenizer
 
 from .exchanges import USER
+from .topics import word_in
 
 TaskKind: TypeAlias = Literal["summarize", "warm_start", "reflect", "align", "assess"]
 
@@ -123,7 +124,8 @@ def extract_of(sources: Sequence[Source]) -> str:
     best = sorted(scored, key=lambda each: (-each.score, each.place))[:SENTENCES]
     parts = [each.text for each in sorted(best)]
     if topics:
-        parts.append(f"Topics: {', '.join(topics)}.")
+        text = "\n".join(source.text for source in sources)
+        parts.append(f"Topics: {', '.join(word_in(text, topic) or topic for topic in topics)}.")
     anchors = [each.text for each in scored if each.is_anchor][:ANCHORS]
     if anchors:
         parts.append(f"Anchors: {' '.join(anchors)}")

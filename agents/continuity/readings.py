@@ -12,10 +12,14 @@ from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.messages.line import CHAT_MODE, MAIN_THREAD, group_of
 
 from ..text.names import check_label
+from .candidates import Candidate, candidates_of
 from .entropy import Entropy, newest_entropy
 from .exchanges import Talk
 from .handoff import Handoff, handoff_of
+from .periods import LEVELS
+from .reflecting import newest_assessment
 from .standing import Score, standing_of
+from .summaries import Summaries, Summary
 from .threads import Thread, threads_of
 from .topics import Topic, topics_of
 from .wellbeing import Wellbeing, wellbeing_of
@@ -74,7 +78,8 @@ class Readings:
 
     def standing(self) -> list[Score]:
         """Return four scores of how the user talks, with the patterns that changed them."""
-        return standing_of(self._talk())
+        talk = self._talk()
+        return standing_of(talk, newest_assessment(talk.snapshot, self._name))
 
     def wellbeing(self) -> Wellbeing | None:
         """Return how long the user has talked without a pause; None without messages."""
@@ -87,4 +92,33 @@ class Readings:
             thread: The thread; default "main".
             mode: A mode, of whose group the messages are; default "chat".
         """
-        return handoff_of(self._talk(thread, mode), thread, group_of(mode), self._timezone, 0)
+        talk = self._talk(thread, mode)
+        count = 0
+        if len(talk):
+            line = talk.messages.line(int(talk.rows[-1]))
+            count = Summaries(talk.snapshot, self._name).compactions(line)
+        return handoff_of(talk, thread, group_of(mode), self._timezone, count)
+
+    def summaries(self, thread: str = MAIN_THREAD, mode: str = CHAT_MODE) -> list[Summary]:
+        """Return the current summaries of a thread, by level and period.
+
+        Args:
+            thread: The thread; default "main".
+            mode: A mode, of whose group the summaries are; default "chat".
+        """
+        self._talk(thread, mode)
+        summaries = Summaries(self._snapshot(), self._name)
+        return [
+            summaries.value(line, period, frame)
+            for line in summaries.lines
+            if (line.thread, line.group) == (thread, group_of(mode))
+            for level in range(len(LEVELS))
+            for period, frames in summaries.made(line, level).items()
+            for frame in frames
+        ]
+
+    def candidates(self) -> list[Candidate]:
+        """Return the exchanges that the agent thinks about, oldest first."""
+        snapshot = self._snapshot()
+        lines = Summaries(snapshot, self._name).lines
+        return candidates_of(snapshot, self._name, lines)

@@ -1,33 +1,55 @@
 """Reflecting: the tasks of a model that are due, and their performance.
 
-Owns the order of the tasks and the report. Which summaries are due follows from the log
-(`summaries`), so a run after a kill continues, and repeats no recorded answer.
+Owns the order of the tasks, their instructions and the report. Which summaries are due follows from
+the log (`summaries`), so a run after a kill continues, and repeats no recorded answer.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import Final
 
 import numpy as np
 
-from cerata.engine.errors import CerataError, Conflict
-from cerata.engine.events import DeleteFrame, Draft, SupersedeFrame
+from cerata.engine.errors import CerataError, Conflict, InvalidInput, ModelFailed
+from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, Draft, JsonValue, SupersedeFrame
 from cerata.engine.plain_value import PlainValue
 from cerata.memory.batch.session import WriteSession
 from cerata.memory.frames.drafts import frame_fields
+from cerata.memory.growth.gates import GatedProposal
 from cerata.memory.snapshot.snapshot import Snapshot
-from cerata.memory.values.frames import Receipt
+from cerata.memory.values.proposals import ALIGN, ASSESSMENT, IDENTITY
 from cerata.projections.columnar.times import to_microseconds
-from cerata.projections.messages.line import Line
+from cerata.projections.frames.filters import Filter
+from cerata.projections.messages.line import Line, line_of
 
-from .models import Source, Task
+from .candidates import (
+    CANDIDATE,
+    PASSES,
+    REFLECTION_KIND,
+    TASK,
+    Candidate,
+    candidates_of,
+)
+from .exchanges import Talk
+from .identity import identity_of
+from .models import Extractive, Model, Source, Task
 from .periods import LEVELS, Period
+from .proposals import (
+    OPEN_MAX,
+    TEXT_LENGTH_MAX,
+    aligned_metadata,
+    open_proposals,
+    proposal_draft,
+)
+from .standing import DIMENSIONS, Assessment
 from .summaries import COMPACT, SUMMARY_KIND, DueSummary, Summaries
 from .tasks import TaskReport, Writer, reason_of, source_of, task_of
+from .topics import word_in
 
 TITLE_TOPICS: Final = 3
 """Topics in the title of a summary."""
@@ -36,6 +58,36 @@ _SUMMARIZE: Final = (
     "Summarize the messages of the {level} {period} in the thread {thread!r}: decisions, promises, "
     "feelings and open questions. Write in the first person of the agent, in plain sentences."
 )
+
+
+_PASS: Final = {
+    "clarify": "Think about this open question: {inquiry} State it precisely, as your own.",
+    "connect": "Connect this open question with other memories: {inquiry} Use the first person.",
+    "synthesise": (
+        "Conclude your thoughts about this open question: {inquiry} Write in the first person. If "
+        "the conclusion should change who you are, add a last line: PROPOSE: and the change in one "
+        "sentence."
+    ),
+}
+_ALIGN: Final = (
+    "The first source is SOUL, the second a proposed change. Does a line of SOUL support it? The "
+    "first line of your answer is YES and the number of that line, counting the lines that are not "
+    "empty from 1, or NO. Then give reasons."
+)
+_ASSESS: Final = (
+    "Assess from these messages how the user stands. Answer with four lines, courage-self, "
+    "courage-ground, word and brand, each with a colon and a number from 0 to 10. Then give "
+    "reasons."
+)
+_EVIDENCE: Final = 20
+"""Newest messages with a pattern that an assessment reads."""
+
+SOUL: Final = "SOUL"
+ASSESS: Final = "assess"
+_PROPOSE: Final = "PROPOSE:"
+_SCORE_MAX: Final = 10
+UNREADABLE: Final = -1
+"""In place of a line of SOUL, if an answer cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,56 +144,282 @@ def due_summaries(snapshot: Snapshot, agent: str) -> Iterator[DueSummary]:
     yield from sorted(by_period.values(), key=lambda due: due.period.level)
 
 
-def summarize_due(
-    snapshot_of: Callable[[], Snapshot],
-    session: WriteSession,
-    agent: str,
-    writer: Writer,
-    reports: Reports,
-) -> None:
-    """Write the summaries that are due, finest first: those of a level need those below it."""
-    for level in range(len(LEVELS)):
-        snapshot = snapshot_of()
+class Reflecting:
+    """One call of `Agent.reflect`."""
+
+    def __init__(
+        self,
+        agent: str,
+        model: Model,
+        snapshot_of: Callable[[], Snapshot],
+        writer_of: Callable[[], tuple[WriteSession, Writer]],
+        hours: Sequence[float],
+        limit: int | None,
+    ) -> None:
+        """Prepare the tasks.
+
+        Args:
+            agent: The agent's name.
+            model: The model.
+            snapshot_of: Returns the newest state.
+            writer_of: Returns the session and the writer of the run, which starts with the first
+                task.
+            hours: The hours after a candidate at which its passes are due.
+            limit: The most tasks that are tried; None for all.
+        """
+        self._agent = agent
+        self._model = model
+        self._snapshot_of = snapshot_of
+        self.writer_of = writer_of
+        self._hours = hours
+        self.reports = Reports(limit)
+
+    def run(self, *, dry_run: bool) -> Reflection:
+        """Perform the due tasks, or list them."""
+        if dry_run:
+            for kind, subject in self.due():
+                self.reports.skipped.append(TaskReport(kind, subject, None, "due"))
+            return self.reports.reflection()
+        self._summarize()
+        self._pass_over()
+        self._align()
+        self._assess()
+        return self.reports.reflection()
+
+    def due(self) -> Iterator[tuple[str, str]]:
+        """Yield the kind and the subject of each task that is due."""
+        snapshot = self._snapshot_of()
+        for due in due_summaries(snapshot, self._agent):
+            yield "summarize", subject_of(due)
+        for candidate in self._waiting(snapshot):
+            yield "reflect", f"{PASSES[len(candidate.done)]} #{candidate.id}"
+        for proposal in self._unaligned(snapshot):
+            yield "align", f"#{proposal.id}"
+        if self._new_evidence(snapshot) is not None:
+            yield "assess", "standing"
+
+    def _attempt(self, kind: str, subject: str, perform: Callable[[], int | None]) -> None:
+        """Perform one task; report its frame, or the reason of its failure."""
+        reports = self.reports
+        if reports.is_full:
+            reports.skipped.append(TaskReport(kind, subject, None, "limit"))
+            return
+        try:
+            frame = perform()
+        except Conflict as error:
+            reports.skipped.append(TaskReport(kind, subject, None, reason_of(error)))
+        except CerataError as error:
+            reports.failed.append(TaskReport(kind, subject, None, reason_of(error)))
+        else:
+            reports.done.append(TaskReport(kind, subject, frame))
+
+    # --- summaries -------------------------------------------------------------------------------
+
+    def _summarize(self) -> None:
+        """Write the summaries that are due, finest first: a level needs those below it."""
+        for level in range(len(LEVELS)):
+            snapshot = self._snapshot_of()
+            now_us = to_microseconds(snapshot.now)
+            summaries = Summaries(snapshot, self._agent)
+            for line in summaries.lines:
+                for due in summaries.due(line, level, now_us):
+                    self._attempt(
+                        "summarize", subject_of(due), partial(self._write_summary, snapshot, due)
+                    )
+
+    def _write_summary(self, snapshot: Snapshot, due: DueSummary) -> int | None:
+        return write_summary(snapshot, *self.writer_of(), due)
+
+    # --- passes ----------------------------------------------------------------------------------
+
+    def _waiting(self, snapshot: Snapshot) -> list[Candidate]:
+        """Return the candidates whose next pass is due."""
         now_us = to_microseconds(snapshot.now)
-        summaries = Summaries(snapshot, agent)
-        for line in summaries.lines:
-            for due in summaries.due(line, level, now_us):
-                if reports.is_full:
-                    reports.skipped.append(TaskReport("summarize", subject_of(due), None, "limit"))
-                else:
-                    perform(snapshot, session, writer, due, reports)
+        lines = Summaries(snapshot, self._agent).lines
+        waiting: list[Candidate] = []
+        for candidate in candidates_of(snapshot, self._agent, lines):
+            due_us = candidate.due_us(self._hours)
+            if due_us is not None and due_us <= now_us:
+                waiting.append(candidate)
+        return waiting
+
+    def _pass_over(self) -> None:
+        for number in range(len(PASSES)):
+            snapshot = self._snapshot_of()
+            for candidate in self._waiting(snapshot):
+                if len(candidate.done) == number:
+                    self._attempt(
+                        "reflect",
+                        f"{PASSES[number]} #{candidate.id}",
+                        partial(self._reflect_on, snapshot, candidate),
+                    )
+
+    def _reflect_on(self, snapshot: Snapshot, candidate: Candidate) -> int | None:
+        """Write the next pass over a candidate; the third may make a proposal."""
+        name = PASSES[len(candidate.done)]
+        is_last = name == PASSES[-1]
+        if is_last and len(open_proposals(snapshot, self._agent)) >= OPEN_MAX:
+            raise Conflict(
+                f"The agent has {OPEN_MAX} open proposals, so the pass waits",
+                where=f"candidate #{candidate.id}",
+                remedy="Approve or reject one with Store.judge().",
+            )
+        _, writer = self.writer_of()
+        sources = [
+            *(source_of(snapshot, frame) for frame in self._exchange(snapshot, candidate.id)),
+            *(source_of(snapshot, frame) for frame in candidate.done),
+        ]
+        instructions = _PASS[name].format(inquiry=candidate.inquiry)
+        task = task_of("reflect", instructions, sources)
+        answer = writer.ask(task)
+        body, proposed = proposed_in(answer) if is_last else (answer, None)
+        scope = snapshot.layers.scope_of(candidate.id)
+        assert scope is not None
+        line = line_of(self._agent, scope)
+        fields = frame_fields(
+            kind=REFLECTION_KIND,
+            track=self._agent,
+            metadata={TASK: name, CANDIDATE: candidate.id},
+        )
+        further: list[Draft] = []
+        if proposed is not None:
+            further.append(
+                proposal_draft(
+                    proposed, line.base, self._agent, because=(-1,), candidate=candidate.id
+                )
+            )
+        return writer.record(task, body, fields, line.scope, further).id
+
+    def _exchange(self, snapshot: Snapshot, first: int) -> tuple[int, ...]:
+        """Return the frames of the exchange that starts with a message."""
+        scope = snapshot.layers.scope_of(first)
+        assert scope is not None
+        talk = Talk(snapshot, self._agent, line=line_of(self._agent, scope))
+        seqs = talk.messages.columns.seq
+        pair = next(pair for pair in talk.pairs() if talk.origin(pair.rows[0]) == first)
+        return tuple(seqs.item(row) for row in pair.rows)
+
+    # --- assessments -----------------------------------------------------------------------------
+
+    def _unaligned(self, snapshot: Snapshot) -> list[GatedProposal]:
+        """Return the open proposals of an identity that no assessment compared with SOUL."""
+        if identity_of(snapshot, self._agent).file(SOUL) is None:
+            return []
+        assessed = [
+            metadata.get("proposal")
+            for metadata in _assessments(snapshot, self._agent)
+            if metadata.get(TASK) == ALIGN
+        ]
+        return [
+            each
+            for each in open_proposals(snapshot, self._agent)
+            if each.target == IDENTITY and each.id not in assessed
+        ]
+
+    def _align(self) -> None:
+        snapshot = self._snapshot_of()
+        opened = [each for each in open_proposals(snapshot, self._agent) if each.target == IDENTITY]
+        soul = identity_of(snapshot, self._agent).file(SOUL)
+        if soul is None:
+            self.reports.skipped += [
+                TaskReport("align", f"#{each.id}", None, "there is no identity:SOUL")
+                for each in opened
+            ]
+            return
+        for proposal in self._unaligned(snapshot):
+            self._attempt(
+                "align", f"#{proposal.id}", partial(self._align_one, snapshot, proposal, soul.id)
+            )
+
+    def _align_one(self, snapshot: Snapshot, proposal: GatedProposal, soul: int) -> int | None:
+        _, writer = self.writer_of()
+        sources = [source_of(snapshot, soul), source_of(snapshot, proposal.id)]
+        task = task_of("align", _ALIGN, sources)
+        if writer.is_known(task):
+            raise Conflict(
+                "The model's answer could not be read, and is not asked again",
+                where=f"proposal #{proposal.id}",
+                remedy="Change SOUL or the proposal.",
+            )
+        answer = writer.ask(task)
+        line = aligned_line(answer, sources[0].text)
+        if line == UNREADABLE:
+            writer.record_failure(task, "the answer is neither YES N nor NO")
+            raise ModelFailed(
+                f"The answer begins {answer!r:.40}, expected YES N or NO",
+                where=f"proposal #{proposal.id}",
+                remedy="The call is recorded, and is not made again until its inputs change.",
+                model=self._model.name,
+            )
+        scope = snapshot.layers.scope_of(proposal.id)
+        assert scope is not None
+        fields = frame_fields(
+            kind=ASSESSMENT, track=self._agent, metadata=aligned_metadata(proposal.id, line)
+        )
+        return writer.record(task, answer, fields, scope).id
+
+    def _new_evidence(self, snapshot: Snapshot) -> int | None:
+        """Return the newest message with a pattern since the last assessment; None if not due."""
+        if isinstance(self._model, Extractive):
+            return None
+        talk = Talk(snapshot, self._agent)
+        rows = talk.rows[talk.messages.columns.patterns.view()[talk.rows] != 0]
+        if not len(rows):
+            return None
+        newest = talk.messages.columns.seq.item(int(rows[-1]))
+        last = newest_assessment(snapshot, self._agent)
+        if last is not None:
+            day_us = 24 * 3_600_000_000
+            made_us = snapshot.layers.created(last.event)
+            is_same_day = made_us // day_us == to_microseconds(snapshot.now) // day_us
+            if is_same_day or last.event > newest:
+                return None
+        return newest
+
+    def _assess(self) -> None:
+        snapshot = self._snapshot_of()
+        if self._new_evidence(snapshot) is not None:
+            self._attempt("assess", "standing", partial(self._assess_standing, snapshot))
+
+    def _assess_standing(self, snapshot: Snapshot) -> int | None:
+        _, writer = self.writer_of()
+        talk = Talk(snapshot, self._agent)
+        rows = talk.rows[talk.messages.columns.patterns.view()[talk.rows] != 0][-_EVIDENCE:]
+        seqs = talk.messages.columns.seq
+        sources = [source_of(snapshot, seqs.item(row)) for row in rows.tolist()]
+        task = task_of("assess", _ASSESS, sources)
+        if writer.is_known(task):
+            raise Conflict("The model's answer could not be read", remedy="Wait for new evidence.")
+        answer = writer.ask(task)
+        scores = assessed_scores(answer)
+        if scores is None:
+            writer.record_failure(task, "the answer has no four lines DIMENSION: 0 to 10")
+            raise ModelFailed(
+                "The answer has no four lines DIMENSION: 0 to 10",
+                where="standing",
+                remedy="The call is recorded, and is not made again until its inputs change.",
+                model=self._model.name,
+            )
+        session, _ = self.writer_of()
+        fields = frame_fields(
+            kind=ASSESSMENT, track=self._agent, metadata={TASK: ASSESS, "scores": {**scores}}
+        )
+        return writer.record(task, answer, fields, session.scope or DEFAULT_SCOPE).id
 
 
-def perform(
+def write_summary(
     snapshot: Snapshot,
     session: WriteSession,
     writer: Writer,
     due: DueSummary,
-    reports: Reports,
     *,
     is_compact: bool = False,
-) -> None:
-    """Write one summary, or delete it if it has no sources; report the outcome."""
-    try:
-        receipt = _performed(snapshot, session, writer, due, is_compact=is_compact)
-    except Conflict:
-        reports.skipped.append(
-            TaskReport("summarize", subject_of(due), None, "another process was first")
-        )
-    except CerataError as error:
-        reports.failed.append(TaskReport("summarize", subject_of(due), None, reason_of(error)))
-    else:
-        frame = receipt.id if due.sources else None
-        reason = None if due.sources else "deleted: nothing is left to summarize"
-        reports.done.append(TaskReport("summarize", subject_of(due), frame, reason))
-
-
-def _performed(
-    snapshot: Snapshot, session: WriteSession, writer: Writer, due: DueSummary, *, is_compact: bool
-) -> Receipt:
+) -> int | None:
+    """Write one summary and return its frame, or delete it if it has no sources."""
     line = due.line
     if not due.sources:
-        return session.write([Draft(DeleteFrame(frame=old), line.scope) for old in due.old])
+        session.write([Draft(DeleteFrame(frame=old), line.scope) for old in due.old])
+        return None
     sources = [source_of(snapshot, frame) for frame in due.sources]
     task = summary_task(due, sources)
     fields = frame_fields(
@@ -152,7 +430,7 @@ def _performed(
         metadata={COMPACT: True} if is_compact else None,
     )
     further = [Draft(SupersedeFrame(old=old, new=-1), line.scope) for old in due.old]
-    return writer.record(task, writer.ask(task), fields, line.scope, further)
+    return writer.record(task, writer.ask(task), fields, line.scope, further, due.old).id
 
 
 def summary_task(due: DueSummary, sources: list[Source]) -> Task:
@@ -167,9 +445,99 @@ def _title(snapshot: Snapshot, due: DueSummary, sources: list[Source]) -> str | 
     if due.period.level == 0:
         columns = snapshot.log_only.messages.columns
         rows = np.searchsorted(columns.seq.view(), np.array(due.sources))
-        topics = Counter(chain.from_iterable(columns.topics_of(rows)))
+        stems = Counter(chain.from_iterable(columns.topics_of(rows)))
+        text = "\n".join(source.text for source in sources)
+        best = [word_in(text, stem) or stem for stem, _ in stems.most_common(TITLE_TOPICS)]
     else:
         titles = (snapshot.frame_at(source.id).title or "" for source in sources)
-        topics = Counter(word for title in titles for word in title.split(", ") if word)
-    best = [topic for topic, _ in topics.most_common(TITLE_TOPICS)]
+        words = Counter(word for title in titles for word in title.split(", ") if word)
+        best = [word for word, _ in words.most_common(TITLE_TOPICS)]
     return ", ".join(best) or None
+
+
+def proposed_in(answer: str) -> tuple[str, str | None]:
+    """Return an answer without its last line if that proposes a change, and the proposal."""
+    body, _, last = answer.rstrip().rpartition("\n")
+    text = last.strip().removeprefix(_PROPOSE).strip()
+    if not last.strip().startswith(_PROPOSE) or not 0 < len(text) <= TEXT_LENGTH_MAX:
+        return answer, None
+    return body.strip() or answer, text
+
+
+def aligned_line(answer: str, soul: str) -> int | None:
+    """Return the line of SOUL that an answer names, None for NO, or `UNREADABLE`."""
+    first, *rest = answer.splitlines()[0].split()
+    if first.strip(".,:").upper() == "NO":
+        return None
+    number = rest[0].strip(".,:") if rest else ""
+    count = sum(1 for line in soul.splitlines() if line.strip())
+    if first.upper() == "YES" and number.isascii() and number.isdecimal():
+        return int(number) if 1 <= int(number) <= count else UNREADABLE
+    return UNREADABLE
+
+
+def assessed_scores(answer: str) -> dict[str, float] | None:
+    """Return the scores of an answer's first four lines, or None if it cannot be read."""
+    scores: dict[str, float] = {}
+    for line in answer.splitlines()[: len(DIMENSIONS)]:
+        name, _, value = line.partition(":")
+        try:
+            score = float(value)
+        except ValueError:
+            return None
+        if name.strip() not in DIMENSIONS or not 0 <= score <= _SCORE_MAX:
+            return None
+        scores[name.strip()] = score
+    return scores if len(scores) == len(DIMENSIONS) else None
+
+
+def _assessments(snapshot: Snapshot, agent: str) -> list[Mapping[str, JsonValue]]:
+    return [snapshot.frame_at(frame).metadata for frame in assessment_frames(snapshot, agent)]
+
+
+def assessment_frames(snapshot: Snapshot, agent: str) -> list[int]:
+    """Return the current assessments of an agent, in order."""
+    [mask] = snapshot.log_only.layers.admitted(Filter(kind=ASSESSMENT, track=agent))
+    frames: list[int] = snapshot.base.ids(np.flatnonzero(mask)).tolist()
+    return frames
+
+
+def newest_assessment(snapshot: Snapshot, agent: str) -> Assessment | None:
+    """Return the newest scores that a model gave, or None."""
+    for frame in reversed(assessment_frames(snapshot, agent)):
+        metadata = snapshot.frame_at(frame).metadata
+        scores = metadata.get("scores")
+        if metadata.get(TASK) == ASSESS and isinstance(scores, dict):
+            read = {
+                name: float(score)
+                for name, score in scores.items()
+                if isinstance(score, int | float) and not isinstance(score, bool)
+            }
+            return Assessment(frame, read)
+    return None
+
+
+def checked_model(model: object) -> Model:
+    """Return a model, by default `Extractive`. Raises `InvalidInput`."""
+    if model is None:
+        return Extractive()
+    if not isinstance(model, Model) or not all(
+        isinstance(each, str) and each for each in (model.name, model.version)
+    ):
+        raise InvalidInput(
+            f"model is {type(model).__name__}, which has no name, version and write(task)",
+            remedy="Pass an object with these, such as cerata.Extractive().",
+        )
+    return model
+
+
+def checked_hours(hours: Sequence[float]) -> tuple[float, ...]:
+    """Return the hours of the passes. Raises `InvalidInput`."""
+    checked = tuple(hours)
+    are_numbers = all(isinstance(each, int | float) and 0 <= each < 1e6 for each in checked)
+    if len(checked) != len(PASSES) or not are_numbers or list(checked) != sorted(checked):
+        raise InvalidInput(
+            f"pass_hours is {hours!r:.60}, expected three ascending numbers from 0",
+            remedy="Pass pass_hours=(0, 4, 20).",
+        )
+    return checked

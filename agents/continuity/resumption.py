@@ -14,7 +14,7 @@ from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.activities.columns import ActivityKind
 from cerata.projections.activities.reader import ActivitiesAt, ActivityRow
 from cerata.projections.columnar.scopes import is_same
-from cerata.projections.messages.line import MAIN_THREAD, THREAD_DIMENSION
+from cerata.projections.messages.line import MAIN_THREAD, THREAD_DIMENSION, Line
 
 Resumed: TypeAlias = Literal["new", "returned", "crashed"]
 
@@ -31,6 +31,14 @@ def without_thread(scope: Scope) -> Scope:
 
 def resumed_at(snapshot: Snapshot, agent: str, scope: Scope) -> Resumed:
     """Return how a session of an agent resumes the thread of its scope."""
+    newest = newest_entry(snapshot, agent, scope)
+    if newest is None:
+        return "new"
+    return "crashed" if newest[1].end is None else "returned"
+
+
+def newest_entry(snapshot: Snapshot, agent: str, scope: Scope) -> tuple[int, ActivityRow] | None:
+    """Return the seq of the newest start in a thread, by its scope, and its session; or None."""
     activities = snapshot.activities
     newest: tuple[int, ActivityRow] | None = None
     for row in activities.all_activities(ActivityKind.SESSION, agent):
@@ -38,9 +46,14 @@ def resumed_at(snapshot: Snapshot, agent: str, scope: Scope) -> Resumed:
             entered = _last_entry(activities, row)
             if newest is None or entered > newest[0]:
                 newest = entered, row
-    if newest is None:
-        return "new"
-    return "crashed" if newest[1].end is None else "returned"
+    return newest
+
+
+def scope_of_sessions(line: Line) -> Scope:
+    """Return the scope of the sessions of a line of talk."""
+    if line.thread == MAIN_THREAD:
+        return line.base
+    return (*line.base, (THREAD_DIMENSION, line.thread))
 
 
 def check_thread(snapshot: Snapshot, agent: str, name: str, scope: Scope) -> None:

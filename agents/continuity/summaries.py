@@ -27,6 +27,7 @@ from cerata.projections.messages.line import Line, line_of
 from ..text.names import percent_encoded
 from .exchanges import Talk
 from .periods import LEVELS, Period, day_of, named
+from .resumption import newest_entry, scope_of_sessions
 
 SUMMARY_KIND: Final = "summary"
 """The kind of the frames of summaries. On disk: never change it."""
@@ -147,6 +148,42 @@ class Summaries:
             if period.end_us <= now_us and (not used or self.is_stale(old, used)):
                 due.append(DueSummary(line, period, used, old))
         return due
+
+    def newest(self, line: Line) -> list[Summary]:
+        """Return the newest summary of each level, the widest first."""
+        newest: list[Summary] = []
+        for level in reversed(range(len(LEVELS))):
+            made = self.made(line, level)
+            if made:
+                period = max(made)
+                newest.append(self.value(line, period, made[period][-1]))
+        return newest
+
+    def compactions(self, line: Line) -> int:
+        """Return the summaries of a running day since the newest session of the thread started."""
+        entry = newest_entry(self._snapshot, self._agent, scope_of_sessions(line))
+        since = 0 if entry is None else entry[0]
+        [mask] = self._snapshot.layers.admitted(
+            Filter(kind=SUMMARY_KIND, track=self._agent),
+            include_superseded=True,
+            include_deleted=True,
+        )
+        frames = self._snapshot.base.ids(np.flatnonzero(mask))
+        return sum(self._is_compaction(line, frame) for frame in frames[frames > since].tolist())
+
+    def _is_compaction(self, line: Line, frame: int) -> bool:
+        scope = self._snapshot.layers.scope_of(frame)
+        is_of_line = scope is not None and line_of(self._agent, scope) == line
+        return is_of_line and self._snapshot.frame_at(frame).metadata.get(COMPACT) is True
+
+    def running(self, line: Line, now_us: int) -> DueSummary | None:
+        """Return the summary of the running day if it is missing or stale, else None."""
+        period = day_of(now_us)
+        sources = self.days(line, period.end_us).get(period, ())
+        old = self.made(line, 0).get(period, ())
+        if not sources or not self.is_stale(old, sources):
+            return None
+        return DueSummary(line, period, sources, old)
 
     def value(self, line: Line, period: Period, frame: int) -> Summary:
         """Return a summary with its text."""

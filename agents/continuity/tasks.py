@@ -110,6 +110,7 @@ class Writer:
         fields: PutFrame,
         scope: Scope,
         further: Sequence[Draft] = (),
+        replaces: Sequence[int] = (),
     ) -> Receipt:
         """Put an answer as a frame, with its call. Durable on return.
 
@@ -119,16 +120,18 @@ class Writer:
             fields: The fields of its frame.
             scope: The scope of the frame.
             further: Events of the same batch, which name the frame as −1.
+            replaces: The frames that the answer replaces: sources may return to an earlier state,
+                and the answer to them is then written again.
         """
         drafts = [frame_draft(text, fields, scope), *further, self._call(task, results=(-1,))]
-        return self._put(task, drafts)
+        return self._put(task, drafts, replaces)
 
     def record_failure(self, task: Task, fault: str) -> Receipt:
         """Record that an answer could not be used, so that it is not asked again."""
         return self._put(task, [self._call(task, error=fault)])
 
-    def _put(self, task: Task, drafts: Sequence[Draft]) -> Receipt:
-        key = self._key(task)
+    def _put(self, task: Task, drafts: Sequence[Draft], replaces: Sequence[int] = ()) -> Receipt:
+        key = self._key(task, replaces)
         # The key decides alone: of two answers to one task the first stays.
         return put_embedded(self._session, drafts, key, arguments=hash_bytes(key.encode()))
 
@@ -160,10 +163,10 @@ class Writer:
         )
         return Draft(body, self._scope)
 
-    def _key(self, task: Task) -> str:
+    def _key(self, task: Task, replaces: Sequence[int] = ()) -> str:
         identity = [
             *(self._agent, self._model.name, self._model.version),
-            *(task.kind, task.instructions, task.max_tokens),
+            *(task.kind, task.instructions, task.max_tokens, list(replaces)),
             [[source.id, hash_bytes(source.text.encode()).hex()] for source in task.sources],
         ]
         return f"model:{hash_bytes(json.dumps(identity, ensure_ascii=False).encode()).hex()}"

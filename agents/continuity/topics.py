@@ -88,9 +88,9 @@ class _Hierarchy:
         columns = talk.messages.columns
         self._stems = columns.stems
         seqs: I64 = columns.topics.seq.view()
-        own = np.isin(seqs, columns.seq.view()[talk.rows])
-        self._seqs = seqs[own]
-        self._codes: U32 = columns.topic.view()[: len(seqs)][own]
+        is_here = np.isin(seqs, columns.seq.view()[talk.rows])
+        self._seqs = seqs[is_here]
+        self._codes: U32 = columns.topic.view()[: len(seqs)][is_here]
         self._mentions = np.bincount(self._codes, minlength=len(columns.stems) + 1)
 
     def of(self, stem: str) -> str | None:
@@ -114,8 +114,13 @@ def _word_of(window: Talk, by_row: list[list[str]], stem: str) -> str:
     """Return the word of a topic in the newest message that has it."""
     for row, stems in zip(reversed(window.rows.tolist()), reversed(by_row), strict=True):
         if stem in stems:
-            text = window.message((row,)).text
-            for word, start, end in word_places(text):
-                if term_of(word.encode()) == stem.encode():
-                    return text[start:end]
+            return word_in(window.message((row,)).text, stem) or stem
     return stem
+
+
+def word_in(text: str, stem: str) -> str | None:
+    """Return the first word of a text that has a stem, in lower case, or None."""
+    for word, start, end in word_places(text):
+        if term_of(word.encode()) == stem.encode():
+            return text[start:end].lower()
+    return None

@@ -11,6 +11,7 @@ import msgspec
 from cerata.engine.events import Scope
 
 from ..columnar.columns import damaged
+from ..columnar.scopes import by_name
 
 SESSION_DIMENSION: Final = "session_id"
 THREAD_DIMENSION: Final = "thread"
@@ -34,7 +35,7 @@ class Line(msgspec.Struct, frozen=True, array_like=True):
     thread: str
     group: str
     base: Scope
-    """The scope without session, thread and mode, in order of name."""
+    """The scope without session, thread and mode: the tenant, then in order of name."""
 
     @property
     def scope(self) -> Scope:
@@ -65,9 +66,5 @@ def line_of(agent: str, scope: Scope) -> Line:
     """Return the line of a message of an agent in a scope."""
     values = dict(scope)
     thread = str(values.get(THREAD_DIMENSION, MAIN_THREAD))
-    base = tuple(sorted((pair for pair in scope if pair[0] not in _OF_LINE), key=_name))
+    base = by_name(tuple(pair for pair in scope if pair[0] not in _OF_LINE))
     return Line(agent, thread, group_of(mode_of(scope)), base)
-
-
-def _name(pair: tuple[str, object]) -> str:
-    return pair[0]

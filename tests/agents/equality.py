@@ -113,7 +113,7 @@ class _Life:
         self.clock.time_us += self.drawn.choice((0, 1, 1, 3, 9)) * SECOND
         acts = [self._run, self._call, self._call, self._call, self._slot, self._slot, self._end]
         acts += [self._talk, self._talk]
-        rare = [self._sweep, self._declare, self._session, self._edit_message]
+        rare = [self._sweep, self._declare, self._session, self._edit_message, self._reflect]
         chosen = self.drawn.choice(rare if self.drawn.random() < 0.15 else acts)
         with suppress(CerataError, ValueError):
             chosen()
@@ -215,6 +215,11 @@ class _Life:
             with session:
                 pass
 
+    def _reflect(self) -> None:
+        """Let a day pass, and write the summaries and passes that are due."""
+        self.clock.time_us += 30 * 3_600 * SECOND
+        self.agent.reflect(limit=self.drawn.choice((1, 4)))
+
     def _edit_message(self) -> None:
         frames = [
             frame
@@ -300,12 +305,15 @@ def _conversations(agent: Agent) -> object:
             [each.to_dict() for each in agent.standing()],
         ),
         _plain(agent.wellbeing()),
+        [each.to_dict() for each in agent.candidates()],
+        [report.to_dict() for report in agent.reflect(dry_run=True).skipped],
         [
             [
                 str(agent.handoff(thread, mode)),
                 agent.handoff(thread, mode).to_dict(),
                 [topic.to_dict() for topic in agent.topics(thread, mode)],
                 _plain(agent.entropy(thread, mode)),
+                [each.to_dict() for each in agent.summaries(thread, mode)],
             ]
             for thread in THREADS
             for mode in ("chat", "code")

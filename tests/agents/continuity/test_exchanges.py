@@ -1,7 +1,6 @@
 """Messages and exchanges: what is one exchange, what is a repetition, and how a thread resumes."""
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,29 +9,12 @@ import pytest
 import cerata
 from cerata import Agent, Closed, Conflict, IdempotencyConflict, InvalidInput, ReadOnly, Store
 from cerata.agents.continuity.exchanges import Exchange
-from cerata.engine.environment import Environment
-from cerata.engine.memory_storage import MemoryStorage
 from cerata.memory.batch.writer import session_of
 from cerata.memory.values.frames import Receipt
 
 from ...clocks import StandingClock
 
 MINUTE = 60_000_000
-
-
-@pytest.fixture
-def clock() -> StandingClock:
-    return StandingClock(1_760_000_000_000_000)
-
-
-@pytest.fixture
-def store(clock: StandingClock) -> Iterator[Store]:
-    numbers = iter(range(10**6))
-    environment = Environment(
-        MemoryStorage(), clock, lambda size: next(numbers).to_bytes(size, "big")
-    )
-    with cerata.open("talk.cera", environment=environment) as opened:
-        yield opened
 
 
 def texts(exchanges: list[Exchange]) -> list[tuple[str | None, str | None]]:

@@ -70,9 +70,9 @@ def expected_rows(events: Sequence[Folded]) -> list[tuple[object, ...]]:
         if "session_id" not in values:
             continue
         thread, mode = str(values.get("thread", "main")), str(values.get("mode", "chat"))
-        base = tuple(
-            sorted((k, v) for k, v in values.items() if k not in ("session_id", "thread", "mode"))
-        )
+        named = ("tenant", "session_id", "thread", "mode")
+        more = sorted((k, v) for k, v in values.items() if k not in named)
+        base = (("tenant", "default"), *more)
         line = (body.track, thread, "chat" if mode in ("chat", "booth") else mode, base)
         window = windows.setdefault(line, [])
         text = body.text or ""
