@@ -7,7 +7,7 @@ Owns transactions, the checks before an append, and receipts. Leaves out the cal
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from copy import copy
@@ -113,6 +113,8 @@ class WriteSession:
         self.author = author_of(actor)
         """The store's author: the actor of each event that no draft, call or block names."""
         self._call = NO_AUTHOR
+        self.request_id: Callable[[], str | None] | None = None
+        """Returns the correlation id of the present request, for each draft without one."""
         # The open blocks of this thread or task by the key of their session. There is one variable
         # for each log, since a context keeps a variable as long as its thread runs.
         self._blocks: ContextVar[Mapping[object, Block]] = ContextVar("blocks", default=_NO_BLOCKS)
@@ -156,6 +158,16 @@ class WriteSession:
         session._past = snapshot_layer.PastLayers()
         # Names of vector spaces are unique within a reach.
         session._shapes = {}
+        return session
+
+    def correlated(self, request_id: Callable[[], str | None]) -> WriteSession:
+        """Return this session, with the transactions of this, whose events name their request.
+
+        Args:
+            request_id: Returns the correlation id of the request that writes now, or None.
+        """
+        session = copy(self)
+        session.request_id = request_id
         return session
 
     @property
@@ -476,7 +488,7 @@ class WriteSession:
             )
         block = self.open_block
         author = self._call.over(NO_AUTHOR if block is None else block.author).over(self.author)
-        drafts = author.signed(within_scope(drafts, self.reach))
+        drafts = self._with_request(author.signed(within_scope(drafts, self.reach)))
         if block is None:
             return self._append(drafts, expect=expect, key=key, arguments=arguments)
         if expect is not None or key is not None:
@@ -485,6 +497,17 @@ class WriteSession:
             )
         self.check_writable()
         return block.add(drafts)
+
+    def _with_request(self, drafts: Sequence[Draft]) -> Sequence[Draft]:
+        request = None if self.request_id is None else self.request_id()
+        if request is None:
+            return drafts
+        return [
+            draft
+            if draft.correlation is not None
+            else msgspec.structs.replace(draft, correlation=request)
+            for draft in drafts
+        ]
 
     def unchanged(self, snapshot: Snapshot, number: int, ids: tuple[int, ...] = ()) -> Receipt:
         """Return the receipt of a call that wrote nothing, since the memory has everything.

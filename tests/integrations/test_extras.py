@@ -13,6 +13,7 @@ import pytest
         ("anthropic", "anthropic.lib.tools"),
         ("google-adk", "google.adk.memory.base_memory_service"),
         ("langchain", "langchain_core.vectorstores"),
+        ("otel", "opentelemetry.trace"),
         ("openai-agents", "agents.memory.session_settings"),
     ],
 )
