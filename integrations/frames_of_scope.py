@@ -5,8 +5,8 @@ integration, and writes that are tried again after another writer. Leaves out th
 fields of items.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar, cast
 
 from cerata.engine.errors import Conflict, InvalidInput
 from cerata.memory.batch.writer import session_of
@@ -16,8 +16,8 @@ from cerata.memory.view import View
 from cerata.projections.columnar.scopes import is_same
 from cerata.projections.frames.filters import Filter
 
-_TRIES: Final = 100
-"""Times that a batch is written again after other writers changed its frames first."""
+_TRIES: Final = 1_000
+"""Times that a batch is tried while other writers change its frames first, as `Store.put_frame`."""
 
 _GROWTH: Final = 4
 """A search is repeated with so many times more hits if foreign frames are among its hits."""
@@ -111,6 +111,29 @@ class FramesOfScope:
                 return kept[:k]
             count *= _GROWTH
 
+    def put(self, frames: Sequence[Mapping[str, Any]], remedy: str) -> None:
+        """Put frames as one batch; each replaces the frame with its URI. Durable on return.
+
+        Args:
+            frames: The arguments of `Store.put_frame` with ``content`` and ``uri``; no URI twice.
+            remedy: The remedy if a frame of another kind has a URI.
+
+        Raises:
+            InvalidInput: a frame cannot be stored, or a frame of another kind has its URI.
+            Conflict: other writers were first in each of 1,000 tries.
+        """
+
+        def put(view: View) -> None:
+            for arguments in frames:
+                self.check_free(view, arguments["uri"], remedy)
+                self.store.put_frame(**arguments, kind=cast("str", self._kind), replace=True)
+
+        if len(frames) > 1:
+            self.write(put)
+        elif frames:
+            # Without a block the replaced frame is looked up just before the append.
+            put(self.store.view())
+
     def write(self, change: Callable[[View], _Result], *, is_alone: bool = False) -> _Result:
         """Run a change of the newest state as one batch, again if another writer was first.
 
@@ -120,7 +143,7 @@ class FramesOfScope:
                 of the frames that it closes or puts.
 
         Raises:
-            Conflict: other writers were first in each of 100 tries.
+            Conflict: other writers were first in each of 1,000 tries.
         """
         for _ in range(_TRIES - 1):
             try:

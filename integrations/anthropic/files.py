@@ -43,7 +43,7 @@ class MemoryFiles:
 
     # --- reading ---------------------------------------------------------------------------------
 
-    def view(self, path: object, view_range: Sequence[int] | None) -> str:
+    def view(self, path: object, view_range: Any) -> str:
         """Return a file with line numbers, or the listing of a directory."""
         name = checked_path(path)
         if view_range is not None and not (
@@ -108,7 +108,7 @@ class MemoryFiles:
             f"numbers):\n{shown}"
         )
 
-    def insert(self, path: object, line: int, text: object) -> str:
+    def insert(self, path: object, line: Any, text: object) -> str:
         name, addition = checked_path(path), _checked_text("insert_text", text)
 
         def inserted(content: str) -> tuple[str, str]:

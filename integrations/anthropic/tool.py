@@ -5,7 +5,7 @@
 Owns the SDK's classes. Leaves out the commands (`files`).
 """
 
-from typing import Any
+from typing import Any, Final
 
 from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool
 
@@ -13,6 +13,9 @@ from cerata.memory.store import Store
 
 from ..threads import finished
 from .files import MemoryFiles
+from .refusal import RefusedCommand
+
+COMMANDS: Final = ("view", "create", "str_replace", "insert", "delete", "rename")
 
 
 class CerataMemoryTool(BetaAbstractMemoryTool):
@@ -41,23 +44,33 @@ class CerataMemoryTool(BetaAbstractMemoryTool):
         """The memory that keeps the files."""
         return self._files.store
 
+    def execute(self, command: Any) -> Any:
+        _check_command(command)
+        return super().execute(command)
+
     def view(self, command: Any) -> str:
-        return self._files.view(command.path, command.view_range)
+        return self._files.view(_argument(command, "path"), _argument(command, "view_range"))
 
     def create(self, command: Any) -> str:
-        return self._files.create(command.path, command.file_text)
+        return self._files.create(_argument(command, "path"), _argument(command, "file_text"))
 
     def str_replace(self, command: Any) -> str:
-        return self._files.str_replace(command.path, command.old_str, command.new_str)
+        return self._files.str_replace(
+            _argument(command, "path"), _argument(command, "old_str"), _argument(command, "new_str")
+        )
 
     def insert(self, command: Any) -> str:
-        return self._files.insert(command.path, command.insert_line, command.insert_text)
+        return self._files.insert(
+            _argument(command, "path"),
+            _argument(command, "insert_line"),
+            _argument(command, "insert_text"),
+        )
 
     def delete(self, command: Any) -> str:
-        return self._files.delete(command.path)
+        return self._files.delete(_argument(command, "path"))
 
     def rename(self, command: Any) -> str:
-        return self._files.rename(command.old_path, command.new_path)
+        return self._files.rename(_argument(command, "old_path"), _argument(command, "new_path"))
 
     def clear_all_memory(self) -> str:
         return self._files.clear()
@@ -90,25 +103,45 @@ class CerataAsyncMemoryTool(BetaAsyncAbstractMemoryTool):
         """The memory that keeps the files."""
         return self._files.store
 
+    async def execute(self, command: Any) -> Any:
+        _check_command(command)
+        return await super().execute(command)
+
     async def view(self, command: Any) -> str:
-        return await finished(self._files.view, command.path, command.view_range)
+        return await finished(
+            self._files.view, _argument(command, "path"), _argument(command, "view_range")
+        )
 
     async def create(self, command: Any) -> str:
-        return await finished(self._files.create, command.path, command.file_text)
+        return await finished(
+            self._files.create, _argument(command, "path"), _argument(command, "file_text")
+        )
 
     async def str_replace(self, command: Any) -> str:
         replace = self._files.str_replace
-        return await finished(replace, command.path, command.old_str, command.new_str)
+        return await finished(
+            replace,
+            _argument(command, "path"),
+            _argument(command, "old_str"),
+            _argument(command, "new_str"),
+        )
 
     async def insert(self, command: Any) -> str:
         insert = self._files.insert
-        return await finished(insert, command.path, command.insert_line, command.insert_text)
+        return await finished(
+            insert,
+            _argument(command, "path"),
+            _argument(command, "insert_line"),
+            _argument(command, "insert_text"),
+        )
 
     async def delete(self, command: Any) -> str:
-        return await finished(self._files.delete, command.path)
+        return await finished(self._files.delete, _argument(command, "path"))
 
     async def rename(self, command: Any) -> str:
-        return await finished(self._files.rename, command.old_path, command.new_path)
+        return await finished(
+            self._files.rename, _argument(command, "old_path"), _argument(command, "new_path")
+        )
 
     async def clear_all_memory(self) -> str:
         return await finished(self._files.clear)
@@ -116,3 +149,14 @@ class CerataAsyncMemoryTool(BetaAsyncAbstractMemoryTool):
     async def undo(self, path: str) -> str:
         """Write the version before the last edit again; as `CerataMemoryTool.undo`."""
         return await finished(self._files.undo, path)
+
+
+def _check_command(command: object) -> None:
+    name = getattr(command, "command", None)
+    if name not in COMMANDS:
+        raise RefusedCommand(f"Unknown command: {name}", remedy=f"Use {', '.join(COMMANDS)}.")
+
+
+def _argument(command: object, name: str) -> Any:
+    """Return an argument; None for one that the model left out, which its check refuses."""
+    return getattr(command, name, None)

@@ -6,7 +6,7 @@ Owns LangChain's interface of stores, with its async twins. A value is a frame o
 ``langchain.bytes``; a frame has content, so an empty value is a byte with a mark in the metadata.
 """
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any, Final
 
 from langchain_core.stores import BaseStore
@@ -67,9 +67,15 @@ class CerataByteStore(BaseStore[str, bytes]):
             InvalidInput: a pair is none of a text and bytes, or cannot be stored; nothing was
                 written.
         """
-        values = _checked_pairs(key_value_pairs)
-        if values:
-            self._frames.write(lambda view: self._put(view, values))
+        frames = [
+            {
+                "content": value or b"\0",
+                "uri": self._keys.uri_of(key),
+                "metadata": None if value else {_EMPTY: True},
+            }
+            for key, value in _checked_pairs(key_value_pairs).items()
+        ]
+        self._frames.put(frames, OTHER_PREFIX)
 
     def mdelete(self, keys: Sequence[str]) -> None:
         """Delete values as one batch; a key without a value is no error. Durable on return.
@@ -119,18 +125,6 @@ class CerataByteStore(BaseStore[str, bytes]):
         if frame is None:
             return None
         return b"" if frame.metadata.get(_EMPTY) else view.content(frame)
-
-    def _put(self, view: View, values: Mapping[str, bytes]) -> None:
-        for key, value in values.items():
-            uri = self._keys.uri_of(key)
-            self._frames.check_free(view, uri, OTHER_PREFIX)
-            self._frames.store.put_frame(
-                value or b"\0",
-                kind=BYTES,
-                uri=uri,
-                metadata=None if value else {_EMPTY: True},
-                replace=True,
-            )
 
 
 def _checked_pairs(pairs: object) -> dict[str, bytes]:

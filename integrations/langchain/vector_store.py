@@ -233,22 +233,17 @@ class CerataVectorStore(VectorStore):
             )
         last = {draft.id: (draft, vector) for draft, vector in zip(drafts, vectors, strict=True)}
 
-        def put(view: View) -> None:
-            for draft, vector in last.values():
-                uri = self._keys.uri_of(draft.id)
-                self._frames.check_free(view, uri, OTHER_PREFIX)
-                self.store.put_frame(
-                    draft.text,
-                    kind=DOCUMENT,
-                    uri=uri,
-                    metadata=draft.metadata,
-                    embedding=np.asarray(vector, np.float32),
-                    space=self._space_of(vector),
-                    replace=True,
-                )
-
-        if last:
-            self._frames.write(put)
+        frames = [
+            {
+                "content": draft.text,
+                "uri": self._keys.uri_of(draft.id),
+                "metadata": draft.metadata,
+                "embedding": np.asarray(vector, np.float32),
+                "space": self._space_of(vector),
+            }
+            for draft, vector in last.values()
+        ]
+        self._frames.put(frames, OTHER_PREFIX)
         return [draft.id for draft in drafts]
 
     def _delete(self, uris: Sequence[str]) -> None:

@@ -193,7 +193,7 @@ names = st.text(st.sampled_from("ab%_/.*\0:"), min_size=1, max_size=3)
 places = st.tuples(st.sampled_from(["t", "t2", "%"]), names, names, names)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(places, min_size=1, max_size=5, unique=True), names)
 def test_no_call_sees_or_changes_another_scope(
     drawn: list[tuple[str, str, str, str]], word: str

@@ -31,6 +31,17 @@ def memory() -> Iterator[cerata.Store]:
         assert store.verify().ok
 
 
+def test_no_standard_test_is_missing() -> None:
+    """Of each suite all tests run, sync and async, with a guard against overridden tests."""
+    counts = {TestVectorStore: 24, TestRetriever: 4, TestByteStore: 11, TestAsyncByteStore: 11}
+    for kind, count in counts.items():
+        assert len([name for name in dir(kind) if name.startswith("test_")]) == count + 1
+    suite = TestVectorStore()
+    assert suite.has_sync
+    assert suite.has_async
+    assert suite.has_get_by_ids
+
+
 class TestVectorStore(suites.VectorStoreIntegrationTests):
     @pytest.fixture
     def vectorstore(self, memory: cerata.Store) -> CerataVectorStore:

@@ -84,7 +84,7 @@ names = st.text(st.sampled_from("ab%_/.*\0:?#"), min_size=1, max_size=4)
 places = st.tuples(st.sampled_from(["t", "t2", "%"]), names)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(places, min_size=1, max_size=6, unique=True))
 def test_no_call_sees_or_changes_another_session_or_scope(drawn: list[tuple[str, str]]) -> None:
     """Narrower and wider scopes have no items, and a name is no pattern."""
