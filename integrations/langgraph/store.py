@@ -47,7 +47,7 @@ from .configuration import text_of
 
 PATH: Final = "langgraph.path"
 
-_TRIES: Final = 100
+_TRIES: Final = 1_000
 """Times that a batch is written again after other writers changed its items first."""
 
 _SWEEP_MINUTES: Final = 5
