@@ -51,7 +51,7 @@ def _print_records(imported: ImportedRecords, file: str, output: Output, *, dry_
         f"{counted(imported.added, 'record')} {would}added, {imported.known:,} already present"
     )
     for reason, count in imported.skipped.items():
-        output.line(f"skipped: {count:,} {reason}")
+        output.line(f"skipped: {reason} ({count:,})")
     for problem in imported.problems:
         output.line(problem.where)
         output.paragraph(problem.what, indent=2, lines=4)

@@ -1,7 +1,8 @@
 """mem0: the table ``history`` of its SQLite file ``history.db``.
 
 Owns the meaning of its rows, in order of rowid: ADD and UPDATE put a memory's text, DELETE deletes
-it. A row is a record, so each version of a memory is a version of its frame.
+it. A row is a record, so each version of a memory is a version of its frame. The ids of all rows
+are read first, since a row is known by those that follow it, too.
 """
 
 import os
@@ -37,16 +38,25 @@ class Mem0History:
         self._memories: set[str] = set()
         self.done = 0
         self.total = file.count("history")
+        self._versions: dict[object, list[object]] = {}
+        """The ids of the rows of each memory that are still to come, the next at the end."""
+        for row in file.rows("history", ("memory_id", "id")):
+            self._versions.setdefault(row.value("memory_id"), []).append(row.value("id"))
+        for versions in self._versions.values():
+            versions.reverse()
 
     def __iter__(self) -> Iterator[Entry]:
         for row in self._file.rows("history", _COLUMNS, _OPTIONAL):
             self.done += 1
+            later = self._versions.get(row.value("memory_id"), [])
+            if later:  # empty for a row that was written since they were read
+                later.pop()
             try:
-                yield self._record(row)
+                yield self._record(row, later)
             except InvalidInput as error:
                 yield Problem.of(error, row.place)
 
-    def _record(self, row: Row) -> Entry:
+    def _record(self, row: Row, later: list[object]) -> Entry:
         action = row.required("event")
         memory = row.required("memory_id")
         version = row.required("id")
@@ -64,4 +74,13 @@ class Mem0History:
         metadata: dict[str, JsonValue] = {} if actor is None else {"actor_id": actor}
         created = row.time("updated_at") or row.time("created_at")
         fields = {"role": row.text("role"), "created": created}
-        return FrameRecord(row.place, KIND, memory, version, text, None, fields, metadata)
+        return FrameRecord(
+            row.place,
+            KIND,
+            memory,
+            version,
+            text,
+            fields=fields,
+            metadata=metadata,
+            later=frozenset(each.decode() for each in later if isinstance(each, bytes)),
+        )

@@ -125,7 +125,11 @@ def version_of(*parts: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FrameRecord:
-    """A text with metadata: a frame, which takes the place of the frame with its URI."""
+    """A text with metadata: a frame, which takes the place of the frame with its URI.
+
+    ``later`` are the versions that follow in the source. A memory with one of these had this
+    version too, although retention may have given up the frame.
+    """
 
     place: str
     kind: str
@@ -136,6 +140,7 @@ class FrameRecord:
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
     metadata: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     source: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    later: frozenset[str] = frozenset()
     is_event: bool = False
 
     @property
@@ -151,7 +156,10 @@ class FrameRecord:
         return self._is_among(frames) or (bool(frames) and not memory.open_frames(self.name))
 
     def _is_among(self, frames: list[Frame]) -> bool:
-        return any(imported_version(frame) == self.version for frame in frames)
+        return any(
+            version == self.version or version in self.later
+            for version in map(imported_version, frames)
+        )
 
     def draft(self, memory: MemoryAt) -> Draft | None:
         return draft_of(self.text, memory, uri=self.name, metadata=self._metadata(), **self.fields)
@@ -173,7 +181,11 @@ class FrameRecord:
 
 @dataclass(frozen=True, slots=True)
 class DeletionRecord:
-    """The deletion of a record of the same source."""
+    """The deletion of a record of the same source.
+
+    The memory has it if a frame with the newest version was closed, also if that was restored or
+    edited here since.
+    """
 
     place: str
     kind: str
@@ -187,7 +199,11 @@ class DeletionRecord:
         return uri_of(self.kind, self.id)
 
     def is_known(self, memory: MemoryAt) -> bool:
-        return bool(memory.frames(self.name)) and not memory.open_frames(self.name)
+        frames = memory.frames(self.name)
+        newest = imported_version(frames[-1]) if frames else None
+        return any(
+            frame.closed is not None and imported_version(frame) == newest for frame in frames
+        )
 
     def draft(self, memory: MemoryAt) -> Draft | None: ...
 
@@ -212,7 +228,7 @@ def uri_of(kind: str, record_id: str) -> str:
     return f"import:{kind}:{record_id}"
 
 
-def imported_version(frame: Frame) -> object:
+def imported_version(frame: Frame) -> str | None:
     """Return the version of the record that became a frame, or None."""
     source = frame.metadata.get(IMPORT)
-    return source.get("version") if isinstance(source, dict) else None
+    return str(source.get("version")) if isinstance(source, dict) else None

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -184,6 +185,39 @@ def test_speaker_and_actor_of_mem0_stay(store: Store, tmp_path: Path) -> None:
     [frame] = store.frames()
     assert (frame.role, frame.metadata["actor_id"]) == ("user", "anna")
     assert frame.metadata["import"]["id"] == "é✓"  # type: ignore[index,call-overload]
+
+
+def test_retention_does_not_bring_an_earlier_version_back(tmp_path: Path) -> None:
+    """A memory with a later version had the earlier ones, although their contents are gone."""
+    path = source("mem0-2.db", tmp_path)
+    with cerata.open(tmp_path / "a.cera") as store:
+        import_from(store, "mem0", path)
+        store.compact(horizon="HEAD")
+        assert counts(import_from(store, "mem0", path)) == (0, 3)
+        assert texts(store) == ["The index is flat."]
+
+
+def test_a_restored_memory_is_not_deleted_again(store: Store, tmp_path: Path) -> None:
+    """Nor is one that was edited here before the source deleted it."""
+    path = source("mem0-3.db", tmp_path)
+    import_from(store, "mem0", path)
+    store.restore(1)
+    assert counts(import_from(store, "mem0", path)) == (0, 3)
+    assert len(texts(store)) == 2
+
+
+def test_importers_at_the_same_time_add_each_record_once(tmp_path: Path) -> None:
+    """Each batch is written by one of them."""
+    path = source("graphiti-5.jsonl", tmp_path)
+
+    def run_import(_: int) -> int:
+        with cerata.open(tmp_path / "a.cera") as store:
+            return import_from(store, "graphiti", path).added
+
+    with ThreadPoolExecutor(3) as pool:
+        assert sum(pool.map(run_import, range(3))) == 122
+    with cerata.open(tmp_path / "a.cera") as store:
+        assert len(store.facts()) == 120
 
 
 # --- LangGraph -----------------------------------------------------------------------------------
