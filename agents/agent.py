@@ -239,7 +239,15 @@ class Agent(Readings, Handle):
         )
         line = line_of(self._name, tuple(of_messages.items()))
         talking = Talking(
-            thread_of(scope), mode, resumed, recorder, writer.snapshot, line, self._compact
+            thread_of(scope),
+            mode,
+            resumed,
+            recorder,
+            writer.snapshot,
+            line,
+            self._compact,
+            lambda: self._snapshot().within(line.base),
+            self._timezone,
         )
         return Session(name, seq, dimensions, (self.run_of, self.slot_of), talking, ending)
 

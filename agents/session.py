@@ -7,20 +7,24 @@ from datetime import datetime
 from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self
 
-from cerata.engine.arguments import expect_positive
+from cerata.engine.arguments import expect_positive, expect_text
 from cerata.engine.errors import Closed
 from cerata.engine.events import ScopeValue
 from cerata.engine.handle import Handle
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.frames import Receipt
+from cerata.memory.view import View
 from cerata.projections.messages.line import MODE_DIMENSION, THREAD_DIMENSION, Line
 
 from .code import Code
+from .continuity.assembly import Assembly, Block, Titles, assembled, check_request
+from .continuity.blocks import Turn, checked_blocks
 from .continuity.entropy import Entropy, newest_entropy
 from .continuity.exchanges import ASSISTANT, USER, Exchange, Talk
 from .continuity.periods import day_of
 from .continuity.recorder import Part, Recorder
 from .continuity.resumption import Resumed
+from .continuity.retrieval import Recalled, recalled_for
 from .continuity.summaries import Summaries, Summary
 from .declarations import Source
 from .run import Ending, Run
@@ -68,6 +72,8 @@ class Talking(NamedTuple):
     snapshot: Callable[[], Snapshot]
     line: Line
     compact: Callable[[Line], Summary | None]
+    snapshot_of_line: Callable[[], Snapshot]
+    timezone: str
 
 
 class Session(Handle):
@@ -246,6 +252,68 @@ class Session(Handle):
         """
         self._check_open()
         return self._talking.compact(self._talking.line)
+
+    def assemble(
+        self,
+        query: str,
+        *,
+        max_tokens: int,
+        blocks: str | Sequence[str] = "default",
+        titles: Titles = "own",
+        extra: Sequence[Block] = (),
+        run: Run | None = None,
+    ) -> Assembly:
+        """Return the context of a turn: identity, this conversation, and what the question recalls.
+
+        A pure function of the log, the arguments and now.
+
+        Args:
+            query: The question, which stands last.
+            max_tokens: Tokens of the whole context, the question included; never exceeded.
+            blocks: "default", "all", or names of blocks; "default" leaves out those that rest on
+                unvalidated heuristics: stability, contemplation and standing.
+            titles: "own" for titles in the second person, "plain" for neutral ones.
+            extra: Further blocks of the caller.
+            run: The run whose references are listed; default none.
+
+        Raises:
+            Closed: the session has ended.
+            InvalidInput: a block is unknown, or the question alone needs more tokens.
+            EmbedderFailed: the embedder could not embed the question.
+        """
+        self._check_open()
+        question, used = check_request(query, max_tokens, titles)
+        names = checked_blocks(blocks, self.mode)
+        talking = self._talking
+        snapshot = talking.snapshot_of_line()
+        turn = Turn(
+            snapshot,
+            talking.line,
+            self._name,
+            self.mode,
+            self.resumed,
+            talking.timezone,
+            question,
+            titles,
+            run,
+        )
+        contents = turn.contents(names)
+        view = View(snapshot)
+        return assembled(contents, extra, question, used, max_tokens, view, snapshot.now)
+
+    def recall(self, query: str) -> Recalled:
+        """Return the exchanges of the mode group that a question recalls, or the reason for none.
+
+        Args:
+            query: The question, in plain language.
+
+        Raises:
+            EmbedderFailed: the embedder could not embed the question.
+        """
+        talk = self._talk()
+        snapshot = self._talking.snapshot_of_line()
+        text = expect_text("query", query)
+        return recalled_for(snapshot, self._talking.line, text, of_user=not len(talk))
 
     @property
     def should_restart(self) -> bool:

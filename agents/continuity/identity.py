@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from cerata.engine.plain_value import PlainValue
+from cerata.memory.values.arguments import DOCUMENT_KIND
 from cerata.memory.values.proposals import IDENTITY
 
 from .proposals import Proposal, proposals_of
@@ -62,10 +63,18 @@ def _file(snapshot: Snapshot, name: str) -> IdentityFile | None:
     uri = f"identity:{name}"
     newest = layers.newest_of_uri(uri)
     frames = [frame for frame in layers.find_uri(uri) if layers.chunk_of(frame) is None]
-    rows = [(frame, row) for frame in frames if (row := layers.row(frame)) is not None]
-    files = [frame for frame, row in rows if row.kind == IDENTITY]
+    files = [frame for frame in frames if _is_identity(snapshot, frame)]
     if not files:
         return None
     frame = newest if newest in files else max(files, key=layers.moment)
     assert frame is not None
     return IdentityFile(name, frame, snapshot.frame_at(frame).text)
+
+
+def _is_identity(snapshot: Snapshot, frame: int) -> bool:
+    """Return whether a frame is an identity file; a long file is a document of such chunks."""
+    row = snapshot.layers.row(frame)
+    if row is not None and row.kind == DOCUMENT_KIND:
+        chunks = snapshot.layers.children(frame)
+        row = snapshot.layers.row(chunks[0]) if chunks else None
+    return row is not None and row.kind == IDENTITY

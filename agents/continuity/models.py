@@ -121,7 +121,8 @@ def extract_of(sources: Sequence[Source]) -> str:
         for place, (role, text, terms) in enumerate(cut)
         if len(text) > _SENTENCE_CHARACTERS
     ]
-    best = sorted(scored, key=lambda each: (-each.score, each.place))[:SENTENCES]
+    first = {each.text: each for each in reversed(scored)}
+    best = sorted(first.values(), key=lambda each: (-each.score, each.place))[:SENTENCES]
     parts = [each.text for each in sorted(best)]
     if topics:
         text = "\n".join(source.text for source in sources)
