@@ -272,6 +272,7 @@ def test_a_verify_that_unpacks_a_block_for_each_event_is_seen(
         ("facts_bench", "five corrections of each"),
         ("graph_bench", "two hops from an object"),
         ("hostile_bench", "over a limit: none"),
+        ("importers_bench", "second import"),
         ("ingest_bench", "result"),
         ("interchange_bench", "and digests are equal"),
         ("fulltext_bench", "hash of all answers"),

@@ -20,6 +20,7 @@ from cerata import Conflict, InvalidInput, Locked, NotFound
 from cerata.integrations.importers import KINDS, ImportedRecords, import_from, run, sqlite_files
 from cerata.memory.store import Store
 
+from ..embedders import Hashing
 from .sources_of import FILES, kind_of, source
 
 
@@ -156,6 +157,19 @@ def test_two_scopes_import_a_file_each(store: Store, tmp_path: Path) -> None:
         scoped = store.scoped({"tenant": tenant})
         assert counts(import_from(scoped, "mem0", path)) == (2, 0)
         assert counts(import_from(scoped, "mem0", path)) == (0, 2)
+
+
+def test_the_embedder_gets_the_texts_of_a_batch_at_once(tmp_path: Path) -> None:
+    """Imported frames have vectors like all frames of the store."""
+    embedder = Hashing()
+    with cerata.open(":memory:", embedder=embedder) as store:
+        import_from(store, "mem0", source("mem0-1.db", tmp_path))
+        assert (embedder.calls, len(embedder.asked)) == (1, 2)
+        frame = store.get("import:mem0:m1")
+        assert frame is not None
+        assert store.embedding(frame) is not None
+        assert import_from(store, "mem0", source("mem0-1.db", tmp_path)).added == 0
+        assert embedder.calls == 1
 
 
 # --- mem0 ----------------------------------------------------------------------------------------
