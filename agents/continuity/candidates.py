@@ -27,7 +27,7 @@ from cerata.projections.fulltext.analyzer import terms, words
 from cerata.projections.messages.lexicon import SIGNS, english_lexicon
 from cerata.projections.messages.line import Line
 
-from .entropy import entropies
+from .entropy import Entropies
 from .exchanges import USER, Exchange, Pair, Talk
 from .models import sentences
 
@@ -86,20 +86,24 @@ def candidates_of(snapshot: Snapshot, agent: str, lines: Sequence[Line]) -> list
         talk = Talk(snapshot, agent, line=line)
         pairs = talk.pairs()
         columns = talk.messages.columns
-        for pair, entropy in zip(pairs, entropies(talk, pairs), strict=True):
-            if round(entropy.value * 100) >= ENTROPY:
-                exchanges.append((columns.created.item(pair.rows[0]), line, talk, pair))
+        values = Entropies(talk, pairs).values if pairs else np.zeros(0, np.int64)
+        for place in np.flatnonzero(values >= ENTROPY).tolist():
+            pair = pairs[place]
+            exchanges.append((columns.created.item(pair.rows[0]), line, talk, pair))
     last: dict[tuple[object, str], int] = {}
     candidates: list[Candidate] = []
+    stems_of: dict[int, frozenset[str]] = {}
     for created, line, talk, pair in sorted(exchanges, key=_order):
         group = (line.base, line.group)
         if group in last and created - last[group] < APART_US:
             continue
         inquiry = inquiry_of(talk.exchange(pair))
         origin = talk.origin(pair.rows[0])
-        opened = [each for each in candidates if each.is_open_at(origin)]
-        if any(_are_alike(inquiry, each.inquiry) for each in opened):
+        stems = frozenset(terms(inquiry))
+        opened = (each for each in reversed(candidates) if each.is_open_at(origin))
+        if any(_are_alike(stems, stems_of[each.id]) for each in opened):
             continue
+        stems_of[origin] = stems
         last[group] = created
         done = tuple(passes.get(origin, {}).values())
         candidates.append(Candidate(origin, created, line.thread, line.group, inquiry, done))
@@ -138,8 +142,7 @@ def inquiry_of(exchange: Exchange) -> str:
     return first[0] if first else exchange.messages[0].text
 
 
-def _are_alike(first: str, second: str) -> bool:
+def _are_alike(stems: frozenset[str], others: frozenset[str]) -> bool:
     """Return whether half of the stems of two sentences are shared (Jaccard)."""
-    stems, others = set(terms(first)), set(terms(second))
-    union = stems | others
-    return bool(union) and len(stems & others) / len(union) >= _ALIKE
+    union = len(stems | others)
+    return union > 0 and len(stems & others) / union >= _ALIKE

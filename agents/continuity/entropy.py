@@ -7,7 +7,7 @@ an exchange depends on 6 hours before it, and not on all of the thread.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -54,38 +54,44 @@ class Entropy(PlainValue):
     is_sustained: bool
 
 
-def entropies(talk: Talk, pairs: list[Pair]) -> list[Entropy]:
-    """Return the entropy of exchanges that follow each other in a thread.
+class Entropies:
+    """The entropies of exchanges that follow each other in a thread.
 
-    Args:
-        talk: The messages of the thread and mode group.
-        pairs: Its exchanges, of which the first has none before it.
+    ``values`` are in whole hundredths, one for each exchange. The first exchanges look at none
+    before them.
     """
-    counted = Counted(talk, pairs)
-    new_topics = _new_topics(talk, pairs)
-    parts = [_parts(counted, place, new_topics[place]) for place in range(len(pairs))]
-    bare = [sum(each.values()) for each in parts]
-    results: list[Entropy] = []
-    start: int | None = None
-    columns = talk.messages.columns
-    for place, pair in enumerate(pairs):
-        if counted.reply(place, "calm") and _was_over(bare, counted.times, place):
-            parts[place]["calm"] = 15
-        value = sum(parts[place].values())
-        if value <= ACTIVE:
-            start = None
-        elif start is None:
-            start = counted.times[place]
-        results.append(
-            Entropy(
-                exchange=columns.seq.item(pair.rows[0]),
-                value=value / 100,
-                level=_level(value),
-                parts={name: part / 100 for name, part in parts[place].items()},
-                is_sustained=start is not None and counted.times[place] - start >= _SUSTAINED_US,
-            )
+
+    def __init__(self, talk: Talk, pairs: Sequence[Pair]) -> None:
+        """Compute the entropies.
+
+        Args:
+            talk: The messages of the thread and mode group.
+            pairs: Exchanges of it, in order.
+        """
+        self._counted = counted = Counted(talk, pairs)
+        self._parts = _parts(counted, _new_topics(talk, counted))
+        bare: I64 = np.stack([*self._parts.values()]).sum(axis=0)
+        self._parts["calm"] = _calm(counted, bare)
+        self.values: I64 = bare + self._parts["calm"]
+
+    def of(self, place: int) -> Entropy:
+        """Return the entropy of an exchange."""
+        value = int(self.values[place])
+        parts = {name: int(part[place]) / 100 for name, part in self._parts.items() if part[place]}
+        return Entropy(
+            exchange=self._counted.seqs[place],
+            value=value / 100,
+            level=_level(value),
+            parts=parts,
+            is_sustained=self._is_sustained(place),
         )
-    return results
+
+    def _is_sustained(self, place: int) -> bool:
+        """Return whether this exchange and those right before it, over .40, span 45 minutes."""
+        calm = np.flatnonzero(self.values[: place + 1] <= ACTIVE)
+        first = int(calm[-1]) + 1 if len(calm) else 0
+        times = self._counted.times
+        return first <= place and int(times[place] - times[first]) >= _SUSTAINED_US
 
 
 def newest_entropy(talk: Talk) -> Entropy | None:
@@ -97,58 +103,51 @@ def newest_entropy(talk: Talk) -> Entropy | None:
         is_whole = count >= len(talk)
         times = [columns.created.item(pair.rows[0]) for pair in pairs]
         if is_whole or (len(pairs) > _META_EXCHANGES and times[-1] - times[0] > _CALM_US):
-            return entropies(talk, pairs)[-1] if pairs else None
+            return Entropies(talk, pairs).of(len(pairs) - 1) if pairs else None
         count *= 4
 
 
-def _parts(counted: Counted, place: int, new_topics: int) -> dict[str, int]:
-    """Return the parts of an exchange's entropy but the calm answer, in hundredths."""
-    parts: dict[str, int] = {}
-    if counted.question(place, "correction"):
-        parts["correction"] = 40
-    if new_topics:
-        parts["new topics"] = min(15 * new_topics, 30)
-    if counted.either(place, "emotion"):
-        parts["emotion"] = 30
-    for sign in ("paradox", "meta"):
-        if counted.reply(place, sign):
-            parts[sign] = 20
-    if counted.question(place, "plan") and counted.reply(place, "done"):
-        parts["plan as if done"] = 30
-    question = counted.pairs[place].question
-    is_short = counted.question_words[place] < _SHORT_WORDS
-    ends = is_short or counted.question(place, "conclusion")
-    if question and ends and counted.reply(place, "intimacy"):
-        parts["intimacy"] = 20
-    first = max(0, place + 1 - _META_EXCHANGES)
-    metas = sum(counted.reply(each, "meta") for each in range(first, place + 1))
-    added = next((added for count, added in _META if metas > count), 0)
-    if added:
-        parts["own thinking"] = added
+def _parts(counted: Counted, new_topics: I64) -> dict[str, I64]:
+    """Return the parts of entropies but the calm answer, in hundredths; (exchanges,) each."""
+    question, reply = counted.question, counted.reply
+    is_short = counted.question_words < _SHORT_WORDS
+    ends = counted.has_question & (is_short | (question("conclusion") > 0))
+    metas = np.convolve(reply("meta"), np.ones(_META_EXCHANGES, np.int64))[: len(counted)]
+    own_thinking = np.zeros(len(counted), np.int64)
+    for count, added in reversed(_META):
+        own_thinking[metas > count] = added
+    return {
+        "correction": 40 * (question("correction") > 0),
+        "new topics": np.minimum(15 * new_topics, 30),
+        "emotion": 30 * (question("emotion") + reply("emotion") > 0),
+        "paradox": 20 * (reply("paradox") > 0),
+        "meta": 20 * (reply("meta") > 0),
+        "plan as if done": 30 * ((question("plan") > 0) & (reply("done") > 0)),
+        "intimacy": 20 * (ends & (reply("intimacy") > 0)),
+        "own thinking": own_thinking,
+    }
+
+
+def _calm(counted: Counted, bare: I64) -> I64:
+    """Return the part of calm answers within 6 hours after an exchange over .60."""
+    parts = np.zeros(len(counted), np.int64)
+    over = np.flatnonzero(bare > CALMED)
+    for place in np.flatnonzero(counted.reply("calm") > 0).tolist():
+        ages = counted.times[place] - counted.times[over[: np.searchsorted(over, place)]]
+        if bool(((ages >= 0) & (ages <= _CALM_US)).any()):
+            parts[place] = 15
     return parts
 
 
-def _was_over(bare: list[int], times: list[int], place: int) -> bool:
-    """Return whether an exchange of the 6 hours before was over .60."""
-    return any(
-        value > CALMED and 0 <= times[place] - time <= _CALM_US
-        for value, time in zip(bare[:place], times[:place], strict=True)
-    )
-
-
-def _new_topics(talk: Talk, pairs: list[Pair]) -> list[int]:
+def _new_topics(talk: Talk, counted: Counted) -> I64:
     """Return how many topics of each exchange no earlier message of the thread has."""
     columns = talk.messages.columns
     seqs: I64 = columns.topics.seq.view()
     is_here = np.isin(seqs, columns.seq.view()[talk.rows])
-    codes = columns.topic.view()[: len(seqs)][is_here]
     owners = seqs[is_here]
-    # The rows are in order of seq, so the first of each code is its first mention.
-    _, places = np.unique(codes, return_index=True)
-    firsts = np.zeros(len(owners), np.bool_)
-    firsts[places] = True
-    new: Counter[int] = Counter(owners[firsts].tolist())
-    return [sum(new[columns.seq.item(row)] for row in pair.rows) for pair in pairs]
+    # The topics are in order of seq, so the first of each code is its first mention.
+    _, places = np.unique(columns.topic.view()[: len(seqs)][is_here], return_index=True)
+    return counted.by_exchange(owners[places])
 
 
 def _level(value: int) -> Level:

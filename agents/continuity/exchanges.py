@@ -175,6 +175,12 @@ class Talk:
 
     def pairs(self) -> list[Pair]:
         """Return the exchanges, in order of their first messages."""
+        if self._alternate():
+            rows = self.rows.tolist()
+            return [
+                Pair((question,), (reply,))
+                for question, reply in zip(rows[::2], rows[1::2], strict=True)
+            ]
         columns = self.messages.columns
         rows = self.rows.tolist()
         sessions = columns.session.view()[self.rows].tolist()
@@ -210,6 +216,20 @@ class Talk:
             if opened.get(session) == number:
                 del opened[session]
         return [Pair(tuple(question), tuple(reply)) for question, reply in pairs]
+
+    def _alternate(self) -> bool:
+        """Return whether each second message answers the message before it: the usual case."""
+        columns = self.messages.columns
+        by_agent = columns.by_agent.view()[self.rows]
+        answers = columns.answers.view()[self.rows[1::2]].astype(np.int64)
+        seqs = columns.seq.view()[self.rows[::2]]
+        return (
+            len(self.rows) % 2 == 0
+            and not by_agent[::2].any()
+            and bool(by_agent[1::2].all())
+            and not columns.continues.view()[self.rows].any()
+            and bool(((answers == seqs) | (answers == self._firsts[::2])).all())
+        )
 
     def exchange(self, pair: Pair) -> Exchange:
         """Return an exchange with its texts. Cost: a read for each row."""

@@ -8,7 +8,7 @@ import pytest
 
 import cerata
 from cerata import Agent, Closed, Conflict, IdempotencyConflict, InvalidInput, ReadOnly, Store
-from cerata.agents.continuity.exchanges import Exchange
+from cerata.agents.continuity.exchanges import Exchange, Talk
 from cerata.memory.batch.writer import session_of
 from cerata.memory.values.frames import Receipt
 
@@ -68,6 +68,18 @@ def test_pairs_follow_causation_then_the_order(store: Store, clock: StandingCloc
         ("three", None),
     ]
     assert texts(session.exchanges(2)) == [(None, "unasked"), ("three", None)]
+
+
+def test_the_usual_case_of_pairs_equals_the_rule(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Agent(store, "wyatt").session("s")
+    receipts = [session.exchange(f"question {n}", f"answer {n}") for n in range(5)]
+    store.supersede(receipts[1].ids[0], "edited")
+    usual = session.exchanges()
+    assert len(usual) == 5
+    monkeypatch.setattr(Talk, "_alternate", lambda _: False)
+    assert session.exchanges() == usual
 
 
 def test_two_sessions_of_a_thread_do_not_mix(store: Store) -> None:
