@@ -60,7 +60,8 @@ def embedded(texts: Sequence[str]) -> npt.NDArray[np.float32]:
     """Return vectors of 384 numbers: the sum of a seeded vector for each word."""
     rows = [np.sum([_vector(word) for word in text.split() or ["-"]], axis=0) for text in texts]
     vectors = np.asarray(rows, np.float32)
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: npt.NDArray[np.float32] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return unit
 
 
 def _vector(word: str) -> npt.NDArray[np.float32]:

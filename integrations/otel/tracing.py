@@ -13,7 +13,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 from opentelemetry.trace import (
@@ -226,9 +226,9 @@ def trace(
     """
     if isinstance(store, AsyncStore):
         traced = trace(store.sync, capture_content=capture_content, tracer_provider=tracer_provider)
-        made: Callable[..., AsyncStore] = type(store)
         handle: Any = store
-        # The stub of the class hides its base and its threads.
+        # The stub of the class hides its base, its threads and its parameters.
+        made = cast("Callable[..., AsyncStore]", type(store))
         return made(traced, *threads_of(handle))
     expect_type("store", store, Store, "a cerata.Store", "Pass the store of cerata.open.")
     expect_type("capture_content", capture_content, bool, "True or False", "Pass True or False.")

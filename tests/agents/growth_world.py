@@ -5,7 +5,7 @@ A word is one event, or a wait. `Model` gives the same answers from a plain dict
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
@@ -36,7 +36,7 @@ WORDS: Final = (
 
 
 @contextmanager
-def growing(seed: int = 0, path: str = "growth.cera") -> Iterator[tuple[Store, StandingClock]]:
+def growing(seed: int = 0, path: str = "growth.cera") -> Generator[tuple[Store, StandingClock]]:
     """Open an empty store in memory whose clock a test moves."""
     clock = StandingClock(START_US)
     environment = Environment(MemoryStorage(), clock, Random(seed).randbytes)

@@ -149,26 +149,30 @@ def test_five_proposals_may_be_open(place: tuple[Store, StandingClock]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "call"),
+    ("error", "text", "more"),
     [
-        (InvalidInput, lambda agent: agent.propose("")),
-        (InvalidInput, lambda agent: agent.propose(" \n")),
-        (InvalidInput, lambda agent: agent.propose("x" * 501)),
-        (InvalidInput, lambda agent: agent.propose("x", target="soul")),
-        (InvalidInput, lambda agent: agent.propose("x", target="scaffold/")),
-        (InvalidInput, lambda agent: agent.propose(7)),
-        (InvalidInput, lambda agent: agent.propose("x", because=[1] * 101)),
-        (NotFound, lambda agent: agent.propose("x", because=[99])),
-        (ReadOnly, lambda agent: agent.at(0).propose("x")),
+        (InvalidInput, "", {}),
+        (InvalidInput, " \n", {}),
+        (InvalidInput, "x" * 501, {}),
+        (InvalidInput, "x", {"target": "soul"}),
+        (InvalidInput, "x", {"target": "scaffold/"}),
+        (InvalidInput, 7, {}),
+        (InvalidInput, "x", {"because": [1] * 101}),
+        (NotFound, "x", {"because": [99]}),
     ],
 )
 def test_a_bad_proposal_is_refused(
-    place: tuple[Store, StandingClock], error: type[Exception], call: Callable[[Agent], object]
+    place: tuple[Store, StandingClock],
+    error: type[Exception],
+    text: str,
+    more: dict[str, object],
 ) -> None:
     """Nothing is written."""
     agent = Agent(place[0], "wyatt")
     with pytest.raises(error):
-        call(agent)
+        agent.propose(text, **more)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+    with pytest.raises(ReadOnly):
+        agent.at(0).propose("x")
     assert place[0].head.seq == 0
 
 
@@ -226,6 +230,10 @@ def test_no_message_and_no_answer_is_a_verdict(
     assert (agent.proposals(), traits(agent)) == (before, [])
 
 
+def _verdict(proposal: int, verdict: str) -> dict[str, object]:
+    return {"proposal": proposal, "verdict": verdict}
+
+
 def test_a_model_that_answers_yes_is_no_person(place: tuple[Store, StandingClock]) -> None:
     """A recorded call of a run, and what it returns, change nothing."""
     store, clock = place
@@ -234,7 +242,7 @@ def test_a_model_that_answers_yes_is_no_person(place: tuple[Store, StandingClock
         story.tell(word)
     agent = Agent(store, "wyatt")
     with agent.run("r-1") as run:
-        run.call("judge", lambda **verdict: verdict, proposal=1, verdict="approve")
+        run.call("judge", _verdict, proposal=1, verdict="approve")
     assert [each.status for each in agent.proposals()] == ["open"]
 
 

@@ -70,6 +70,10 @@ def test_pairs_follow_causation_then_the_order(store: Store, clock: StandingCloc
     assert texts(session.exchanges(2)) == [(None, "unasked"), ("three", None)]
 
 
+def _never(_talk: Talk) -> bool:
+    return False
+
+
 def test_the_usual_case_of_pairs_equals_the_rule(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,7 +82,7 @@ def test_the_usual_case_of_pairs_equals_the_rule(
     store.supersede(receipts[1].ids[0], "edited")
     usual = session.exchanges()
     assert len(usual) == 5
-    monkeypatch.setattr(Talk, "_alternate", lambda _: False)
+    monkeypatch.setattr(Talk, "_alternate", _never)
     assert session.exchanges() == usual
 
 
