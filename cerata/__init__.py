@@ -25,8 +25,18 @@ __version__ = "0.1.0"
 _HOMES = """
 agents.activity Activity Call Lineage Reference Result
 agents.agent Agent
+agents.continuity.assembly Assembly AssemblyItem Block
+agents.continuity.exchanges Exchange Message
+agents.continuity.handoff Handoff
 agents.continuity.identity Identity IdentityFile
+agents.continuity.models Extractive Model Task
 agents.continuity.proposals Gate Gates Proposal
+agents.continuity.reflecting Reflection
+agents.continuity.retrieval Recalled RecalledExchange
+agents.continuity.summaries Summary
+agents.continuity.tasks TaskReport
+agents.continuity.threads Thread
+agents.continuity.topics Topic
 agents.function agent
 agents.prompt RunContext
 agents.replayed Divergence

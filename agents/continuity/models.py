@@ -57,9 +57,14 @@ class Model(Protocol):
     """A writer of answers. ``name`` and ``version`` are recorded with each answer."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The model's name, a part of the key of its answers."""
+        ...
+
     @property
-    def version(self) -> str: ...
+    def version(self) -> str:
+        """The version; another one is asked again."""
+        ...
 
     def write(self, task: Task) -> str:
         """Return the answer to a task; an exception is reported, and the task stays due."""

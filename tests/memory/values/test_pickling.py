@@ -80,6 +80,28 @@ def proposed(store: Store) -> cerata.Agent:
     return agent
 
 
+def talked(store: Store) -> cerata.Session:
+    """Return a session of a thread with exchanges of an ended day."""
+    agent = cerata.Agent(store, "talker")
+    with agent.session("s1") as session:
+        session.exchange("The deadline is the deadline.", "Yes.", created="2026-01-05")
+    agent.reflect()
+    return agent.session("s2")
+
+
+def talking(store: Store) -> cerata.Agent:
+    """Return the agent of `talked`."""
+    talked(store)
+    return cerata.Agent(store, "talker")
+
+
+def task_report(store: Store) -> cerata.TaskReport:
+    """Return the report of a task that is due."""
+    session = cerata.Agent(store, "talker").session("s0")
+    session.exchange("One.", "Two.", created="2026-01-04")
+    return cerata.Agent(store, "talker").reflect(dry_run=True).skipped[0]
+
+
 def _double(number: int) -> int:
     return 2 * number
 
@@ -163,6 +185,19 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "ExportedEvents": lambda store, folder: store.export_events(folder / "events.jsonl"),
     "ImportedEvents": _imported_events,
     "Judgement": lambda _, _folder: cerata.Judgement("tea", [1]),
+    "Assembly": lambda store, _: talked(store).assemble("So?", max_tokens=500),
+    "AssemblyItem": lambda store, _: talked(store).assemble("So?", max_tokens=500).items[0],
+    "Exchange": lambda store, _: talked(store).recall("Do you remember the deadline?").exchanges[0].exchange,
+    "Handoff": lambda store, _: talking(store).handoff(),
+    "Message": lambda store, _: talking(store).handoff().messages[0],
+    "Recalled": lambda store, _: talked(store).recall("Do you remember the deadline?"),
+    "RecalledExchange": lambda store, _: talked(store).recall("Do you remember the deadline?").exchanges[0],
+    "Reflection": lambda store, _: talking(store).reflect(dry_run=True),
+    "Summary": lambda store, _: talking(store).summaries()[0],
+    "Task": lambda _, _folder: cerata.Task("summarize", "Shorten.", (), 500),
+    "TaskReport": lambda store, _: task_report(store),
+    "Thread": lambda store, _: talking(store).threads()[0],
+    "Topic": lambda store, _: talking(store).topics()[0],
     "Audit": lambda store, _: store.audit(),
     "AuditEntry": lambda store, _: store.audit().entries[0],
     "Link": lambda store, _: next(iter(store.links())),
@@ -192,7 +227,7 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
 
 NO_VALUES = {
     *("Environment", "EventStream", "Store", "Transaction", "View", "RowProjection"),
-    *("Agent", "Run", "Session", "Slot", "agent"),
+    *("Agent", "Run", "Session", "Slot", "agent", "Block", "Extractive", "Model"),
     *("CallableEmbedder", "EndpointEmbedder", "MiniLMEmbedder", "SentenceTransformersEmbedder"),
     *("ContextEmbedder", "Embedder", "TokenEmbedder", "Reranker", "Extractor", "EnglishFacts"),
     *("conversation_memory", "load_memory", "scratchpad", "semantic_memory"),
