@@ -17,7 +17,7 @@ from .output import Output
 from .recall_comparison import run_comparison, run_recall_again
 from .store_options import reading, view_of
 
-_STYLES = {"open": "yellow", "done": "green", "failed": "red", "left": "yellow"}
+STATUS_STYLES = {"open": "yellow", "done": "green", "failed": "red", "left": "yellow"}
 
 
 def run_runs(options: Namespace, output: Output) -> int:
@@ -87,7 +87,7 @@ def _print_run(activity: Activity, output: Output) -> None:
     output.row(
         (f"{f'#{activity.id}':>7}  ", "dim"),
         f"{activity.name}  {activity.agent} {activity.version}  ",
-        (activity.status, _STYLES[activity.status]),
+        (activity.status, STATUS_STYLES[activity.status]),
         f"  {counted(activity.calls, 'call')}",
         (f"  {activity.started:%Y-%m-%d %H:%M:%S} UTC", "dim"),
         error,

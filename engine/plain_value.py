@@ -5,7 +5,7 @@ out the objects of facts, which have a form of their own (`cerata.memory.values.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import date
 from enum import Enum
 from typing import Any, ClassVar, cast
 
@@ -36,7 +36,7 @@ def plain_fields(value: object, names: Iterable[str]) -> dict[str, JsonValue]:
 
 
 def plain(value: Any) -> JsonValue:
-    """Return a value as JSON's: bytes in hexadecimal, a time as ISO, a tuple as a list."""
+    """Return a value as JSON's: bytes in hexadecimal, a time or a day as ISO, a tuple as a list."""
     if type(value) in _PLAIN_TYPES:
         plain_value: JsonValue = value
         return plain_value
@@ -44,7 +44,7 @@ def plain(value: Any) -> JsonValue:
         return value.to_dict()
     if isinstance(value, _LISTS):
         return [plain(item) for item in cast("Sequence[object]", value)]
-    if isinstance(value, datetime):
+    if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, Enum):
         return plain(value.value)

@@ -50,6 +50,12 @@ class MessagesAt:
         """Return the lines of an agent, in all scopes, in order of their first message."""
         return [line for line in self._lines if line.agent == agent]
 
+    def agents(self) -> list[str]:
+        """Return the agents that have messages within the scope, by name."""
+        codes = self.columns.line.view()[: self._rows]
+        seen = np.unique(codes if self._seen is None else codes[self._seen]).tolist()
+        return sorted({self.line_of_code(code).agent for code in seen})
+
     @cached_property
     def _lines(self) -> list[Line]:
         texts = self.columns.lines.texts()

@@ -223,6 +223,20 @@ def _propose(folder: Path, environment: Environment) -> None:
         agent.propose("I keep my word.")
 
 
+def _talk(folder: Path, environment: Environment) -> None:
+    """Two sessions of an agent in one thread, a day apart, and an open one in another thread."""
+    with cerata.open(folder / "talk.memory", environment=environment) as store:
+        agent = cerata.Agent(store, "wyatt")
+        for day, name in (("2026-02-26", "s-1"), ("2026-02-27", "s-2")):
+            with agent.session(name, thread="taxes") as session:
+                session.exchange(
+                    "No, I meant the deadline. I am scared of the deadline. I will call tomorrow.",
+                    "The deadline is on Friday; the deadline stays.",
+                    created=f"{day}T10:00:00Z",
+                )
+        agent.session("s-3", mode="code").message("user", "The build fails.")
+
+
 CRASH_TEST = "crash-test"
 
 
@@ -254,6 +268,7 @@ _NEW = "-f new.memory"
 _TALKS = "-f talks.memory"
 _ANALYST = "-f analyst.memory"
 _WYATT = "-f wyatt.memory"
+_TALK = "-f talk.memory"
 _USER = "--scope user_id=u1"
 
 STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
@@ -505,6 +520,22 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(f"import --from jsonl records.jsonl {_NEW}", "import-refused", 2),
     _step(f"import --from jsonl good.jsonl {_NEW}", "import-records"),
     _step(f"import --from jsonl good.jsonl {_NEW}", "import-records-again"),
+    _talk,
+    _step(f"sessions {_TALK}"),
+    _step(f"sessions --agent wyat {_TALK}", "sessions-missing", 6),
+    _step(f"threads {_TALK}"),
+    _step(f"topics --thread taxes {_TALK}"),
+    _step(f"topics --thread '' {_TALK}", "topics-refused", 2),
+    _step(f"standing {_TALK}"),
+    _step(f"handoff --thread taxes {_TALK}"),
+    _step(f"handoff {_TALK}", "handoff-nothing"),
+    _step("handoff -f memory.cera", "handoff-no-agent", 6),
+    _step(f"summaries --thread taxes {_TALK}", "summaries-none"),
+    _step(f"reflect --dry-run {_TALK}", "reflect-dry"),
+    _step(f"reflect --limit 2 {_TALK}", "reflect-limit"),
+    _step(f"reflect {_TALK}"),
+    _step(f"reflect {_TALK}", "reflect-again"),
+    _step(f"summaries --thread taxes {_TALK}"),
 )
 
 

@@ -101,6 +101,13 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("bisect", "--run", "test $CERATA_BASIS -lt 2", "--resume", EVIL),
     ),
     "runs": (("runs",), ("runs", EVIL), ("runs", "--agent", EVIL)),
+    "sessions": (("sessions",), ("sessions", "--agent", EVIL)),
+    "threads": (("threads",), ("threads", "--agent", EVIL)),
+    "topics": (("topics",), ("topics", "--thread", EVIL), ("topics", "--mode", EVIL)),
+    "standing": (("standing",), ("standing", "--agent", EVIL)),
+    "handoff": (("handoff",), ("handoff", "--thread", EVIL)),
+    "summaries": (("summaries",), ("summaries", "--mode", EVIL)),
+    "reflect": (("reflect", "--dry-run"), ("reflect",), ("reflect", "--agent", EVIL)),
     "proposals": (("proposals",), ("proposals", "--agent", EVIL)),
     "approve": (
         ("approve", "15", "--actor", EVIL),
@@ -200,6 +207,9 @@ def terminal(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         agent.slot("prefs").set(EVIL, {EVIL: EVIL})
         agent.run("r1").put("x", {EVIL: EVIL})
         agent.propose(EVIL, target="scaffold/rules")
+        with agent.session("s1") as session:
+            session.exchange(f"I promise that {EVIL} {EVIL}", EVIL, created="2026-01-07T10:00Z")
+            session.compact()
 
     def call(*arguments: str, is_terminal: bool = True) -> tuple[int, str, str]:
         monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)

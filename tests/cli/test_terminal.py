@@ -177,8 +177,8 @@ class TestCompletion:
     def test_verbs_options_and_choices_complete(self, folder: Path, checkout: Path) -> None:
         """The three things that nobody remembers."""
         assert completions(checkout, folder, "cerata re") == {
-            "remember", "recall", "rebuild", "ref", "refs", "repair", "rerun", "restore",
-            "retract",
+            "remember", "recall", "rebuild", "ref", "reflect", "refs", "reject", "repair", "rerun",
+            "restore", "retract", "revoke",
         }  # fmt: skip
         assert "--max-tokens" in completions(checkout, folder, "cerata recall --m")
         assert completions(checkout, folder, "cerata recall x --format m") == {

@@ -295,3 +295,13 @@ def test_a_long_turn_in_chunks_is_one_message(store: Store, tmp_path: Path) -> N
     [message] = Agent(store, "wyatt").handoff().messages
     assert long.startswith(message.text)
     assert message.created - datetime.now(UTC) < timedelta(days=1)
+
+
+def test_the_evidence_of_a_score_is_plain(store: Store) -> None:
+    """Its day was a date, which JSON refuses."""
+    agent = Agent(store, "wyatt")
+    with agent.session("s") as session:
+        session.message("user", "I am scared of it.", created="2026-01-07T10:00:00Z")
+    [score] = [each for each in agent.standing() if each.evidence]
+    [match] = json.loads(json.dumps(score.to_dict()))["evidence"]
+    assert (match["pattern"], match["day"]) == ("names-fear", "2026-01-07")

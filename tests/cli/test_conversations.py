@@ -1,0 +1,145 @@
+"""An agent's conversations at the command line: readings, reflection and archives."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import cerata
+from cerata.agents.continuity.models import Extractive, Task
+
+from .conftest import Run
+
+LISTS = {
+    ("sessions",): "sessions",
+    ("threads",): "threads",
+    ("topics", "--thread", "taxes"): "topics",
+    ("standing",): "standing",
+    ("summaries", "--thread", "taxes"): "summaries",
+}
+
+
+@pytest.fixture
+def talked(run: Run, tmp_path: Path) -> Path:
+    """A memory in which an agent talked in two threads, on two days of the past."""
+    path = tmp_path / "memory.cera"
+    with cerata.open(path) as store:
+        agent = cerata.Agent(store, "wyatt")
+        with agent.session("s-17", thread="taxes") as session:
+            session.exchange(
+                "No, I meant the deadline. I am scared of the deadline.",
+                "The deadline is on Friday; the deadline stays.",
+                created="2026-01-07T10:00:00Z",
+            )
+        with agent.session("s-18") as session:
+            session.exchange("Good morning.", "Hello.", created="2026-01-08T10:00:00Z")
+    return path
+
+
+def test_the_commands_of_the_page_read_and_reflect(run: Run, talked: Path) -> None:
+    """docs/continuity.md shows them."""
+    code, out, _ = run("sessions", "--agent", "wyatt")
+    assert (code, [line.split()[1] for line in out.splitlines()]) == (0, ["s-18", "s-17"])
+    assert "taxes  mode chat  1 session  2 messages" in run("threads", "--agent", "wyatt")[1]
+    topics = run("topics", "--agent", "wyatt", "--thread", "taxes")[1]
+    assert topics == "deadline  2 mentions  freshness 0.8\n"
+    assert "names-fear  2026-01-07" in run("standing", "--agent", "wyatt")[1]
+    handoff = run("handoff", "--agent", "wyatt", "--thread", "taxes")[1]
+    assert handoff.startswith("Session s-17, thread taxes, mode chat.")
+    past = run("handoff", "--agent", "wyatt", "--thread", "taxes", "--at", "yesterday")
+    assert (past[0], "no agent 'wyatt'" in past[2]) == (6, True)
+    due = run("reflect", "--agent", "wyatt", "--dry-run")[1]
+    assert "skipped  summarize taxes/chat 2026-01-07: due\n" in due
+    code, out, _ = run("reflect", "--agent", "wyatt", "--limit", "10")
+    assert (code, out.splitlines()[-1].split(",")[1]) == (0, " 0 failed")
+    assert (
+        "day 2026-01-07  deadline" in run("summaries", "--agent", "wyatt", "--thread", "taxes")[1]
+    )
+
+
+def test_a_dry_run_writes_nothing(run: Run, talked: Path) -> None:
+    """It reads the file, so it needs no permission to write."""
+    before = talked.read_bytes()
+    assert run("reflect", "--dry-run")[0] == 0
+    assert talked.read_bytes() == before
+
+
+def test_a_reading_is_that_of_its_basis(run: Run, talked: Path) -> None:
+    """The second session is later than event 4."""
+    answer = json.loads(run("threads", "--at", "4", "--json")[1])
+    assert (answer["basis"], [each["name"] for each in answer["threads"]]) == (4, ["taxes"])
+    sessions = json.loads(run("sessions", "--at", "4", "--json")[1])["sessions"]
+    assert [(each["name"], each["thread"]) for each in sessions] == [("s-17", "taxes")]
+    with cerata.open(talked, mode="r") as store:
+        handoff = cerata.Agent(store, "wyatt").at(4).handoff("taxes").to_dict()
+    answer = json.loads(run("handoff", "--at", "4", "--thread", "taxes", "--json")[1])
+    assert answer == {"basis": 4, "agent": "wyatt", "handoff": json.loads(json.dumps(handoff))}
+
+
+def test_a_list_has_an_item_a_line(run: Run, talked: Path) -> None:
+    """The items are those of the object."""
+    run("reflect")
+    for verb, name in LISTS.items():
+        items = json.loads(run(*verb, "--json")[1])[name]
+        lines = run(*verb, "--jsonl")[1].splitlines()
+        assert items
+        assert [json.loads(line) for line in lines] == items
+
+
+def test_a_failed_task_is_an_exit_code(
+    run: Run, talked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script sees that a summary is missing; the task stays due."""
+
+    def fail(_self: Extractive, task: Task) -> str:
+        raise RuntimeError(f"no {task.kind}")
+
+    monkeypatch.setattr(Extractive, "write", fail)
+    code, out, _ = run("reflect", "--limit", "1")
+    assert code == 1
+    assert " failed  summarize" in out
+    assert "0 tasks done, 1 failed" in out
+    monkeypatch.undo()
+    assert "summarize" in run("reflect", "--dry-run", "-f", str(talked))[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "words"),
+    [
+        (("threads", "--agent", "wyat"), 6, "Did you mean 'wyatt'?"),
+        (("sessions", "--agent", "bob"), 6, "no agent 'bob'"),
+        (("reflect", "--agent", "wyat"), 6, "Did you mean 'wyatt'?"),
+        (("reflect", "--limit", "0"), 2, "limit must be a whole number from 1"),
+        (("handoff", "--thread", ""), 2, "thread is ''"),
+        (("topics", "--thread", " taxes"), 2, "thread is ' taxes'"),
+        (("summaries", "--mode", "a\nb"), 2, "mode is 'a"),
+        (("threads", "--scope", "tenant=beta"), 6, "No agent has messages"),
+    ],
+)
+def test_bad_input_is_refused_and_writes_nothing(
+    run: Run, talked: Path, arguments: tuple[str, ...], exit_code: int, words: str
+) -> None:
+    """The error names the option, or the nearest agent."""
+    before = talked.read_bytes()
+    code, _, err = run(*arguments)
+    assert code == exit_code
+    assert words in err
+    assert talked.read_bytes() == before
+
+
+def test_several_agents_need_a_name(run: Run, talked: Path) -> None:
+    """A verb does not choose; a list of sessions has them all."""
+    with cerata.open(talked) as store, cerata.Agent(store, "bob").session("s-1"):
+        pass
+    code, _, err = run("threads")
+    assert (code, "2 agents: bob, wyatt" in err) == (2, True)
+    sessions = json.loads(run("sessions", "--json")[1])["sessions"]
+    assert [each["agent"] for each in sessions] == ["bob", "wyatt", "wyatt"]
+
+
+def test_an_agent_that_only_proposed_reflects(run: Run, tmp_path: Path) -> None:
+    """Its proposal may wait for an assessment."""
+    with cerata.open(tmp_path / "memory.cera") as store:
+        store.remember("I keep my word.", kind="identity", uri="identity:SOUL")
+        cerata.Agent(store, "wyatt").propose("I name my sources.")
+    assert "align" in run("reflect", "--agent", "wyatt", "--dry-run")[1]
