@@ -52,6 +52,8 @@ def _print_records(imported: ImportedRecords, file: str, output: Output, *, dry_
     )
     for reason, count in imported.skipped.items():
         output.line(f"skipped: {reason} ({count:,})")
+    for notice in imported.notices:
+        output.warn(notice)
     for problem in imported.problems:
         output.line(problem.where)
         output.paragraph(problem.what, indent=2, lines=4)

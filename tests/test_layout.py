@@ -457,6 +457,8 @@ MAY_TOUCH = {
     # Importers read the files of other memories that the caller names.
     "integrations/importers/sqlite_files.py": {"files"},
     "integrations/importers/json_lines.py": {"files"},
+    # Chroma's client opens a temporary copy.
+    "integrations/importers/chroma_vectors.py": {"files"},
     # A server reads and writes the protocol's streams, and ends with its client or by a signal.
     "integrations/mcp/stdio.py": {"files"},
     "integrations/mcp/shutdown.py": {"files", "clock"},

@@ -1,7 +1,8 @@
 """Importers: the records of other memories, each once.
 
 `import_from` reads mem0, Graphiti, Chroma, LangGraph's SQLite files and JSON Lines, and needs none
-of their packages. Leaves out exports of Cerata, which `import_facts` and `import_events` read.
+of their packages, except Chroma's for its vectors. Leaves out exports of Cerata, which
+`import_facts` and `import_events` read.
 
 Read first: `run`.
 """
@@ -47,6 +48,7 @@ def import_from(
 
     A batch of records is durable before the next is read, and whole or absent after a crash, so a
     repeated call continues after an interrupt, and then adds nothing. The source is only read.
+    Vectors of Chroma come if its package is installed.
 
     Args:
         store: The memory to write.

@@ -1,23 +1,25 @@
 """Chroma: the tables of ``chroma.sqlite3``, in the folder of a persistent client.
 
 Owns the meaning of their rows: a record with a document is a frame with the record's metadata.
-Vectors are in files of Chroma's own index, which Cerata never loads, so they stay behind.
+Leaves out vectors, which are in files of Chroma's own index (`chroma_vectors`).
 """
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import islice
 from typing import Final
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 
-from .records import Entry, FrameRecord, Problem, Skipped, version_of
+from .chroma_vectors import FILE, ChromaVectors, Collection, RecordKey
+from .embedded_records import EmbeddedRecord
+from .records import Entry, Problem, Skipped, StoredVector, version_of
 from .sqlite_files import Row, SqliteFile, opened_sqlite
 
 KIND: Final = "chroma"
-FILE: Final = "chroma.sqlite3"
 _DOCUMENT: Final = "chroma:document"
 _VALUES: Final = ("string_value", "int_value", "float_value", "bool_value")
 _TABLES: Final = {
@@ -26,6 +28,10 @@ _TABLES: Final = {
     "collections": ("id", "name"),
     "segments": ("id", "collection"),
 }
+_PLACES: Final = ("default_tenant", "default_database")
+_PAGE_RECORDS: Final = 100
+"""Records whose vectors are read at once."""
+
 _ARRAYS: Final = "embedding_metadata_array"
 
 
@@ -35,53 +41,78 @@ def opened(source: str | os.PathLike[str], _now: datetime) -> Generator["ChromaF
     with opened_sqlite(source, within=FILE) as file:
         for table, columns in _TABLES.items():
             file.check(table, columns, "Chroma's", f"Pass the folder of the client, or its {FILE}.")
-        yield ChromaFile(file)
+        records = ChromaFile(file)
+        try:
+            yield records
+        finally:
+            records.vectors.close()
 
 
 class ChromaFile:
-    """The records of all collections."""
+    """The records of all collections, then the notices about their vectors."""
 
     def __init__(self, file: SqliteFile) -> None:
         self._file = file
         self.done = 0
         self.total = file.count("embeddings")
-        names = {
-            row.required("id"): row.required("name")
-            for row in file.rows("collections", _TABLES["collections"])
-        }
+        collections = _collections_of(file)
         self._collections = {
-            row.required("id"): (collection, names.get(collection, ""))
+            row.required("id"): collections.get(number, Collection(number, "", *_PLACES))
             for row in file.rows("segments", _TABLES["segments"])
-            for collection in [row.required("collection")]
+            for number in [row.required("collection")]
         }
-        """The id and the name of the collection of each segment."""
+        """The collection of each segment."""
+        self.vectors = ChromaVectors(file, collections)
 
     def __iter__(self) -> Iterator[Entry]:
-        for row in self._file.rows("embeddings", _TABLES["embeddings"]):
+        rows = self._file.rows("embeddings", _TABLES["embeddings"])
+        while page := [*islice(rows, _PAGE_RECORDS)]:
+            yield from self._records(page)
+        yield from self.vectors.notices()
+
+    def _records(self, page: Sequence[Row]) -> Iterator[Entry]:
+        keys = [key for key in map(self._key, page) if key is not None]
+        vectors = self.vectors.read(keys)
+        for row in page:
             self.done += 1
             try:
-                yield self._record(row)
+                yield self._record(row, vectors)
             except InvalidInput as error:
                 yield Problem.of(error, row.place)
 
-    def _record(self, row: Row) -> Entry:
+    def _key(self, row: Row) -> RecordKey | None:
+        try:
+            return self._collection(row).id, row.required("embedding_id")
+        except InvalidInput:
+            # The record is refused in its turn.
+            return None
+
+    def _collection(self, row: Row) -> Collection:
         segment = row.required("segment_id")
         if segment not in self._collections:
             raise row.refusal(f"There is no segment {segment!r:.60}")
-        collection, name = self._collections[segment]
+        return self._collections[segment]
+
+    def _record(self, row: Row, vectors: Mapping[RecordKey, StoredVector | str]) -> Entry:
+        collection = self._collection(row)
+        number = row.required("embedding_id")
         metadata = self._metadata(row)
         document = metadata.pop(_DOCUMENT, None)
         if not isinstance(document, str) or not document:
             return Skipped("records without a document")
-        return FrameRecord(
+        vector = vectors[collection.id, number]
+        if isinstance(vector, str):
+            self.vectors.count(vector)
+        return EmbeddedRecord(
             row.place,
             KIND,
-            f"{collection}/{row.required('embedding_id')}",
+            f"{collection.id}/{number}",
             version_of(document, metadata),
             document,
             fields={"created": row.time("created_at")},
             metadata=metadata,
-            source={"collection": name},
+            source={"collection": collection.name},
+            vector=None if isinstance(vector, str) else vector,
         )
 
     def _metadata(self, row: Row) -> dict[str, JsonValue]:
@@ -95,6 +126,24 @@ class ChromaFile:
                 arrays.setdefault(each.required("key"), []).append(_value_of(each))
             metadata |= arrays
         return metadata
+
+
+def _collections_of(file: SqliteFile) -> dict[str, Collection]:
+    databases: dict[str | None, tuple[str, str]] = {}
+    if "databases" in file.tables:
+        databases = {
+            row.text("id"): (row.required("tenant_id"), row.required("name"))
+            for row in file.rows("databases", (), ("id", "name", "tenant_id"))
+        }
+    rows = file.rows("collections", _TABLES["collections"], ("database_id",))
+    return {
+        row.required("id"): Collection(
+            row.required("id"),
+            row.required("name"),
+            *databases.get(row.text("database_id"), _PLACES),
+        )
+        for row in rows
+    }
 
 
 def _value_of(row: Row) -> JsonValue:

@@ -157,7 +157,6 @@ class EdgeRecord:
     predicate: str
     target: str
     line: GraphLine
-    is_event: bool = False
 
     @property
     def place(self) -> str:
@@ -174,6 +173,9 @@ class EdgeRecord:
     @property
     def size(self) -> int:
         return self.frame.size
+
+    def is_event(self, memory: MemoryAt) -> bool:
+        return False
 
     def is_known(self, memory: MemoryAt) -> bool:
         return self.frame.is_known(memory)

@@ -210,7 +210,6 @@ class CheckpointRecord:
     body: PutCheckpoint
     drops: Drops
     version: str = ""
-    is_event: bool = True
 
     @property
     def name(self) -> str:
@@ -219,6 +218,9 @@ class CheckpointRecord:
     @property
     def size(self) -> int:
         return len(self.body.checkpoint) + len(self.body.metadata)
+
+    def is_event(self, memory: MemoryAt) -> bool:
+        return True
 
     def is_known(self, memory: MemoryAt) -> bool:
         place = _key_of(self.body)
@@ -241,7 +243,6 @@ class WritesRecord:
     place: str
     body: PutWrites
     drops: Drops
-    is_event: bool = True
 
     @property
     def name(self) -> str:
@@ -254,6 +255,9 @@ class WritesRecord:
     @property
     def size(self) -> int:
         return sum(len(write.value) for write in self.body.writes)
+
+    def is_event(self, memory: MemoryAt) -> bool:
+        return True
 
     def is_known(self, memory: MemoryAt) -> bool:
         return not self._new(memory)
@@ -296,7 +300,6 @@ class ItemRecord:
     created: datetime | None
     updated: datetime
     expires: datetime | None
-    is_event: bool = False
 
     @property
     def version(self) -> str:
@@ -305,6 +308,9 @@ class ItemRecord:
     @property
     def size(self) -> int:
         return len(self.text)
+
+    def is_event(self, memory: MemoryAt) -> bool:
+        return False
 
     def is_known(self, memory: MemoryAt) -> bool:
         return any(map(self._is_covered, memory.frames(self.name)))

@@ -8,13 +8,14 @@ replaced or deleted here after an import does not come back. Leaves out the batc
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
 from cerata.engine.errors import CerataError
-from cerata.engine.events import DEFAULT_SCOPE, Draft, JsonValue
+from cerata.engine.events import DEFAULT_SCOPE, Draft, Embedding, JsonValue
 from cerata.engine.plain_value import PlainValue
+from cerata.memory.batch.writer import session_of
 from cerata.memory.frames.drafts import check_not_empty, frame_draft, frame_fields
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.store import Store
@@ -22,6 +23,9 @@ from cerata.memory.values.frames import Frame
 
 IMPORT: Final = "import"
 """The name in a frame's metadata of the source: kind, id and version."""
+
+StoredVector: TypeAlias = tuple[Embedding, bytes]
+"""A vector with its space, and its bytes."""
 
 
 class MemoryAt:
@@ -31,6 +35,12 @@ class MemoryAt:
         self.view = store.view()
         self.snapshot = snapshot_of(self.view)
         self.scope = store.scope or DEFAULT_SCOPE
+        self._session = session_of(store)
+
+    @property
+    def has_embedder(self) -> bool:
+        """True if texts that are put get vectors of the store's embedder."""
+        return self._session.embedder is not None
 
     def frames(self, uri: str) -> list[Frame]:
         """Return the frames with a URI, current or closed, in order."""
@@ -46,7 +56,7 @@ class Record(Protocol):
     """A record of a source.
 
     - A batch has a single record of each ``name``.
-    - ``is_event`` is True if the record is bare events, on which no rule of URIs watches.
+    - ``is_event`` returns True if the record is bare events, on which no rule of URIs watches.
     """
 
     @property
@@ -57,8 +67,7 @@ class Record(Protocol):
     def version(self) -> str: ...
     @property
     def size(self) -> int: ...
-    @property
-    def is_event(self) -> bool: ...
+    def is_event(self, memory: MemoryAt) -> bool: ...
 
     def is_known(self, memory: MemoryAt) -> bool:
         """Return whether the memory has the record, or had it and gave it up."""
@@ -71,6 +80,12 @@ class Record(Protocol):
     def write(self, store: Store, memory: MemoryAt, frame: int) -> None:
         """Write the rest of the record within the transaction that puts the frame."""
         ...
+
+
+class Notice(NamedTuple):
+    """A part of the source that was left out, and why."""
+
+    text: str
 
 
 class Skipped(NamedTuple):
@@ -105,7 +120,7 @@ class Problem(PlainValue):
         return self.error(self.what, where=self.where, remedy=self.remedy)
 
 
-Entry = Record | Skipped | Problem
+Entry = Record | Skipped | Notice | Problem
 
 
 class Source(Protocol):
@@ -141,7 +156,6 @@ class FrameRecord:
     metadata: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     source: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     later: frozenset[str] = frozenset()
-    is_event: bool = False
 
     @property
     def name(self) -> str:
@@ -150,6 +164,9 @@ class FrameRecord:
     @property
     def size(self) -> int:
         return len(self.text)
+
+    def is_event(self, memory: MemoryAt) -> bool:
+        return False
 
     def is_known(self, memory: MemoryAt) -> bool:
         frames = memory.frames(self.name)
@@ -162,7 +179,12 @@ class FrameRecord:
         )
 
     def draft(self, memory: MemoryAt) -> Draft | None:
-        return draft_of(self.text, memory, uri=self.name, metadata=self._metadata(), **self.fields)
+        return self.draft_with(memory, None)
+
+    def draft_with(self, memory: MemoryAt, vector: StoredVector | None) -> Draft:
+        """Return the frame with a vector, if any."""
+        named = {"uri": self.name, "metadata": self._metadata(), **self.fields}
+        return draft_of(self.text, memory, embedding=vector, **named)
 
     def write(self, store: Store, memory: MemoryAt, frame: int) -> None: ...
 
@@ -192,11 +214,13 @@ class DeletionRecord:
     id: str
     version: str
     size: int = 0
-    is_event: bool = False
 
     @property
     def name(self) -> str:
         return uri_of(self.kind, self.id)
+
+    def is_event(self, memory: MemoryAt) -> bool:
+        return False
 
     def is_known(self, memory: MemoryAt) -> bool:
         frames = memory.frames(self.name)
@@ -212,7 +236,9 @@ class DeletionRecord:
             store.delete(old)
 
 
-def draft_of(text: str, memory: MemoryAt, **fields: Any) -> Draft:
+def draft_of(
+    text: str, memory: MemoryAt, *, embedding: StoredVector | None = None, **fields: Any
+) -> Draft:
     """Return the event of a frame.
 
     Raises:
@@ -220,7 +246,8 @@ def draft_of(text: str, memory: MemoryAt, **fields: Any) -> Draft:
     """
     check_not_empty(text)
     kind = fields.pop("kind", "text")
-    return frame_draft(text, frame_fields(kind=kind, **fields), memory.scope)
+    body = frame_fields(kind=kind, **fields)
+    return frame_draft(text, body, memory.scope, embedding=embedding)
 
 
 def uri_of(kind: str, record_id: str) -> str:

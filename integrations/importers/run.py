@@ -17,7 +17,7 @@ from cerata.memory.batch.writer import session_of
 from cerata.memory.frames.replacement import put_all_replacing
 from cerata.memory.store import Store, open_store
 
-from .records import MemoryAt, Problem, Record, Skipped, Source
+from .records import MemoryAt, Notice, Problem, Record, Skipped, Source
 
 BATCH_RECORDS: Final = 500
 _BATCH_SIZE: Final = 4 << 20
@@ -45,6 +45,7 @@ class ImportedRecords(PlainValue):
     - ``problems`` are the first hundred records that a dry run found unusable; ``refused`` counts
       all of them. An import that writes raises the first.
     - ``head`` is the log's newest event after the import.
+    - ``notices`` name parts of the source that were left out, such as vectors.
     """
 
     added: int
@@ -53,6 +54,7 @@ class ImportedRecords(PlainValue):
     refused: int
     problems: tuple[Problem, ...]
     head: int
+    notices: tuple[str, ...] = ()
 
 
 class Run:
@@ -67,6 +69,7 @@ class Run:
         self._added = self._known = self._refused = 0
         self._skipped: Counter[str] = Counter()
         self._problems: list[Problem] = []
+        self._notices: list[str] = []
         self._planned: set[int] = set()
         """Hashes of the names and versions that a dry run would have written."""
 
@@ -80,6 +83,8 @@ class Run:
         for entry in source:
             if isinstance(entry, Skipped):
                 self._skipped[entry.reason] += 1
+            elif isinstance(entry, Notice):
+                self._notices.append(entry.text)
             elif isinstance(entry, Problem):
                 self._refuse([entry])
             elif self._take(entry) and progress is not None:
@@ -94,6 +99,7 @@ class Run:
             self._refused,
             tuple(self._problems),
             self._store.head.seq,
+            tuple(self._notices),
         )
 
     def _take(self, record: Record) -> bool:
@@ -159,7 +165,7 @@ class Run:
 
 
 def _write(store: Store, memory: MemoryAt, records: Sequence[Record]) -> None:
-    events = [record for record in records if record.is_event]
+    events = [record for record in records if record.is_event(memory)]
     # A frame's URI is watched by its own rule; other writers need not stop for it.
     expect = memory.view.basis if events else None
     with store.transaction(expect=expect):

@@ -23,6 +23,7 @@ _HEADER_SIZE: Final = 100
 _WAL: Final = 2
 _PAGE_ROWS: Final = 500
 LOCK_SECONDS: Final = 5.0
+_COPY_WAIT_SECONDS: Final = 0.25
 
 _COPY: Final = "Close the program that uses the file, and pass the file or a fresh copy."
 
@@ -185,6 +186,25 @@ class SqliteFile:
             rows = self._connection.execute(query, (value,)).fetchall()
         for _, *values in rows:
             yield Row(f"{self.name}, {place}", dict(zip(columns, values, strict=True)))
+
+    def copy_to(self, path: Path) -> None:
+        """Write a copy as of one moment, with what a write-ahead log has.
+
+        Raises:
+            sqlite3.Error: the copy cannot be written, or another program holds the file.
+        """
+        attempts = 0
+
+        def check(status: int, _remaining: int, _total: int) -> None:
+            nonlocal attempts
+            if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                attempts += 1
+                if attempts * _COPY_WAIT_SECONDS >= LOCK_SECONDS:
+                    # SQLite would wait for ever.
+                    raise sqlite3.OperationalError("another program holds the file")
+
+        with closing(sqlite3.connect(path)) as copy:
+            self._connection.backup(copy, progress=check, sleep=_COPY_WAIT_SECONDS)
 
     @contextmanager
     def _reading(self, part: str) -> Generator[None]:

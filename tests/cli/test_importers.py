@@ -35,6 +35,7 @@ def test_a_dry_run_and_an_import(run: Run) -> None:
         "refused": 0,
         "problems": [],
         "head": 3,
+        "notices": [],
     }
     with cerata.open("memory.cera") as store:
         assert [frame.scope["user"] for frame in store.frames()] == ["anna"]
