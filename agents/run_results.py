@@ -176,9 +176,8 @@ class RunResults:
                 spans.append([frame, frame])
         wanted = set(frames)
         for first, last in spans:
-            for event in self._snapshot.events(first, last):
-                if event.seq in wanted:
-                    bodies[event.seq] = event.body if isinstance(event.body, PutFrame) else None
+            for seq, body in self._snapshot.bodies(first, last, wanted):
+                bodies[seq] = body if isinstance(body, PutFrame) else None
         for frame in wanted - bodies.keys():
             raise _outside(frame)
         return bodies

@@ -8,7 +8,7 @@ public face (`cerata.memory.view`).
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -20,7 +20,9 @@ from cerata.engine.events import (
     Attachment,
     Draft,
     Embedding,
+    Erased,
     Event,
+    EventBody,
     Scope,
     ScopeValue,
     once,
@@ -563,6 +565,23 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         for event in chain(self._log.read(first, stop), pending):
             if self.sees(event.scope):
                 yield event
+
+    def bodies(
+        self, first: int, last: int, seqs: Container[int]
+    ) -> Iterator[tuple[int, EventBody | Erased]]:
+        """Yield the seq and the body of the events ``seqs`` in a range of the log, in the scope.
+
+        Args:
+            first: The first event of the range, which is one read.
+            last: The last event of the range.
+            seqs: The events to decode; the rest of the range is passed over.
+        """
+        for event in self._log.read(first, min(last, self.basis)):
+            if event.seq in seqs:
+                # The body first: it is decoded with the scope in one pass.
+                body = event.body
+                if self.sees(event.scope):
+                    yield event.seq, body
 
     def act(self, number: int) -> Act | None:
         """Return an event by its id as an act; None if the scope hides the event."""

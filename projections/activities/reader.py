@@ -329,22 +329,22 @@ class ActivitiesAt:
 
     def _call_rows(self, places: I64) -> list[CallRow]:
         rows: list[CallRow] = []
-        calls: Counter[str] = Counter()
-        results: Counter[str] = Counter()
+        calls: Counter[int] = Counter()
+        results: Counter[int] = Counter()
         for stored in zip(
             *(view[places].tolist() for view in self._columns.calls.views()), strict=True
         ):
-            row = self._call_of(stored, 0)
-            calls[row.name] += 1
-            results[row.name] += bool(row.result)
-            number = results[row.name] if row.result else 0
-            rows.append(row._replace(ordinal=calls[row.name], number=number))
+            name = stored[3]
+            calls[name] += 1
+            results[name] += bool(stored[6])
+            rows.append(self._call_of(stored, calls[name], results[name] if stored[6] else 0))
         return rows
 
     def _call_row(self, place: int, ordinal: int) -> CallRow:
         return self._call_of(self._columns.calls.row(place), ordinal)
 
-    def _call_of(self, stored: tuple[int, ...], ordinal: int) -> CallRow:
+    def _call_of(self, stored: tuple[int, ...], ordinal: int, number: int = 0) -> CallRow:
         seq, _, kind, name, digest, turn, result, failed = stored
         text = self._columns.names.text(name) or ""
-        return CallRow(seq, CallKind(kind), text, ordinal, digest, turn, result, bool(failed))
+        kind_of_call = CallKind(kind)
+        return CallRow(seq, kind_of_call, text, ordinal, digest, turn, result, bool(failed), number)
