@@ -19,7 +19,11 @@ from .store_options import reading, view_of, writing
 
 
 def run_export(options: Namespace, output: Output) -> int:
-    """Write facts and entities of a state, or every event, one JSON object a line."""
+    """Write facts, every event, or the messages of an agent."""
+    if options.archive is not None:
+        return _export_archive(options, output)
+    if options.agent is not None:
+        raise InvalidInput("--agent goes with --archive", remedy="Leave out --agent.")
     if options.to == STREAM and output.as_json:
         raise InvalidInput(
             "--json does not go with lines on standard output", remedy="Pass a FILE for the lines."
@@ -29,6 +33,20 @@ def run_export(options: Namespace, output: Output) -> int:
     if options.facts and options.first is not None:
         raise InvalidInput("--from goes with --events", remedy="Leave out --from.")
     return (_export_events if options.events else _export_facts)(options, output)
+
+
+def _export_archive(options: Namespace, output: Output) -> int:
+    lines = {
+        "FILE": options.to != STREAM,
+        "--history": options.history,
+        "--from": options.first is not None,
+    }
+    for name, is_passed in lines.items():
+        if is_passed:
+            raise InvalidInput(f"--archive takes no {name}", remedy=f"Leave out {name}.")
+    with loading("the archive"):
+        from .archive import export_archive
+    return export_archive(options, output)
 
 
 def _export_facts(options: Namespace, output: Output) -> int:

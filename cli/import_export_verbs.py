@@ -9,13 +9,14 @@ def add_verbs(adding: Adding) -> None:
     export = add_verb(
         adding,
         "export",
-        "write facts, or every event, as JSON Lines",
+        "write facts or every event as JSON Lines, or an agent's messages by day",
         "import_export.run_export",
         reads=True,
         examples=(
             "export --facts facts.jsonl",
             "export --facts --history --at before-the-move | jq .subject",
             "export --events memory.jsonl.zst",
+            "export --archive days --agent wyatt --at 2026-11-26",
         ),
     )
     export.add_argument(
@@ -30,6 +31,14 @@ def add_verbs(adding: Adding) -> None:
     kinds.add_argument("--facts", action="store_true", help="export facts and entities")
     kinds.add_argument(
         "--events", action="store_true", help="export every event, exact; FILE may end in .zst"
+    )
+    kinds.add_argument(
+        "--archive",
+        metavar="DIR",
+        help="write a file for each UTC day with messages of an agent, and replace none",
+    )
+    export.add_argument(
+        "--agent", metavar="NAME", help="with --archive: the agent; by default the only one"
     )
     export.add_argument("--history", action="store_true", help="include retracted facts")
     export.add_argument(

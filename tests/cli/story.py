@@ -536,6 +536,9 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(f"reflect {_TALK}"),
     _step(f"reflect {_TALK}", "reflect-again"),
     _step(f"summaries --thread taxes {_TALK}"),
+    _step(f"export --archive days --agent wyatt {_TALK}", "export-archive"),
+    _step(f"export --archive days {_TALK}", "export-archive-again"),
+    _step(f"export --archive days --history {_TALK}", "export-archive-refused", 2),
 )
 
 

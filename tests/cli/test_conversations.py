@@ -143,3 +143,76 @@ def test_an_agent_that_only_proposed_reflects(run: Run, tmp_path: Path) -> None:
         store.remember("I keep my word.", kind="identity", uri="identity:SOUL")
         cerata.Agent(store, "wyatt").propose("I name my sources.")
     assert "align" in run("reflect", "--agent", "wyatt", "--dry-run")[1]
+
+
+# --- archives ------------------------------------------------------------------------------------
+
+
+def test_an_archive_has_a_file_for_each_day(run: Run, talked: Path, tmp_path: Path) -> None:
+    """The messages of the day, with the conversation of each."""
+    code, out, _ = run("export", "--archive", "days", "--agent", "wyatt")
+    assert (code, out.split(",")[0]) == (0, "2 days in days")
+    days = tmp_path / "days"
+    assert sorted(path.name for path in days.iterdir()) == ["2026-01-07.json", "2026-01-08.json"]
+    data = (days / "2026-01-08.json").read_bytes()
+    message = {"created": "2026-01-08T10:00:00+00:00", "session": "s-18"}
+    message |= {"thread": "main", "mode": "chat"}
+    assert json.loads(data) == {
+        "date": "2026-01-08",
+        "count": 2,
+        "messages": [
+            {"role": "user", "text": "Good morning.", **message},
+            {"role": "assistant", "text": "Hello.", **message},
+        ],
+    }
+    # Written again elsewhere, the bytes are the same.
+    run("export", "--archive", "again")
+    assert (tmp_path / "again" / "2026-01-08.json").read_bytes() == data
+
+
+def test_an_archive_grows_and_replaces_no_file(run: Run, talked: Path, tmp_path: Path) -> None:
+    """A day that changed is refused before a day is written."""
+    assert run("export", "--archive", "days", "--at", "4")[0] == 0
+    answer = json.loads(run("export", "--archive", "days", "--json")[1])
+    assert [(day["date"], day["added"]) for day in answer["days"]] == [
+        ("2026-01-07", False),
+        ("2026-01-08", True),
+    ]
+    (tmp_path / "days" / "2026-01-07.json").unlink()
+    edited = tmp_path / "days" / "2026-01-08.json"
+    edited.write_text("{}")
+    code, _, err = run("export", "--archive", "days")
+    assert (code, "2026-01-08.json exists and differs" in err) == (5, True)
+    assert [path.name for path in (tmp_path / "days").iterdir()] == ["2026-01-08.json"]
+    assert edited.read_text() == "{}"
+
+
+def test_a_late_message_has_the_place_of_its_time(run: Run, talked: Path, tmp_path: Path) -> None:
+    """The log has it last."""
+    with cerata.open(talked) as store, cerata.Agent(store, "wyatt").session("s-19") as session:
+        session.message("user", "Earlier.", created="2026-01-08T09:00:00Z")
+    run("export", "--archive", "days")
+    day = json.loads((tmp_path / "days" / "2026-01-08.json").read_text())
+    assert [each["text"] for each in day["messages"]] == ["Earlier.", "Good morning.", "Hello."]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "words"),
+    [
+        (("--archive", "days", "lines.jsonl"), 2, "takes no FILE"),
+        (("--archive", "days", "--history"), 2, "takes no --history"),
+        (("--archive", "days", "--from", "3"), 2, "takes no --from"),
+        (("--archive", "memory.cera"), 2, "is no folder"),
+        (("--archive", ""), 2, "is no folder"),
+        (("--archive", "days", "--agent", "wyat"), 6, "Did you mean 'wyatt'?"),
+        (("--facts", "--agent", "wyatt"), 2, "--agent goes with --archive"),
+    ],
+)
+def test_a_refused_archive_makes_no_folder(
+    run: Run, talked: Path, tmp_path: Path, arguments: tuple[str, ...], exit_code: int, words: str
+) -> None:
+    """The error names the option."""
+    code, _, err = run("export", *arguments)
+    assert code == exit_code
+    assert words in err
+    assert [path for path in tmp_path.iterdir() if path.is_dir()] == []

@@ -69,6 +69,8 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("export", "--facts", "--history", "facts.jsonl"),
         ("export", "--events"),
         ("export", "--events", EVIL),
+        ("export", "--archive", f"days-{NAME}"),
+        ("export", "--archive", "days", "--agent", EVIL),
     ),
     "import": (
         ("import", "lines.jsonl"),

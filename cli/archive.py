@@ -1,0 +1,81 @@
+"""The verb export with --archive: the messages of an agent as a file for each UTC day."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+from cerata.agents.continuity.archive import ArchivedDay, archived_days
+from cerata.agents.continuity.exchanges import Talk
+from cerata.engine.errors import Conflict, InvalidInput
+from cerata.engine.events import JsonValue
+from cerata.memory.snapshot.reader import snapshot_of
+from cerata.memory.values.words import counted
+
+from .agent_options import agent_in, agent_scope
+from .output import Output
+from .output_files import new_file
+from .store_options import reading, view_of
+
+
+def export_archive(options: Namespace, output: Output) -> int:
+    """Write the days that the folder lacks; a file that differs is an error before any write."""
+    with reading(options) as store:
+        view = view_of(store, options)
+        snapshot = agent_scope(snapshot_of(view))
+        agent = agent_in(store, snapshot, options.agent)
+        talk = Talk(snapshot, agent.name)
+        folder = _folder(options.archive)
+        present = {day.date for day in archived_days(talk) if _is_present(folder, day)}
+        folder.mkdir(parents=True, exist_ok=True)
+        days: list[JsonValue] = []
+        for day in archived_days(talk):
+            if day.date not in present:
+                with new_file(str(_path(folder, day))) as file:
+                    file.write(day.data)
+            days.append({"date": day.date, "count": day.count, "added": day.date not in present})
+        output.line(
+            f"{counted(len(days), 'day')} in {folder}, {len(days) - len(present):,} new, "
+            f"as of event {view.basis:,}"
+        )
+        output.result(
+            {
+                "file": store.path,
+                "to": str(folder),
+                "agent": agent.name,
+                "basis": view.basis,
+                "days": days,
+            }
+        )
+    return 0
+
+
+def _folder(name: str) -> Path:
+    if not name or (Path(name).exists() and not Path(name).is_dir()):
+        raise InvalidInput(
+            f"--archive {name!r:.60} is no folder", remedy="Pass the name of a folder."
+        )
+    return Path(name)
+
+
+def _path(folder: Path, day: ArchivedDay) -> Path:
+    return folder / f"{day.date}.json"
+
+
+def _is_present(folder: Path, day: ArchivedDay) -> bool:
+    """Return whether the folder has a day's file.
+
+    Raises:
+        Conflict: the file has another content.
+    """
+    path = _path(folder, day)
+    if not path.exists():
+        return False
+    # A pipe or a device is not opened.
+    is_equal = path.is_file() and path.stat().st_size == len(day.data)
+    if not is_equal or path.read_bytes() != day.data:
+        raise Conflict(
+            f"{path} exists and differs from the messages of its day",
+            remedy="Pass another folder, or move the file away.",
+        )
+    return True
