@@ -270,7 +270,7 @@ class Session(Handle):
         Args:
             query: The question, which stands last.
             max_tokens: Tokens of the whole context, the question included; never exceeded.
-            blocks: "default", "all", or names of blocks; "default" leaves out those that rest on
+            blocks: "default", "all", or names of blocks; "default" leaves out the blocks of
                 unvalidated heuristics: stability, contemplation and standing.
             titles: "own" for titles in the second person, "plain" for neutral ones.
             extra: Further blocks of the caller.

@@ -130,9 +130,12 @@ def chunk_refs(log_file: LogFile, saved: SavedProjection) -> Iterator[tuple[Ref,
 
 
 def ledger_of(log_file: LogFile, saved: SavedProjection) -> list[LedgerEntry] | None:
-    """Return the digests of earlier checkpoints, oldest first; None if the ledger is damaged."""
+    """Return the digests of checkpoints, oldest first; None if the ledger is damaged.
+
+    An entry without a ledger has only the digest of its own checkpoint.
+    """
     if saved.ledger is None:
-        return []
+        return [LedgerEntry(saved.seq, saved.digest)] if saved.seq else []
     try:
         return log_file.ledger(saved.ledger)
     except Corrupt:
@@ -189,15 +192,24 @@ class Plan(msgspec.Struct, frozen=True):
             for chunk in self.chunks
         ]
         stored_pages = dict(zip(self.pages, self.found.chunks, strict=True))
-        ledger = flip.add(ExtentKind.LEDGER, encode_ledger(self.ledger), 1, self.seq)
         return SavedProjection(
             seq=self.seq,
             digest=self.digest,
             chunks=tuple(
                 stored_pages.get(page) or flip.add_manifest(page) for page in in_pages(refs)
             ),
-            ledger=ledger,
+            ledger=add_ledger(flip, self.ledger, replaces=self.found.ledger is not None),
         )
+
+
+def add_ledger(flip: Flip, ledger: Sequence[LedgerEntry], *, replaces: bool = False) -> Ref | None:
+    """Add a ledger to a flip; a single digest is that of the entry, and needs none.
+
+    With ``replaces`` it takes the place of a ledger, which may be damaged, and is always written.
+    """
+    if len(ledger) < 2 and not replaces:
+        return None
+    return flip.add(ExtentKind.LEDGER, encode_ledger(ledger), 1, ledger[-1].seq)
 
 
 def plan_checkpoint(

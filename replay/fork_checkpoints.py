@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 
 from cerata.engine.file import Flip
 from cerata.engine.fork import KeptStates
-from cerata.engine.format.extent import ExtentKind
-from cerata.engine.format.toc import LedgerEntry, Ref, SavedProjection, Toc, encode_ledger
+from cerata.engine.format.toc import LedgerEntry, Ref, SavedProjection, Toc
 from cerata.engine.log import Log
 from cerata.projections.core.ranges import complete_ranges, last_complete
 
-from .checkpoint import chunk_refs, in_pages, ledger_of
+from .checkpoint import add_ledger, chunk_refs, in_pages, ledger_of
 
 
 class _Cut(NamedTuple):
@@ -31,7 +30,7 @@ class _Cut(NamedTuple):
             seq=newest.seq,
             digest=newest.digest,
             chunks=tuple(flip.add_manifest(page) for page in in_pages(self.chunks)),
-            ledger=flip.add(ExtentKind.LEDGER, encode_ledger(self.ledger), 1, newest.seq),
+            ledger=add_ledger(flip, self.ledger),
         )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, cast
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, cast
 from zoneinfo import ZoneInfo
 
 from cerata.engine.arguments import wrong_type
@@ -29,9 +29,6 @@ from .retrieval import recalled_for
 from .standing import standing_of
 from .summaries import Summaries
 from .wellbeing import wellbeing_of
-
-if TYPE_CHECKING:
-    from ..run import Run
 
 BlockName: TypeAlias = Literal[
     "identity", "stability", "contemplation", "continuity", "standing", "references", "code"
@@ -121,6 +118,23 @@ def checked_blocks(blocks: object, mode: str) -> tuple[BlockName, ...]:
     return tuple(name for name in NAMES if name in chosen and (name != "code" or mode == CODE_MODE))
 
 
+class Referred(Protocol):
+    """A result of a run that a reference names."""
+
+    @property
+    def ref(self) -> str: ...
+    @property
+    def summary(self) -> str: ...
+    @property
+    def id(self) -> int: ...
+
+
+class Referring(Protocol):
+    """A run, as the block of references reads it."""
+
+    def refs(self) -> Sequence[Referred]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """The turn of a session for which a context is assembled."""
@@ -134,7 +148,7 @@ class Turn:
     timezone: str
     question: str
     titles: Titles
-    run: Run | None
+    run: Referring | None
 
     def contents(self, names: Collection[BlockName]) -> list[Content]:
         """Return the blocks with these names."""

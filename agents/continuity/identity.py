@@ -34,7 +34,7 @@ class IdentityFile(PlainValue):
 class Identity(PlainValue):
     """An agent's identity as of a basis.
 
-    - ``files`` are those that the memory has, in the order SOUL, AGENTS, TOOLS, ANCHOR, MEMORY.
+    - ``files`` are in the order SOUL, AGENTS, TOOLS, ANCHOR, MEMORY.
     - ``traits`` are the approved proposals of the target "identity", oldest first, and
       ``scaffold`` those of a part of the scaffold, which only contexts of the mode "code" show.
     """

@@ -63,7 +63,7 @@ class Model(Protocol):
 
     @property
     def version(self) -> str:
-        """The version; another one is asked again."""
+        """The version; another version answers again."""
         ...
 
     def write(self, task: Task) -> str:

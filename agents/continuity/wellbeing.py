@@ -29,7 +29,7 @@ _NOTES: Final = (
 class Wellbeing(PlainValue):
     """The stretch of messages that the newest message belongs to.
 
-    ``minutes`` is its length; ``note`` is None under 2 hours, and if the stretch has ended.
+    ``minutes`` is its length; a stretch under 2 hours, or an ended one, has no ``note``.
     """
 
     since: datetime

@@ -165,8 +165,11 @@ def test_a_damaged_ledger_costs_the_digests_of_earlier_checkpoints(
     """No state comes from it: verify tells, and the next checkpoint begins another."""
     path = tmp_path / "a.cera"
     path.write_bytes(saved_file[0].read_bytes())
-    with opened(path, "r") as store:
+    with opened(path) as store:
+        # The only digest of a first checkpoint is in the entry itself.
         key = projection_key(store._fold.registry.make("fulltext"))
+        assert store._log.toc().saved(key).ledger is None
+        store.checkpoint()
         ledger = store._log.toc().saved(key).ledger
         assert ledger is not None
     spoil(path, ledger.offset + 70)
@@ -184,7 +187,9 @@ def test_a_damaged_ledger_is_mended_where_nothing_is_new(tmp_path: Path, name: s
     """A checkpoint of the same head wrote nothing, so the damage stayed until the next event."""
     path = tmp_path / "a.cera"
     with opened(path) as store:
-        fill(store, 600)
+        fill(store, 560)
+        store.checkpoint()
+        fill(store, 40)
         store.checkpoint()
         key = projection_key(store._fold.registry.make(name))
         ledger = store._log.toc().saved(key).ledger

@@ -17,6 +17,7 @@ from cerata.engine.integrity import hash_bytes
 from ...embedders import Hashing
 from ..facts.extractors import Model, first_word
 
+ASKED = "Do you remember the deadline?"
 BLOB = b"\x00\x01 bytes"
 
 
@@ -187,11 +188,11 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "Judgement": lambda _, _folder: cerata.Judgement("tea", [1]),
     "Assembly": lambda store, _: talked(store).assemble("So?", max_tokens=500),
     "AssemblyItem": lambda store, _: talked(store).assemble("So?", max_tokens=500).items[0],
-    "Exchange": lambda store, _: talked(store).recall("Do you remember the deadline?").exchanges[0].exchange,
+    "Exchange": lambda store, _: talked(store).recall(ASKED).exchanges[0].exchange,
     "Handoff": lambda store, _: talking(store).handoff(),
     "Message": lambda store, _: talking(store).handoff().messages[0],
-    "Recalled": lambda store, _: talked(store).recall("Do you remember the deadline?"),
-    "RecalledExchange": lambda store, _: talked(store).recall("Do you remember the deadline?").exchanges[0],
+    "Recalled": lambda store, _: talked(store).recall(ASKED),
+    "RecalledExchange": lambda store, _: talked(store).recall(ASKED).exchanges[0],
     "Reflection": lambda store, _: talking(store).reflect(dry_run=True),
     "Summary": lambda store, _: talking(store).summaries()[0],
     "Task": lambda _, _folder: cerata.Task("summarize", "Shorten.", (), 500),
