@@ -12,8 +12,11 @@ from zoneinfo import ZoneInfo
 
 from cerata.engine.arguments import wrong_type
 from cerata.engine.errors import InvalidInput
+from cerata.memory.facts.search import fact_text, search_facts
 from cerata.memory.snapshot.snapshot import Snapshot
+from cerata.memory.view import View
 from cerata.projections.messages.line import MAIN_THREAD, Line
+from cerata.retrieval.context.imitation import on_one_line
 
 from ..text.summaries import quoted
 from .anchors import anchors_of
@@ -23,6 +26,7 @@ from .entropy import newest_entropy
 from .exchanges import Exchange, Talk
 from .handoff import handoff_of
 from .identity import identity_of
+from .loops import calls_of, loops_in, unsupported_claims
 from .reflecting import newest_assessment
 from .resumption import Resumed
 from .retrieval import recalled_for
@@ -31,10 +35,19 @@ from .summaries import Summaries
 from .wellbeing import wellbeing_of
 
 BlockName: TypeAlias = Literal[
-    "identity", "stability", "contemplation", "continuity", "standing", "references", "code"
+    "identity",
+    "stability",
+    "contemplation",
+    "truth",
+    "graph",
+    "continuity",
+    "standing",
+    "references",
+    "code",
 ]
 NAMES: Final[tuple[BlockName, ...]] = (
-    *("identity", "stability", "contemplation", "continuity", "standing", "references", "code"),
+    *("identity", "stability", "contemplation", "truth", "graph", "continuity", "standing"),
+    *("references", "code"),
 )
 UNVALIDATED: Final = ("stability", "contemplation", "standing")
 """The blocks that rest on unvalidated heuristics; "default" leaves them out."""
@@ -47,6 +60,8 @@ SIDE_MAX: Final = 800
 """Characters of each side of an exchange."""
 
 INQUIRIES: Final = 3
+FACTS: Final = 10
+NEIGHBOURS: Final = 5
 
 
 _WHAT_YOU: Final = "WHAT YOU"
@@ -79,6 +94,8 @@ PLACES: Final[dict[BlockName, Place]] = {
         ),
         ("OPEN INQUIRIES", "REFLECTIONS", "TRAITS"),
     ),
+    "truth": Place(8, 0.08, ("TRUE NOW",), ("FACTS",)),
+    "graph": Place(9, 0.04, ("CONNECTIONS",), ("GRAPH",)),
     "continuity": Place(
         10,
         0.33,
@@ -156,6 +173,8 @@ class Turn:
             "identity": self._identity,
             "stability": self._stability,
             "contemplation": self._contemplation,
+            "truth": self._truth,
+            "graph": self._graph,
             "continuity": self._continuity,
             "standing": self._standing,
             "references": self._references,
@@ -191,8 +210,16 @@ class Turn:
         parts = ", ".join(f"{name} {value:.2f}" for name, value in entropy.parts.items())
         text = f"  Entropy {entropy.value:.2f} ({entropy.level}{sustained}). {parts}".rstrip()
         pieces = [Piece(text, entropy.exchange, "newest exchange")]
+        session = self._session()
+        calls = calls_of(self.snapshot, self.line.agent, self.session)
+        pieces += [
+            Piece(f"  Loop: {loop}.", None, "loop") for loop in loops_in(self.snapshot, calls)
+        ]
+        pieces += [
+            Piece(f"  You said that you acted in #{message}; no call did.", message, "claim")
+            for message in unsupported_claims(session, session.pairs(), calls)
+        ]
         if entropy.level != "calm":
-            session = self._session()
             pieces += [
                 Piece(f"  {each.kind}: {quoted(each.text)}", each.message, f"anchor {each.kind}")
                 for each in anchors_of(session)
@@ -225,6 +252,32 @@ class Turn:
             Section(self._title("contemplation", number), pieces)
             for number, pieces in enumerate(groups)
         ]
+
+    def _truth(self) -> Sequence[Section]:
+        present = self.snapshot.true_at(self.snapshot.now)
+        pieces = [
+            Piece(f"  {on_one_line(fact_text(hit.fact))}", hit.fact.id, "fact of a named entity")
+            for hit in search_facts(present, self.question, FACTS)
+            if hit.named
+        ]
+        return [Section(self._title("truth"), pieces)]
+
+    def _graph(self) -> Sequence[Section]:
+        entropy = newest_entropy(self._talk())
+        if entropy is None or entropy.level == "calm":
+            return []
+        view = View(self.snapshot)
+        named = {
+            name: None
+            for hit in search_facts(self.snapshot, self.question, FACTS)
+            for name in hit.named
+        }
+        pieces = [
+            Piece(f"  {on_one_line(f'{name} — {each.entity}')}", None, "neighbour")
+            for name in named
+            for each in view.neighbours(name, valid_at="now")
+        ][:NEIGHBOURS]
+        return [Section(self._title("graph"), pieces)]
 
     def _continuity(self) -> Sequence[Section]:
         session = self._session()

@@ -6,7 +6,7 @@ from typing import TypeAlias, cast
 
 import pytest
 
-from cerata import Agent, Closed, InvalidInput, Store, View
+from cerata import Agent, Closed, Entity, InvalidInput, Store, View
 from cerata.agents.continuity.assembly import Assembly, Block
 from cerata.retrieval.tokenizer import tokenizer
 
@@ -142,6 +142,51 @@ def test_references_and_extra_blocks_are_shown(store: Store) -> None:
     assert "[WEATHER]" in context.text.splitlines()
     assert "  [SOUL]" in context.text.splitlines()
     assert 0 < budgets[0] < 500
+
+
+def test_loops_and_claims_without_a_call_are_named(store: Store, clock: StandingClock) -> None:
+    agent = Agent(store, "wyatt")
+    session = agent.session("s")
+    session.exchange("Send it.", "I have sent the letter.")
+    before = session.assemble("So?", max_tokens=2_000, blocks=["stability"])
+    assert [rule for _, rule in rules(before)] == ["newest exchange"]
+    with session.run("r") as run:
+        for _ in range(5):
+            run.call("fetch", lambda: [1, 2, 3])
+        clock.time_us += HOUR
+        claim = session.exchange("And the other?", "I have sent the other letter.").ids[1]
+        supported = session.assemble("So?", max_tokens=2_000, blocks=["stability"])
+        assert ("stability", "claim") not in [
+            (item.block, item.rule) for item in supported.items if item.source == claim
+        ]
+        clock.time_us += HOUR
+        claim = session.exchange("And a third?", "I have sent the third letter.").ids[1]
+    context = session.assemble("So?", max_tokens=3_000, blocks=["stability"])
+    texts = [item.text for item in context.items if item.rule == "loop"]
+    assert texts == [
+        "  Loop: 5 calls of fetch in a row.",
+        "  Loop: 5 equal calls of fetch.",
+        "  Loop: 5 equal results of fetch.",
+    ]
+    assert claim in [item.source for item in context.items if item.rule == "claim"]
+
+
+def test_facts_of_named_entities_are_shown_while_they_are_true(
+    store: Store, clock: StandingClock
+) -> None:
+    store.assert_fact("Mina", "lives in", Entity("Rome"))
+    store.assert_fact("Mina", "works at", "the harbour", valid_from="open", valid_to="2020-01-01")
+    store.assert_fact("Bob", "lives in", Entity("Oslo"))
+    agent = Agent(store, "wyatt")
+    session = agent.session("s")
+    context = session.assemble("Where does Mina live?", max_tokens=1_000)
+    [fact] = [item for item in context.items if item.block == "truth"]
+    assert "Rome" in fact.text
+    assert "graph" not in context.blocks
+    session.exchange("No, I meant Mina; I am scared.", "I see.")
+    tense = session.assemble("Where does Mina live?", max_tokens=1_000)
+    assert ("graph", "neighbour") in rules(tense)
+    assert "Mina — Rome" in tense.text
 
 
 # --- isolation -----------------------------------------------------------------------------------
