@@ -396,7 +396,8 @@ def live_size(log: Log, dropped: "I64 | None" = None) -> int:
     chunks: list[Ref] = []
     for key in toc.projections:
         saved = toc.saved(key)
-        refs += [*saved.chunks, *([] if saved.ledger is None else [saved.ledger])]
+        # A copy has one checkpoint, which needs no ledger.
+        refs += saved.chunks
         for page in saved.chunks:
             with suppress(Corrupt):
                 chunks += log.file.manifest(page)

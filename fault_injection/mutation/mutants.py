@@ -283,8 +283,8 @@ PLANTS: tuple[Plant, ...] = (
         "believe a footer whose extents are not whole",
         "stories",
         "cerata.engine.recovery:_whole_toc",
-        "wanted = list(toc.references())",
-        "wanted = list(toc.references())[:0]",
+        "pending = list(toc.references())",
+        "pending = list(toc.references())[:0]",
     ),
     _bug(
         "put a compacted file in place without a word in the old file",

@@ -231,8 +231,9 @@ class TestUsage:
 def test_repair_does_not_say_that_nothing_is_wrong_where_only_a_copy_helps(run: Run) -> None:
     """It said "There is nothing to repair", and then what is damaged."""
     with cerata.open(FILE) as store:
-        store.put_frame("x")
-        store.checkpoint()
+        for text in ("x", "y"):
+            store.put_frame(text)
+            store.checkpoint()
         toc = store._log.toc()
         ledger = next(toc.saved(key).ledger for key in toc.projections)
     assert ledger is not None

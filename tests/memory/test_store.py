@@ -484,4 +484,4 @@ class TestCheckpoints:
             assert store._log.toc().projections == {}
             store.put_frames([f"text {n}" for n in range(2000)])
         with cerata.open(path, mode="r") as store:
-            assert len(store._log.toc().projections) == 12
+            assert len(store._log.toc().projections) == 14
