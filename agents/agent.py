@@ -45,12 +45,9 @@ from cerata.projections.messages.line import (
 from .activity import RUN_KIND, Activity, Call, Reference, activity_of, call_of, run_named
 from .agent_memory import AgentMemory
 from .code import AgentCode, Code
-from .continuity import proposals
 from .continuity.candidates import PASS_HOURS
-from .continuity.identity import Identity, identity_of
 from .continuity.models import Model
 from .continuity.periods import day_of
-from .continuity.proposals import Proposal
 from .continuity.readings import Readings, check_timezone
 from .continuity.recorder import Recorder
 from .continuity.reflecting import (
@@ -64,6 +61,9 @@ from .continuity.resumption import check_thread, resumed_at, thread_of, without_
 from .continuity.summaries import Summaries, Summary
 from .continuity.tasks import Writer
 from .declarations import Source, checked_memory
+from .growth import proposals
+from .growth.identity import Identity, identity_of
+from .growth.proposals import Proposal
 from .journal import LiveJournal, input_drafts
 from .recording import INPUT_PREFIX, Recording, result_data
 from .replayed import ReplayedJournal

@@ -28,9 +28,7 @@ agents.agent Agent
 agents.continuity.assembly Assembly AssemblyItem Block
 agents.continuity.exchanges Exchange Message
 agents.continuity.handoff Handoff
-agents.continuity.identity Identity IdentityFile
 agents.continuity.models Extractive Model Task
-agents.continuity.proposals Gate Gates Proposal
 agents.continuity.reflecting Reflection
 agents.continuity.retrieval Recalled RecalledExchange
 agents.continuity.summaries Summary
@@ -38,6 +36,8 @@ agents.continuity.tasks TaskReport
 agents.continuity.threads Thread
 agents.continuity.topics Topic
 agents.function agent
+agents.growth.identity Identity IdentityFile
+agents.growth.proposals Gate Gates Proposal
 agents.prompt RunContext
 agents.replayed Divergence
 agents.rerun Rerun

@@ -12,14 +12,9 @@ from cerata.agents.continuity.assembly import Block as Block
 from cerata.agents.continuity.exchanges import Exchange as Exchange
 from cerata.agents.continuity.exchanges import Message as Message
 from cerata.agents.continuity.handoff import Handoff as Handoff
-from cerata.agents.continuity.identity import Identity as Identity
-from cerata.agents.continuity.identity import IdentityFile as IdentityFile
 from cerata.agents.continuity.models import Extractive as Extractive
 from cerata.agents.continuity.models import Model as Model
 from cerata.agents.continuity.models import Task as Task
-from cerata.agents.continuity.proposals import Gate as Gate
-from cerata.agents.continuity.proposals import Gates as Gates
-from cerata.agents.continuity.proposals import Proposal as Proposal
 from cerata.agents.continuity.reflecting import Reflection as Reflection
 from cerata.agents.continuity.retrieval import Recalled as Recalled
 from cerata.agents.continuity.retrieval import RecalledExchange as RecalledExchange
@@ -28,6 +23,11 @@ from cerata.agents.continuity.tasks import TaskReport as TaskReport
 from cerata.agents.continuity.threads import Thread as Thread
 from cerata.agents.continuity.topics import Topic as Topic
 from cerata.agents.function import agent as agent
+from cerata.agents.growth.identity import Identity as Identity
+from cerata.agents.growth.identity import IdentityFile as IdentityFile
+from cerata.agents.growth.proposals import Gate as Gate
+from cerata.agents.growth.proposals import Gates as Gates
+from cerata.agents.growth.proposals import Proposal as Proposal
 from cerata.agents.prompt import RunContext as RunContext
 from cerata.agents.replayed import Divergence as Divergence
 from cerata.agents.rerun import Rerun as Rerun

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 
 from cerata.agents.agent import Agent
-from cerata.agents.continuity.proposals import proposals_of
+from cerata.agents.growth.proposals import proposals_of
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import DEFAULT_SCOPE
 from cerata.memory.snapshot.snapshot import Snapshot

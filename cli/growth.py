@@ -6,7 +6,7 @@ from argparse import Namespace
 from dataclasses import replace
 from typing import Final
 
-from cerata.agents.continuity.proposals import Proposal, proposal_of, proposals_of
+from cerata.agents.growth.proposals import Proposal, proposal_of, proposals_of
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.memory.growth.gates import gated_proposal

@@ -18,6 +18,7 @@ from cerata.memory.view import View
 from cerata.projections.messages.line import MAIN_THREAD, Line
 from cerata.retrieval.context.imitation import on_one_line
 
+from ..growth.identity import identity_of
 from ..text.summaries import quoted
 from .anchors import anchors_of
 from .assembly import Content, Piece, Section, Titles, indented
@@ -25,7 +26,6 @@ from .candidates import REFLECTION_KIND, candidates_of
 from .entropy import newest_entropy
 from .exchanges import Exchange, Talk
 from .handoff import handoff_of
-from .identity import identity_of
 from .loops import calls_of, loops_in, unsupported_claims
 from .reflecting import newest_assessment
 from .resumption import Resumed

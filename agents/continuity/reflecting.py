@@ -27,6 +27,14 @@ from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.frames.filters import Filter
 from cerata.projections.messages.line import Line, line_of
 
+from ..growth.identity import identity_of
+from ..growth.proposals import (
+    OPEN_MAX,
+    TEXT_LENGTH_MAX,
+    aligned_metadata,
+    open_proposals,
+    proposal_draft,
+)
 from .candidates import (
     CANDIDATE,
     PASSES,
@@ -36,16 +44,8 @@ from .candidates import (
     candidates_of,
 )
 from .exchanges import Talk
-from .identity import identity_of
 from .models import Extractive, Model, Source, Task
 from .periods import LEVELS, Period
-from .proposals import (
-    OPEN_MAX,
-    TEXT_LENGTH_MAX,
-    aligned_metadata,
-    open_proposals,
-    proposal_draft,
-)
 from .standing import DIMENSIONS, Assessment
 from .summaries import COMPACT, SUMMARY_KIND, DueSummary, Summaries
 from .tasks import TaskReport, Writer, reason_of, source_of, task_of

@@ -13,7 +13,7 @@ from typing import Final
 
 import cerata
 from cerata import Agent, Conflict, Store
-from cerata.agents.continuity.proposals import aligned_metadata
+from cerata.agents.growth.proposals import aligned_metadata
 from cerata.engine.agent_events import Judge
 from cerata.engine.environment import Environment
 from cerata.engine.events import DeleteFrame, Draft, PutFrame, SupersedeFrame

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cerata import Agent, Conflict, InvalidInput, NotFound, ReadOnly, Store
-from cerata.agents.continuity.proposals import aligned_metadata
+from cerata.agents.growth.proposals import aligned_metadata
 from cerata.engine.events import PutFrame
 from cerata.memory.batch.writer import session_of
 from cerata.memory.growth.gates import SETTLING_US, Alignment, GatedProposal, gated_proposal

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import cerata
-from cerata.agents.continuity.proposals import aligned_metadata
+from cerata.agents.growth.proposals import aligned_metadata
 
 from .conftest import Run
 
@@ -31,7 +31,7 @@ def test_the_commands_of_the_page_judge_a_proposal(run: Run, proposed: Path) -> 
     assert "    #12  wyatt  scaffold/tools, open: Use ripgrep.\n" in out
     assert "    #13  wyatt  identity, open: I keep my word.\n" in out
     assert "aligned: no, no line of SOUL is named" in out
-    endings = []
+    endings: list[str] = []
     for verb in ("approve", "reject", "revoke"):
         code, out, _ = run(verb, "12", "--actor", "anna")
         assert (code, out.split("\n")[0][:14]) == (0, "    #12  wyatt")

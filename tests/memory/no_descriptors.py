@@ -138,7 +138,7 @@ def _judged(store: Store) -> object:
     frame = store.put_frame(text, kind="proposal", metadata={"target": "scaffold/rules"}).id
     salt = next(event.salt for event in store.log() if event.seq == frame)
     assert salt is not None
-    seen = SimpleNamespace(id=frame, content=judged_hash(salt, "scaffold/rules", text))
+    seen: Any = SimpleNamespace(id=frame, content=judged_hash(salt, "scaffold/rules", text))
     return store.judge(seen, "approve", actor="anna")
 
 

@@ -1,6 +1,6 @@
 """A vocabulary for proposals: put one, assess it, judge it, and let days pass."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -51,7 +51,7 @@ class World:
 
 
 @contextmanager
-def world(path: str = ":memory:") -> Iterator[World]:
+def world(path: str = ":memory:") -> Generator[World]:
     clock = StandingClock(START)
     with cerata.open(path, environment=replace(Environment(), clock=clock)) as store:
         yield World(store, clock)

@@ -1,9 +1,10 @@
 """Verdicts: which are written, which are refused, and which count."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from io import BytesIO
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -213,25 +214,29 @@ def test_a_narrower_store_cannot_judge_a_shared_proposal(place: World) -> None:
 
 
 @pytest.mark.parametrize(
-    "call",
+    ("kind", "verdict", "actor"),
     [
-        lambda store, seen: store.judge(seen, "yes", actor="anna"),
-        lambda store, seen: store.judge(seen, None, actor="anna"),
-        lambda store, seen: store.judge(seen, "approve", actor=""),
-        lambda store, seen: store.judge(seen, "approve", actor=None),
-        lambda store, seen: store.judge(seen.id, "approve", actor="anna"),
-        lambda store, _: store.judge(SimpleNamespace(id=1), "approve", actor="anna"),
-        lambda store, _: store.judge(
-            SimpleNamespace(id="1", content=b"x" * 32), "approve", actor="anna"
-        ),
+        ("seen", "yes", "anna"),
+        ("seen", None, "anna"),
+        ("seen", "approve", ""),
+        ("seen", "approve", None),
+        ("number", "approve", "anna"),
+        ("no content", "approve", "anna"),
+        ("text", "approve", "anna"),
     ],
 )
-def test_bad_input_is_refused(place: World, call: Callable[..., object]) -> None:
+def test_bad_input_is_refused(place: World, kind: str, verdict: Any, actor: Any) -> None:
     """Nothing is written."""
-    proposal = ready(place)
+    seen = place.read(ready(place))
+    judged: dict[str, Any] = {
+        "seen": seen,
+        "number": seen.id,
+        "no content": SimpleNamespace(id=1),
+        "text": SimpleNamespace(id="1", content=b"x" * 32),
+    }
     before = place.store.head.seq
     with pytest.raises(InvalidInput):
-        call(place.store, place.read(proposal))
+        place.store.judge(judged[kind], verdict, actor=actor)
     assert place.store.head.seq == before
 
 
@@ -300,7 +305,7 @@ def test_a_transaction_sees_its_verdict(place: World) -> None:
 def test_the_past_has_the_verdicts_of_its_time(place: World) -> None:
     """A view reads the newest rows up to its basis."""
     proposal = ready(place)
-    states = {}
+    states: dict[int, bool] = {}
     for verdict in ("approve", "revoke", "approve"):
         states[place.judge(proposal, verdict).id] = verdict == "approve"
     views = [World(place.store.at(seq), place.clock) for seq in states]  # type: ignore[arg-type]

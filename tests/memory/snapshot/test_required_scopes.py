@@ -240,7 +240,8 @@ def _judge(store: cerata.Store) -> object:
         salt = next(event.salt for event in store.log() if event.seq == frame)
         assert salt is not None
         content = judged_hash(salt, "identity", "x")
-    return store.judge(SimpleNamespace(id=frame, content=content), "reject", actor="anna")
+    judged: Any = SimpleNamespace(id=frame, content=content)
+    return store.judge(judged, "reject", actor="anna")
 
 
 CALLS: Final[Mapping[str, Callable[[On], object]]] = {
