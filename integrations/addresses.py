@@ -9,7 +9,7 @@ percent-quoted, so a prefix of a URI that ends with "/" ends at a label (CVE-202
 from collections.abc import Sequence
 from typing import Final
 
-from .quoting import quote, unquote
+from cerata.memory.values.quoting import quote, unquote
 
 Namespace = tuple[str, ...]
 

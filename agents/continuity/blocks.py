@@ -313,7 +313,11 @@ class Turn:
     def _handoff(self) -> list[Section]:
         """Return the handoff, or after a crash the last messages of a fresh thread."""
         handoff = handoff_of(
-            self._talk(), self.line.thread, self.line.group, self.timezone, compactions=0
+            self._talk(),
+            self.line.thread,
+            self.line.group,
+            self.timezone,
+            Summaries(self.snapshot, self.line.agent).compactions(self.line),
         )
         if handoff.is_empty:
             return []

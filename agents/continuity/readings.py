@@ -5,6 +5,7 @@ Owns `Readings`, a part of `Agent`. Leaves out the rules of each reading, which 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cerata.engine.errors import InvalidInput
@@ -38,14 +39,15 @@ def check_timezone(name: object) -> str:
     )
 
 
-class Readings:
+class Readings(ABC):
     """The readings of an agent's conversations; each is computed from the log, and never stored."""
 
     _name: str
     _timezone: str
 
+    @abstractmethod
     def _snapshot(self) -> Snapshot:
-        raise NotImplementedError
+        """Return the state that is read."""
 
     def _talk(self, thread: str | None = None, mode: str | None = None) -> Talk:
         for field, label in (("thread", thread), ("mode", mode)):

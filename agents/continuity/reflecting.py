@@ -7,7 +7,7 @@ the log (`summaries`), so a run after a kill continues, and repeats no recorded 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from cerata.engine.errors import CerataError, Conflict, InvalidInput, ModelFailed
-from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, Draft, JsonValue, SupersedeFrame
+from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, Draft, SupersedeFrame
 from cerata.engine.plain_value import PlainValue
 from cerata.memory.batch.session import WriteSession
 from cerata.memory.frames.drafts import frame_fields
@@ -302,18 +302,16 @@ class Reflecting:
     # --- assessments -----------------------------------------------------------------------------
 
     def _unaligned(self, snapshot: Snapshot) -> list[GatedProposal]:
-        """Return the open proposals of an identity that no assessment compared with SOUL."""
-        if identity_of(snapshot, self._agent).file(SOUL) is None:
+        """Return the open proposals of an identity that no assessment compared with this SOUL."""
+        soul = identity_of(snapshot, self._agent).file(SOUL)
+        if soul is None:
             return []
-        assessed = [
-            metadata.get("proposal")
-            for metadata in _assessments(snapshot, self._agent)
-            if metadata.get(TASK) == ALIGN
-        ]
+        assessed = _alignments(snapshot, self._agent)
         return [
             each
             for each in open_proposals(snapshot, self._agent)
-            if each.target == IDENTITY and each.id not in assessed
+            if each.target == IDENTITY
+            and not any(soul.id in _used(snapshot, frame) for frame in assessed.get(each.id, ()))
         ]
 
     def _align(self) -> None:
@@ -356,7 +354,10 @@ class Reflecting:
         fields = frame_fields(
             kind=ASSESSMENT, track=self._agent, metadata=aligned_metadata(proposal.id, line)
         )
-        return writer.record(task, answer, fields, scope).id
+        # An answer about an earlier SOUL must not meet the gate any longer.
+        old = _alignments(snapshot, self._agent).get(proposal.id, ())
+        further = [Draft(SupersedeFrame(old=frame, new=-1), scope) for frame in old]
+        return writer.record(task, answer, fields, scope, further, old).id
 
     def _new_evidence(self, snapshot: Snapshot) -> int | None:
         """Return the newest message with a pattern since the last assessment; None if not due."""
@@ -491,8 +492,21 @@ def assessed_scores(answer: str) -> dict[str, float] | None:
     return scores if len(scores) == len(DIMENSIONS) else None
 
 
-def _assessments(snapshot: Snapshot, agent: str) -> list[Mapping[str, JsonValue]]:
-    return [snapshot.frame_at(frame).metadata for frame in assessment_frames(snapshot, agent)]
+def _alignments(snapshot: Snapshot, agent: str) -> dict[int, list[int]]:
+    """Return the current assessments of each proposal beside SOUL."""
+    by_proposal: dict[int, list[int]] = {}
+    for frame in assessment_frames(snapshot, agent):
+        metadata = snapshot.frame_at(frame).metadata
+        proposal = metadata.get("proposal")
+        if metadata.get(TASK) == ALIGN and isinstance(proposal, int):
+            by_proposal.setdefault(proposal, []).append(frame)
+    return by_proposal
+
+
+def _used(snapshot: Snapshot, frame: int) -> list[int]:
+    """Return the frames that the call used whose answer is a frame."""
+    call = snapshot.activities.call_that_made(frame)
+    return [] if call is None else snapshot.activities.used_by(call)
 
 
 def assessment_frames(snapshot: Snapshot, agent: str) -> list[int]:

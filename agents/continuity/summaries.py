@@ -21,10 +21,10 @@ import numpy as np
 
 from cerata.engine.plain_value import PlainValue
 from cerata.memory.snapshot.snapshot import Snapshot
+from cerata.memory.values.quoting import quote
 from cerata.projections.frames.filters import Filter
 from cerata.projections.messages.line import Line, line_of
 
-from ..text.names import percent_encoded
 from .exchanges import Talk
 from .periods import LEVELS, Period, day_of, named
 from .resumption import newest_entry, scope_of_sessions
@@ -68,7 +68,7 @@ class DueSummary(NamedTuple):
 def uri_of(line: Line, period: Period) -> str:
     """Return the URI of a summary; names are percent-encoded."""
     names = (line.thread, line.group, period.key)
-    return "summary:" + "/".join(map(percent_encoded, names))
+    return "summary:" + "/".join(map(quote, names))
 
 
 class Summaries:

@@ -33,12 +33,3 @@ def check_name(field: str, name: object) -> None:
             f"{field} is {name!r:.120}, expected 1 to 100 letters, digits, '_', '.' and '-'",
             remedy="Pass a name such as 'market.fetch'.",
         )
-
-
-_PLAIN: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-"""The characters that RFC 3986 calls unreserved."""
-
-
-def percent_encoded(name: str) -> str:
-    """Return a name with every reserved byte of its UTF-8 as ``%XX`` (RFC 3986, 2.1)."""
-    return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in name.encode())

@@ -15,11 +15,11 @@ from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemor
 from cerata.engine.arguments import expect_positive, expect_string, expect_text
 from cerata.engine.errors import InvalidInput
 from cerata.memory.store import Store
+from cerata.memory.values.quoting import quote, unquote
 from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
 
 from ..frames_of_scope import FramesOfScope
-from ..quoting import quote, unquote
 from ..threads import finished
 from .entries import Entry, event_entries, memory_entries, memory_of
 

@@ -9,8 +9,7 @@ from typing import Final, cast
 
 from cerata.engine.arguments import expect_text
 from cerata.engine.errors import InvalidInput
-
-from ..quoting import quote, unquote
+from cerata.memory.values.quoting import quote, unquote
 
 OTHER_PREFIX: Final = "Pass another prefix."
 """The remedy if a frame of another kind has the URI of a key."""

@@ -14,10 +14,10 @@ from cerata.engine.errors import Conflict, InvalidInput
 from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame
+from cerata.memory.values.quoting import quote
 from cerata.memory.view import View
 
 from ..frames_of_scope import FramesOfScope
-from ..quoting import quote
 from ..threads import finished
 from .words import words_of
 

@@ -39,7 +39,6 @@ from cerata.projections.frames.projection import FramesProjection
 from cerata.projections.frames.reader import Closing, Frames
 from cerata.projections.fulltext.projection import FulltextProjection
 from cerata.projections.links.projection import LinksProjection
-from cerata.projections.messages.projection import MessagesProjection
 
 if TYPE_CHECKING:
     from cerata.projections.activities.reader import Activities
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
     from cerata.projections.facts.history import Facts
     from cerata.projections.fulltext.bm25 import Fulltext
     from cerata.projections.links.reader import Links
-    from cerata.projections.messages.reader import Messages
     from cerata.replay.fold import Fold, ForkableType, Result
 
     from ..values.pending_ids import PendingIds
@@ -141,10 +139,6 @@ class PendingFolds:
     def activities(self) -> Activities:
         """Return the activities of the log and of all drafts."""
         return self._read(ActivitiesProjection, ActivitiesProjection.snapshot)
-
-    def messages(self) -> Messages:
-        """Return the messages of the log and of all drafts."""
-        return self._read(MessagesProjection, MessagesProjection.snapshot)
 
     def _read(self, kind: type[ForkableType], read: Callable[[ForkableType], Result]) -> Result:
         """Return the result of ``read`` on a fork, with all drafts folded."""

@@ -61,7 +61,6 @@ if TYPE_CHECKING:
     from cerata.projections.links import reader as links_reader
     from cerata.projections.links.labelling import Labelling
     from cerata.projections.links.reader import LinksAt
-    from cerata.projections.messages import projection as messages_projection
     from cerata.projections.messages import reader as messages_reader
     from cerata.projections.messages.reader import MessagesAt
     from cerata.projections.rows import access_counts
@@ -103,7 +102,6 @@ else:
     links_labelling = late("cerata.projections.links.labelling")
     links_projection = late("cerata.projections.links.projection")
     links_reader = late("cerata.projections.links.reader")
-    messages_projection = late("cerata.projections.messages.projection")
     messages_reader = late("cerata.projections.messages.reader")
     access_counts = late("cerata.projections.rows.access_counts")
     embedder_rows = late("cerata.projections.rows.embedders")
@@ -406,15 +404,8 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
 
     @once
     def messages(self) -> MessagesAt:
-        """The messages of agents, of the log and of the transaction's drafts, closed ones too."""
-        pending = self._pending
-        if pending is None or not pending.has_any(messages_projection.MESSAGE_EVENTS):
-            return messages_reader.MessagesAt(
-                self._fold.messages(self.basis), self.basis, self.reach
-            )
-        return messages_reader.MessagesAt(
-            pending.folds.messages(), self.basis + pending.count, self.reach
-        )
+        """The messages of agents, of the log alone, closed ones too."""
+        return messages_reader.MessagesAt(self._fold.messages(self.basis), self.basis, self.reach)
 
     def is_current(self, frame: int) -> bool | None:
         """Return whether a frame, by its seq in `facts_at`, is current; None if out of scope."""

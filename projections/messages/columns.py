@@ -95,15 +95,6 @@ class MessageColumns:
         """Return the code of a scope; the order of its names does not matter."""
         return self.scopes.scope_code(scope, seq)
 
-    def share(self, columns: "MessageColumns", through: int) -> None:
-        """Become the messages of other columns up to event ``through``, which stay as are."""
-        self.rows.share(columns.rows, through)
-        self.topics.share(columns.topics, through)
-        self.scopes.share(columns.scopes, through)
-        for names, shared in zip(self._names, columns._names, strict=True):
-            names.share(shared, through)
-        self.by_line.share(columns.by_line, len(self.rows))
-
     # --- reading ---------------------------------------------------------------------------------
 
     def last_row(self) -> Row | None:

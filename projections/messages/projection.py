@@ -20,7 +20,7 @@ import numpy as np
 from cerata.engine.events import PutFrame, Scope
 
 from ..columnar.hash_index import hashes64
-from ..core.column_fold import ForkableFold
+from ..core.column_fold import ScopedFold
 from ..core.event_batch import EventBatch
 from ..core.projection import Parameters
 from ..fulltext.analyzer import words
@@ -44,7 +44,7 @@ _SESSION: Final = "session"
 _SPAN: Final = "span"
 
 
-class MessagesProjection(ForkableFold[MessageColumns]):
+class MessagesProjection(ScopedFold[MessageColumns]):
     """Folds messages into columns."""
 
     name: ClassVar[str] = "messages"

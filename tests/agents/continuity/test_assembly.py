@@ -6,8 +6,11 @@ from typing import TypeAlias, cast
 
 import pytest
 
-from cerata import Agent, Closed, Entity, InvalidInput, Store, View
+from cerata import Agent, Closed, Entity, Filter, InvalidInput, Store, View
+from cerata.agents.continuity import retrieval
 from cerata.agents.continuity.assembly import Assembly, Block
+from cerata.agents.continuity.exchanges import Talk
+from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.retrieval.tokenizer import tokenizer
 
 from ...clocks import StandingClock
@@ -222,6 +225,34 @@ def test_no_context_shows_text_of_another_mode_group(store: Store, clock: Standi
         assert own in context.text
         for text in texts:
             assert not [word for word in others if word in text]
+
+
+@pytest.mark.parametrize("layer", ["search", "messages"])
+def test_either_layer_alone_keeps_modes_apart(
+    store: Store, monkeypatch: pytest.MonkeyPatch, layer: str
+) -> None:
+    """With the filter of the search, or the second look at the messages, switched off."""
+    agent = Agent(store, "wyatt")
+    with agent.session("a", mode="code") as session:
+        session.exchange("The canarycode deadline is the deadline.", "Yes.")
+    other = agent.session("b")
+    other.exchange("The deadline of the canarychat.", "Yes.")
+    if layer == "search":
+        monkeypatch.setattr(retrieval, "_of_group", _any_frame)
+    else:
+        monkeypatch.setattr(retrieval, "Talk", _of_all_groups)
+    recalled = str(other.recall("Do you remember the deadline?"))
+    assert "canarychat" in recalled
+    assert "canarycode" not in recalled
+
+
+def _any_frame(_group: str) -> Filter:
+    return Filter()
+
+
+def _of_all_groups(snapshot: Snapshot, agent: str, *, group: str) -> Talk:
+    assert group
+    return Talk(snapshot, agent)
 
 
 def test_hostile_text_forms_no_line_of_ours(store: Store, clock: StandingClock) -> None:

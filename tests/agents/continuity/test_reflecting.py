@@ -291,6 +291,24 @@ def test_an_answer_that_cannot_be_read_is_recorded_and_not_asked_again(
     assert [call.name for call in failed] == ["model.align"]
 
 
+def test_a_changed_soul_is_compared_again(store: Store) -> None:
+    """The answer about the earlier SOUL met the gate for good, or never."""
+    answers = {"I keep my word.": "YES 1\nIt fits.", "I am free.": "NO\nIt does not."}
+    model = Writer(lambda task: answers[task.sources[0].text])
+    agent = Agent(store, "wyatt", model=model)
+    soul = store.remember("I keep my word.", kind="identity", uri="identity:SOUL")
+    agent.propose("I name my sources.")
+    agent.reflect()
+    assert agent.proposals()[0].gates.aligned.is_met
+    assert not agent.reflect().done
+    store.remember("I am free.", kind="identity", uri="identity:SOUL")
+    assert [each.kind for each in agent.reflect().done] == ["align"]
+    assert not agent.proposals()[0].gates.aligned.is_met
+    assert agent.at(soul).proposals() == []
+    assert not agent.reflect().done
+    assert len(model.tasks) == 2
+
+
 def test_without_soul_a_proposal_is_reported(store: Store) -> None:
     agent = Agent(store, "wyatt")
     agent.propose("I name my sources.")

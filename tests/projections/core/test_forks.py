@@ -29,7 +29,6 @@ from cerata.projections.facts.projection import FactsProjection
 from cerata.projections.facts.text_projection import FactTextProjection
 from cerata.projections.fulltext.projection import FulltextProjection
 from cerata.projections.links.projection import LinksProjection
-from cerata.projections.messages.projection import MessagesProjection
 
 from ..histories import Folded, events_of, histories, long_history
 
@@ -39,7 +38,6 @@ KINDS: tuple[type[Forkable], ...] = (
     LinksProjection,
     FulltextProjection,
     ActivitiesProjection,
-    MessagesProjection,
 )
 
 
@@ -53,11 +51,6 @@ def fact(subject: str, value: str, predicate: str = "likes") -> AssertFact:
         evidence=(Evidence(frame=1),),
         assumptions=("as told",),
     )
-
-
-def message(text: str, role: str = "user") -> PutFrame:
-    """Return a message of a session of agent a."""
-    return PutFrame(text=text, kind="message", role=role, track="a", metadata={"session": "s"})
 
 
 BODIES: Sequence[EventBody] = (
@@ -84,9 +77,6 @@ BODIES: Sequence[EventBody] = (
     RecordCall(activity=20, kind="tool", name="t", arguments="{}", digest=b"d" * 32, used=(1,)),
     EndActivity(activity=20, status="done"),
     StartActivity(kind="session", name="s", agent="a", agent_version="1", resumes=20),
-    message("The deadline of the deadline?"),
-    message("I am scared of that deadline"),
-    message("A deadline is a deadline", role="assistant"),
 )
 
 
