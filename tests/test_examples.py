@@ -262,6 +262,17 @@ def test_a_killed_triage_goes_on_and_runs_again(tmp_path: Path) -> None:
     assert [line.split(": ")[1].split(",")[0] for line in again] == ["same"] * 3
 
 
+def test_three_days_print_the_page(tmp_path: Path) -> None:
+    """docs/continuity.md shows the output; all times are given, so each run prints the same."""
+    printed = run(tmp_path, "three_days.py")
+    page = (ROOT / "docs" / "continuity.md").read_text(encoding="utf-8")
+    shown = page.partition("python examples/three_days.py\n```\n\n```text\n")[2].partition("```\n")[
+        0
+    ]
+    assert printed == shown
+    assert run(tmp_path, "three_days.py") == printed
+
+
 def test_every_example_is_run_here() -> None:
     """An example that nothing runs stops working unseen."""
     source = Path(__file__).read_text(encoding="utf-8")
