@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from cerata.engine.arguments import wrong_type
 from cerata.engine.errors import InvalidInput
-from cerata.memory.facts.search import fact_text, search_facts
+from cerata.memory.facts.search import fact_text, functional_facts, search_facts
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.view import View
 from cerata.projections.messages.line import MAIN_THREAD, Line
@@ -257,8 +257,7 @@ class Turn:
         present = self.snapshot.true_at(self.snapshot.now)
         pieces = [
             Piece(f"  {on_one_line(fact_text(hit.fact))}", hit.fact.id, "fact of a named entity")
-            for hit in search_facts(present, self.question, FACTS)
-            if hit.named
+            for hit in functional_facts(present, self.question, FACTS)
         ]
         return [Section(self._title("truth"), pieces)]
 

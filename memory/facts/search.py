@@ -107,6 +107,17 @@ def relevant_facts(
     return hits
 
 
+def functional_facts(snapshot: Snapshot, query: str, k: int) -> list[FactHit]:
+    """Return the best ``k`` facts of functional predicates about entities that a question names.
+
+    Cost: a look at the facts of the named entities.
+    """
+    if not snapshot.facts_at.row_count:
+        return []
+    matches = _FactMatches(snapshot, query, snapshot.present_us, functional_only=True)
+    return matches.of_named(k)
+
+
 def scored_frames(hits: Iterable[FactHit]) -> dict[int, float]:
     """Return the frames in which facts were read, the best fact's first, and their scores.
 
@@ -141,12 +152,18 @@ class _FactMatches:
     """The facts for a question: those of the entities that it names, and those by its words."""
 
     def __init__(
-        self, snapshot: Snapshot, query: str, present: int, where: Filter | None = None
+        self,
+        snapshot: Snapshot,
+        query: str,
+        present: int,
+        where: Filter | None = None,
+        *,
+        functional_only: bool = False,
     ) -> None:
         """Match the known facts of a snapshot.
 
         ``present`` is the instant by which a result is called ended; ``where`` narrows the facts of
-        `of_named` and `sharing`.
+        `of_named` and `sharing`, ``functional_only`` those of `of_named`.
         """
         facts = snapshot.facts_at
         self._snapshot = snapshot
@@ -166,6 +183,8 @@ class _FactMatches:
                 *facts.find(object_=(ObjectKind.ENTITY, name), instant=self._instant),
             }
             tenant_rows = sorted(facts.of_tenant(rows, tenant))
+            if functional_only:
+                tenant_rows = [row for row in tenant_rows if facts.is_functional(row)]
             if self._passing is not None:
                 tenant_rows = self._passing(np.array(tenant_rows, np.int64)).tolist()
             self._older += tenant_rows[:-_NAMED_MAX]

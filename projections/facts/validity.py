@@ -59,6 +59,10 @@ class FactSpans(FactRows):
             spans.append(groups[key].get(row) or self.stated(row))
         return spans
 
+    def is_functional(self, row: int) -> bool:
+        """Return whether the predicate of a row is functional: one value of a subject at a time."""
+        return self.roles.is_functional(self.tenant_of(row), self._facts.predicates[row])
+
     def group_of(self, row: int) -> list[int]:
         """Return the known rows with the subject, as read, and the predicate of a row."""
         facts = self._facts

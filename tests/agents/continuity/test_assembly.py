@@ -174,12 +174,17 @@ def test_loops_and_claims_without_a_call_are_named(store: Store, clock: Standing
     assert claim in [item.source for item in context.items if item.rule == "claim"]
 
 
-def test_facts_of_named_entities_are_shown_while_they_are_true(
+def test_functional_facts_of_named_entities_are_shown_while_they_are_true(
     store: Store, clock: StandingClock
 ) -> None:
-    store.assert_fact("Mina", "lives in", Entity("Rome"))
+    """Of many facts about Mina, the values of functional predicates, in their latest state."""
+    store.declare_predicate("lives in", functional=True)
+    store.declare_predicate("works at", functional=True)
+    store.assert_fact("Mina", "lives in", Entity("Rome"), valid_from="open")
     store.assert_fact("Mina", "works at", "the harbour", valid_from="open", valid_to="2020-01-01")
     store.assert_fact("Bob", "lives in", Entity("Oslo"))
+    for number in range(20):
+        store.assert_fact("Mina", "lives and likes", f"boat {number}")
     agent = Agent(store, "wyatt")
     session = agent.session("s")
     context = session.assemble("Where does Mina live?", max_tokens=1_000)
@@ -190,6 +195,12 @@ def test_facts_of_named_entities_are_shown_while_they_are_true(
     tense = session.assemble("Where does Mina live?", max_tokens=1_000)
     assert ("graph", "neighbour") in rules(tense)
     assert "Mina — Rome" in tense.text
+    clock.time_us += HOUR
+    store.assert_fact("Mina", "lives in", Entity("Turin"), valid_from="2025-10-01")
+    moved = session.assemble("Where does Mina live?", max_tokens=1_000)
+    assert [item.text for item in moved.items if item.block == "truth"] == [
+        "  Mina · lives in · Turin, since 2025-10-01"
+    ]
 
 
 # --- isolation -----------------------------------------------------------------------------------
