@@ -302,7 +302,7 @@ class Session(Handle):
         return assembled(contents, extra, question, used, max_tokens, view, snapshot.now)
 
     def recall(self, query: str) -> Recalled:
-        """Return the exchanges of the mode group that a question recalls, or the reason for none.
+        """Return the exchanges of the mode group, and the knowledge, that a question recalls.
 
         Args:
             query: The question, in plain language.

@@ -30,7 +30,7 @@ agents.continuity.exchanges Exchange Message
 agents.continuity.handoff Handoff
 agents.continuity.models Extractive Model Task
 agents.continuity.reflecting Reflection
-agents.continuity.retrieval Recalled RecalledExchange
+agents.continuity.retrieval Recalled RecalledExchange RecalledKnowledge
 agents.continuity.summaries Summary
 agents.continuity.tasks TaskReport
 agents.continuity.threads Thread

@@ -18,6 +18,7 @@ from cerata.agents.continuity.models import Task as Task
 from cerata.agents.continuity.reflecting import Reflection as Reflection
 from cerata.agents.continuity.retrieval import Recalled as Recalled
 from cerata.agents.continuity.retrieval import RecalledExchange as RecalledExchange
+from cerata.agents.continuity.retrieval import RecalledKnowledge as RecalledKnowledge
 from cerata.agents.continuity.summaries import Summary as Summary
 from cerata.agents.continuity.tasks import TaskReport as TaskReport
 from cerata.agents.continuity.threads import Thread as Thread

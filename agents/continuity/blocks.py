@@ -29,7 +29,7 @@ from .handoff import handoff_of
 from .loops import calls_of, loops_in, unsupported_claims
 from .reflecting import newest_assessment
 from .resumption import Resumed
-from .retrieval import recalled_for
+from .retrieval import RecalledKnowledge, recalled_for
 from .standing import standing_of
 from .summaries import Summaries
 from .wellbeing import wellbeing_of
@@ -58,6 +58,9 @@ EXCHANGES: Final = 10
 
 SIDE_MAX: Final = 800
 """Characters of each side of an exchange."""
+
+HASH_SHOWN: Final = 16
+"""Characters of the hash of a source: enough to tell versions apart."""
 
 INQUIRIES: Final = 3
 FACTS: Final = 10
@@ -306,6 +309,7 @@ class Turn:
             )._replace(rank=EXCHANGES + 1)
             for each in recalled.exchanges
         ]
+        pieces += [_entry(each)._replace(rank=EXCHANGES + 1) for each in recalled.knowledge]
         pieces += [each._replace(rank=EXCHANGES + 2) for each in self._summaries()]
         return [Section(self._title("continuity"), pieces), *handoff]
 
@@ -387,3 +391,12 @@ def _exchange(
     if is_dated:
         lines.insert(0, f"  On {exchange.created:%Y-%m-%d}:")
     return Piece("\n".join(lines), exchange.id, rule)
+
+
+def _entry(entry: RecalledKnowledge) -> Piece:
+    """Return an entry of knowledge: a line with its source and hash, and its text, quoted."""
+    name = entry.uri or entry.title
+    source = f"#{entry.id}" if name is None else f"#{entry.id} {on_one_line(name)}"
+    hashed = on_one_line(entry.source_hash[:HASH_SHOWN])
+    text = f"  Knowledge {source}, hash {hashed}:\n  {quoted(entry.text)}"
+    return Piece(text, entry.id, f"knowledge: {entry.reason}")

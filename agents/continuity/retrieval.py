@@ -1,51 +1,67 @@
-"""Retrieval of exchanges for a question: ranked, gated, and of the mode group alone.
+"""Retrieval for a question: exchanges of the mode group and entries of knowledge, each gated.
 
-Owns the boosts, the gate and the choice. Leaves out the search, which is that of the profile "chat"
-(`cerata.memory.search`). An exchange scores as the better of its messages:
+Owns the factors, the choice of exchanges and of knowledge, and what a mode group may read. Leaves
+out the search (`cerata.memory.search`) and the gate (`cerata.memory.search.gate`). An exchange
+scores as the better of its messages, an entry of knowledge by itself:
 
-    score · (1 + .15 · exp(−days / 14)) · (1.8 in the same thread, unless that is "main")
+    exchange     score · (1 + .15 · exp(−days / 14)) · (1.8 in the same thread, unless "main")
+    knowledge    score · (1 + .1 · exp(−days / 14))
 
-Days count from the message to the last event. The gate recalls exchanges only if the best cosine
-is at least .5, or .155 while the agent has fewer than 2,000 exchanges; or if a message has a proper
-noun of the question; or if the question asks for memory. Without vectors the words found in the
-best message must carry half of the question's weight. Unvalidated heuristics; that half is ours.
+Days count from the frame to the last event. The signals `recency` and `thread` of a profile, which
+know no session, do not count beside these factors. A question that asks for memory admits exchanges
+and no knowledge. Unvalidated heuristics.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from cerata.engine.plain_value import PlainValue
+from cerata.memory.search.gate import Admitted, admitted, floor_of_gate
 from cerata.memory.search.request import SearchRequest
-from cerata.memory.search.result import SearchResult
 from cerata.memory.search.search import run_search
 from cerata.memory.snapshot.snapshot import Snapshot
+from cerata.memory.values.arguments import SOURCE_HASH
+from cerata.memory.values.frames import Frame
+from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.frames.filters import Filter
-from cerata.projections.fulltext.analyzer import terms, words
-from cerata.projections.messages.lexicon import SIGNS, english_lexicon
-from cerata.projections.messages.line import CHAT_MODE, MAIN_THREAD, MODE_DIMENSION, Line
+from cerata.projections.fulltext.analyzer import words
+from cerata.projections.messages.line import (
+    CHAT_MODE,
+    MAIN_THREAD,
+    MODE_DIMENSION,
+    THREAD_DIMENSION,
+    Line,
+    group_of,
+)
 from cerata.projections.messages.projection import MESSAGE_KIND
-from cerata.retrieval.proper_nouns import proper_nouns
 from cerata.retrieval.ranking.profiles import profile_of
 
 from .exchanges import ASSISTANT, Exchange, Talk
 
 PROFILE: Final = "chat"
+GATED: Final = True
 EXCHANGES: Final = 3
 """Exchanges that a recall shows, at most."""
 
+KNOWLEDGE: Final = 3
+"""Entries of knowledge that a recall shows, at most."""
+
+ENTRY_MAX: Final = 600
+"""Characters of an entry of knowledge."""
+
+KNOWLEDGE_KIND: Final = "knowledge"
+
 _RECENCY: Final = 0.15
+_RECENCY_OF_KNOWLEDGE: Final = 0.1
 _RECENCY_DAYS: Final = 14.0
 _SAME_THREAD: Final = 1.8
-_COSINE: Final = 0.5
-_COSINE_OF_FEW: Final = 0.155
-_FEW_EXCHANGES: Final = 2_000
-_WORDS: Final = 0.5
+_OF_NO_SESSION: Final = ("recency", "thread")
 _HITS: Final = 64
 _DAY_US: Final = 24 * 3_600_000_000
 _MODES_OF_CHAT: Final = ("chat", "booth")
@@ -60,14 +76,34 @@ class RecalledExchange(PlainValue):
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled(PlainValue):
-    """The exchanges that a question recalls, oldest first.
+class RecalledKnowledge(PlainValue):
+    """An entry of knowledge that answers a question, with its score.
 
-    ``reason`` is the rule that let them in, or kept all out.
+    - ``id`` is its frame, a chunk of a long document; ``text`` its first 600 characters.
+    - ``uri`` and ``title`` are those of the entry or of its document; ``source_hash`` is the hash
+      of its source file if that was not text, else the hash of its content, in hexadecimal.
+    - ``reason`` is the rule that let the entry in.
+    """
+
+    id: int
+    uri: str | None
+    title: str | None
+    source_hash: str
+    text: str
+    score: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled(PlainValue):
+    """The exchanges that a question recalls, oldest first, and entries of knowledge, best first.
+
+    ``reason`` is the rule that let the exchanges in, or kept all out.
     """
 
     exchanges: tuple[RecalledExchange, ...]
     reason: str
+    knowledge: tuple[RecalledKnowledge, ...] = ()
 
 
 def recalled_for(
@@ -77,8 +113,10 @@ def recalled_for(
     *,
     shown: Collection[int] = (),
     of_user: bool = False,
+    profile: str = PROFILE,
+    gated: bool | None = None,
 ) -> Recalled:
-    """Return the exchanges of a mode group that answer a question.
+    """Return the exchanges of a mode group, and the knowledge, that answer a question.
 
     Args:
         snapshot: The state, within the line's base scope.
@@ -86,30 +124,129 @@ def recalled_for(
         question: The question, in plain language.
         shown: Messages that the context shows already; their exchanges are not recalled.
         of_user: True to search the user's messages alone; default False.
+        profile: The name of the profile that ranks; default "chat".
+        gated: False to recall the best hits of any question; default `GATED`.
     """
     if not words(question):
         return Recalled((), "the question has no word")
     snapshot = snapshot.log_only
     talk = Talk(snapshot, line.agent, group=line.group)
-    if not len(talk):
-        return Recalled((), "there are no messages")
-    result = run_search(snapshot, _request(line, question, of_user=of_user))
-    reason = _admitted_by(result, talk, question)
-    if reason is None:
-        return Recalled((), "nothing is close enough to the question")
-    best = _best(result, talk, line, set(shown))
-    return Recalled(tuple(best), reason)
+    recall = _Recall(snapshot, line, talk, question, profile, GATED if gated is None else gated)
+    exchanges, reason = recall.exchanges(set(shown), of_user=of_user)
+    return Recalled(tuple(exchanges), reason, tuple(recall.knowledge()))
 
 
-def _request(line: Line, question: str, *, of_user: bool) -> SearchRequest:
-    where = Filter(kind=MESSAGE_KIND, track=line.agent) & _of_group(line.group)
-    if of_user:
-        where &= ~Filter(role=ASSISTANT)
+@dataclass(frozen=True, slots=True)
+class _Recall:
+    """A question to the messages and the knowledge of a line."""
+
+    snapshot: Snapshot
+    line: Line
+    talk: Talk
+    question: str
+    profile: str
+    gated: bool
+
+    def exchanges(self, shown: set[int], *, of_user: bool) -> tuple[list[RecalledExchange], str]:
+        """Return the recalled exchanges, oldest first, and the rule."""
+        if not len(self.talk):
+            return [], "there are no messages"
+        where = Filter(kind=MESSAGE_KIND, track=self.line.agent) & _of_group(self.line.group)
+        if of_user:
+            where &= ~Filter(role=ASSISTANT)
+        passed = self._admitted(where, by_request=True)
+        if passed is None:
+            return [], "nothing is close enough to the question"
+        return self._best({hit.id: hit.score for hit in passed.hits}, shown), passed.rule
+
+    def knowledge(self) -> list[RecalledKnowledge]:
+        """Return the recalled entries of knowledge, best first."""
+        where = _knowledge_of(self.line)
+        masks = self.snapshot.layers.admitted(where, include_superseded=False)
+        if not any(mask.any() for mask in masks):
+            return []
+        passed = self._admitted(where, by_request=False)
+        if passed is None:
+            return []
+        scored: list[tuple[float, Frame]] = []
+        for hit in passed.hits:
+            frame = self.snapshot.frame_at(hit.id)
+            # Again, besides the filter of the search: no other mode group, thread or kind.
+            if frame.kind == KNOWLEDGE_KIND and _is_of_line(frame.scope, self.line):
+                created = to_microseconds(frame.created)
+                scored.append((hit.score * self._recency(created, _RECENCY_OF_KNOWLEDGE), frame))
+        scored.sort(key=lambda item: (-item[0], item[1].id))
+        return [self._entry(frame, score, passed.rule) for score, frame in scored[:KNOWLEDGE]]
+
+    def _admitted(self, where: Filter, *, by_request: bool) -> Admitted | None:
+        result = run_search(self.snapshot, _request(self.question, self.profile, where))
+        if not self.gated:
+            return Admitted(result.best, "the gate is off") if result.best else None
+        columns = self.talk.messages.columns
+        count = int(np.count_nonzero(columns.by_agent.view()[self.talk.rows] == 0))
+        return admitted(result, floor_of_gate(count), by_request=by_request)
+
+    def _recency(self, created_us: int, weight: float) -> float:
+        days = max(0, self.snapshot.head.recorded - created_us) / _DAY_US
+        return 1 + weight * math.exp(-days / _RECENCY_DAYS)
+
+    def _entry(self, frame: Frame, score: float, rule: str) -> RecalledKnowledge:
+        document = frame
+        if frame.parent is not None and frame.chunk_index is not None:
+            document = self.snapshot.frame_at(frame.parent)
+        # A file that was read as text has the hash of its content alone.
+        of_content = "" if document.content_hash is None else document.content_hash.hex()
+        return RecalledKnowledge(
+            id=frame.id,
+            uri=frame.uri or document.uri,
+            title=frame.title or document.title,
+            source_hash=str(document.metadata.get(SOURCE_HASH, of_content)),
+            text=frame.text[:ENTRY_MAX],
+            score=score,
+            reason=rule,
+        )
+
+    def _best(self, hits: Mapping[int, float], shown: set[int]) -> list[RecalledExchange]:
+        talk, line = self.talk, self.line
+        columns = talk.messages.columns
+        seqs = columns.seq.view()
+        here = set(talk.rows.tolist())
+        scores: dict[int, float] = {}
+        for frame, score in hits.items():
+            row = int(np.searchsorted(seqs, frame))
+            # Again, besides the filter of the search: no other mode group, no closed message.
+            if row in here:
+                is_same = talk.messages.line(row).thread == line.thread != MAIN_THREAD
+                factor = self._recency(columns.created.item(row), _RECENCY)
+                scores[row] = score * factor * (_SAME_THREAD if is_same else 1.0)
+        best: list[tuple[float, Exchange]] = []
+        known: set[int] = set()
+        for row in sorted(scores, key=lambda row: (-scores[row], row)):
+            if len(best) == EXCHANGES:
+                break
+            if row in known:
+                continue
+            places = columns.session.view()[talk.rows] == columns.session.item(row)
+            session = talk.at(np.flatnonzero(places))
+            pair = next(pair for pair in session.pairs() if row in pair.rows)
+            known.update(pair.rows)
+            exchange = session.exchange(pair)
+            if shown.isdisjoint(message.id for message in exchange.messages):
+                best.append((scores[row], exchange))
+        best.sort(key=lambda item: item[1].id)
+        return [RecalledExchange(exchange, score) for score, exchange in best]
+
+
+def _request(question: str, profile: str, where: Filter) -> SearchRequest:
+    ranking = profile_of(profile)
+    signals = {
+        name: weight for name, weight in ranking.signals.items() if name not in _OF_NO_SESSION
+    }
     return SearchRequest(
         query=question,
         k=_HITS,
         mode="hybrid",
-        profile=profile_of(PROFILE),
+        profile=replace(ranking, signals=signals),
         where=where,
         embedding=None,
         space=None,
@@ -130,53 +267,15 @@ def _of_group(group: str) -> Filter:
     return where
 
 
-def _admitted_by(result: SearchResult, talk: Talk, question: str) -> str | None:
-    """Return the rule that lets the gate pass, or None."""
-    asks = english_lexicon().counts(question, words(question), is_users=True)
-    if asks.signs[SIGNS.index("recall")]:
-        return "the question asks for memory"
-    nouns = proper_nouns(question)
-    if nouns and any(
-        not set(nouns).isdisjoint(terms(talk.snapshot.frame_at(hit.id).text)) for hit in result.best
-    ):
-        return "a name of the question occurs"
-    if result.cosines:
-        exchanges = int(np.count_nonzero(talk.messages.columns.by_agent.view()[talk.rows] == 0))
-        least = _COSINE_OF_FEW if exchanges < _FEW_EXCHANGES else _COSINE
-        best = max(result.cosines.values())
-        return f"a cosine of {best:.2f}" if best >= least else None
-    by_words = [hit.id for hit in result.best if "text" in hit.lanes][:1]
-    share = max((result.share_of_words(frame) for frame in by_words), default=0.0)
-    return "the words of the question occur" if share >= _WORDS else None
+def _knowledge_of(line: Line) -> Filter:
+    """Return the filter of the knowledge of a line: without mode or thread it is of each."""
+    of_mode = Filter(absent=[f"scope.{MODE_DIMENSION}"]) | _of_group(line.group)
+    of_thread = Filter(absent=[f"scope.{THREAD_DIMENSION}"])
+    of_thread |= Filter(scope={THREAD_DIMENSION: line.thread})
+    return Filter(kind=KNOWLEDGE_KIND) & of_mode & of_thread
 
 
-def _best(result: SearchResult, talk: Talk, line: Line, shown: set[int]) -> list[RecalledExchange]:
-    columns = talk.messages.columns
-    seqs = columns.seq.view()
-    here = set(talk.rows.tolist())
-    basis_us = talk.snapshot.head.recorded
-    scores: dict[int, float] = {}
-    for hit in result.best:
-        row = int(np.searchsorted(seqs, hit.id))
-        # Again, besides the filter of the search: no other mode group, no closed message.
-        if row in here:
-            days = max(0, basis_us - columns.created.item(row)) / _DAY_US
-            boost = 1 + _RECENCY * math.exp(-days / _RECENCY_DAYS)
-            is_same = talk.messages.line(row).thread == line.thread != MAIN_THREAD
-            scores[row] = hit.score * boost * (_SAME_THREAD if is_same else 1.0)
-    best: list[tuple[float, Exchange]] = []
-    known: set[int] = set()
-    for row in sorted(scores, key=lambda row: (-scores[row], row)):
-        if len(best) == EXCHANGES:
-            break
-        if row in known:
-            continue
-        places = columns.session.view()[talk.rows] == columns.session.item(row)
-        session = talk.at(np.flatnonzero(places))
-        pair = next(pair for pair in session.pairs() if row in pair.rows)
-        known.update(pair.rows)
-        exchange = session.exchange(pair)
-        if shown.isdisjoint(message.id for message in exchange.messages):
-            best.append((scores[row], exchange))
-    best.sort(key=lambda item: item[1].id)
-    return [RecalledExchange(exchange, score) for score, exchange in best]
+def _is_of_line(scope: Mapping[str, object], line: Line) -> bool:
+    """Return whether knowledge with a scope is of a line."""
+    mode, thread = scope.get(MODE_DIMENSION), scope.get(THREAD_DIMENSION)
+    return (mode is None or group_of(str(mode)) == line.group) and thread in (None, line.thread)

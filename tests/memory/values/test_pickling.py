@@ -90,6 +90,12 @@ def talked(store: Store) -> cerata.Session:
     return agent.session("s2")
 
 
+def informed(store: Store) -> cerata.Session:
+    """Return a session beside knowledge."""
+    store.remember(ASKED, kind="knowledge")
+    return cerata.Agent(store, "talker").session("s2")
+
+
 def talking(store: Store) -> cerata.Agent:
     """Return the agent of `talked`."""
     talked(store)
@@ -193,6 +199,7 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "Message": lambda store, _: talking(store).handoff().messages[0],
     "Recalled": lambda store, _: talked(store).recall(ASKED),
     "RecalledExchange": lambda store, _: talked(store).recall(ASKED).exchanges[0],
+    "RecalledKnowledge": lambda store, _: informed(store).recall(ASKED).knowledge[0],
     "Reflection": lambda store, _: talking(store).reflect(dry_run=True),
     "Summary": lambda store, _: talking(store).summaries()[0],
     "Task": lambda _, _folder: cerata.Task("summarize", "Shorten.", (), 500),
