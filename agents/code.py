@@ -61,20 +61,36 @@ def function_named(name: str) -> Callable[..., Any] | AgentCode:
         InvalidInput: the name has another form, or names no function.
         NotFound: there is no such module or function.
     """
+    found = object_named(name, "function", _REMEDY)
+    if not callable(found):
+        raise InvalidInput(f"{name!r:.120} is no function", remedy=_REMEDY)
+    return found
+
+
+def object_named(name: str, kind: str, remedy: str) -> object:
+    """Return the object with a name ``module:name``. Imports the module, which runs its code.
+
+    Args:
+        name: The name.
+        kind: The kind of the object, for errors.
+        remedy: The remedy of errors.
+
+    Raises:
+        InvalidInput: the name has another form.
+        NotFound: there is no such module or object.
+    """
     module_name, colon, path = name.partition(":")
     if not colon or not module_name or not path:
-        raise InvalidInput(f"{name!r:.120} names no function", remedy=_REMEDY)
+        raise InvalidInput(f"{name!r:.120} names no {kind}", remedy=remedy)
     try:
         found: object = importlib.import_module(module_name)
         for part in path.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError) as error:
         raise NotFound(
-            f"The function {name!r:.120} cannot be found: {error}",
-            remedy=f"Run it in a folder from which the module can be imported. {_REMEDY}",
+            f"The {kind} {name!r:.120} cannot be found: {error}",
+            remedy=f"Run it in a folder from which the module can be imported. {remedy}",
         ) from error
-    if not callable(found):
-        raise InvalidInput(f"{name!r:.120} is no function", remedy=_REMEDY)
     return found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 
 from cerata.agents.agent import Agent
+from cerata.agents.continuity.models import Model
 from cerata.agents.growth.proposals import proposals_of
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import DEFAULT_SCOPE
@@ -16,13 +17,22 @@ from cerata.memory.store import Store
 from cerata.memory.values.words import clipped
 
 
-def agent_in(store: Store, snapshot: Snapshot, name: str | None) -> Agent:
+def agent_in(
+    store: Store,
+    snapshot: Snapshot,
+    name: str | None,
+    *,
+    model: Model | None = None,
+    timezone: str = "UTC",
+) -> Agent:
     """Return an agent over a store, by default the only one that has messages or activities.
 
     Args:
         store: The store.
         snapshot: The state in which the agent is looked up.
         name: The name; None for the only agent.
+        model: The writer of its answers; default the model that quotes.
+        timezone: The IANA name of the zone of printed times.
 
     Raises:
         NotFound: no agent has the name; the remedy has the nearest.
@@ -31,7 +41,7 @@ def agent_in(store: Store, snapshot: Snapshot, name: str | None) -> Agent:
     snapshot = agent_scope(snapshot)
     if name is not None:
         checked_agent(snapshot, name)
-        return Agent(store, name)
+        return Agent(store, name, model=model, timezone=timezone)
     names = _names(snapshot)
     if len(names) > 1:
         raise InvalidInput(
@@ -43,7 +53,7 @@ def agent_in(store: Store, snapshot: Snapshot, name: str | None) -> Agent:
             "No agent has messages or activities",
             remedy="Record some with Agent.session(), or name another file with -f FILE.",
         )
-    return Agent(store, names[0])
+    return Agent(store, names[0], model=model, timezone=timezone)
 
 
 def agent_scope(snapshot: Snapshot) -> Snapshot:

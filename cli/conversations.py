@@ -146,7 +146,9 @@ def line_of(options: Namespace) -> dict[str, str]:
 
 
 def _agent(store: Store, options: Namespace) -> Agent:
-    agent = agent_in(store, snapshot_of(view_of(store, options)), options.agent)
+    timezone = getattr(options, "timezone", "UTC")
+    snapshot = snapshot_of(view_of(store, options))
+    agent = agent_in(store, snapshot, options.agent, timezone=timezone)
     return agent if options.at is None else agent.at(options.at)
 
 

@@ -45,6 +45,7 @@ SUBJECTS: Final = {
         "standing",
         "handoff",
         "summaries",
+        "assemble",
         "reflect",
     ),
     "mcp_verbs": ("mcp",),

@@ -43,7 +43,7 @@ def newest_entry(snapshot: Snapshot, agent: str, scope: Scope) -> tuple[int, Act
     newest: tuple[int, ActivityRow] | None = None
     for row in activities.all_activities(ActivityKind.SESSION, agent):
         if is_same(activities.scope_of(row.row), scope):
-            entered = _last_entry(activities, row)
+            entered = last_entry(activities, row)
             if newest is None or entered > newest[0]:
                 newest = entered, row
     return newest
@@ -74,6 +74,7 @@ def check_thread(snapshot: Snapshot, agent: str, name: str, scope: Scope) -> Non
             )
 
 
-def _last_entry(activities: ActivitiesAt, row: ActivityRow) -> int:
+def last_entry(activities: ActivitiesAt, row: ActivityRow) -> int:
+    """Return the seq of the newest start of a session."""
     starts = activities.further_starts(row.row)
     return starts[-1].seq if starts else row.seq

@@ -539,6 +539,10 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(f"export --archive days --agent wyatt {_TALK}", "export-archive"),
     _step(f"export --archive days {_TALK}", "export-archive-again"),
     _step(f"export --archive days --history {_TALK}", "export-archive-refused", 2),
+    _step(f"assemble deadline? --thread taxes --timezone Europe/Rome {_TALK}"),
+    _step(f"assemble Why? --session s-3 --max-tokens 300 {_TALK}", "assemble-session"),
+    _step(f"assemble Why? --session s-9 {_TALK}", "assemble-missing", 6),
+    _step(f"reflect --model no_such:Model {_TALK}", "reflect-no-model", 6),
 )
 
 

@@ -1,6 +1,7 @@
 """An agent's conversations at the command line: readings, reflection and archives."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,8 @@ def test_the_commands_of_the_page_read_and_reflect(run: Run, talked: Path) -> No
     assert handoff.startswith("Session s-17, thread taxes, mode chat.")
     past = run("handoff", "--agent", "wyatt", "--thread", "taxes", "--at", "yesterday")
     assert (past[0], "no agent 'wyatt'" in past[2]) == (6, True)
+    context = run("assemble", "When is the deadline?", "--agent", "wyatt", "--thread", "taxes")[1]
+    assert "[WHAT YOU REMEMBER FROM LAST SESSION]\n  Session s-17," in context
     due = run("reflect", "--agent", "wyatt", "--dry-run")[1]
     assert "skipped  summarize taxes/chat 2026-01-07: due\n" in due
     code, out, _ = run("reflect", "--agent", "wyatt", "--limit", "10")
@@ -74,6 +77,64 @@ def test_a_reading_is_that_of_its_basis(run: Run, talked: Path) -> None:
         handoff = cerata.Agent(store, "wyatt").at(4).handoff("taxes").to_dict()
     answer = json.loads(run("handoff", "--at", "4", "--thread", "taxes", "--json")[1])
     assert answer == {"basis": 4, "agent": "wyatt", "handoff": json.loads(json.dumps(handoff))}
+
+
+def test_a_context_is_that_of_the_session_and_has_sources(run: Run, talked: Path) -> None:
+    """The program gets the same context when it enters the thread again."""
+    question = ("assemble", "Which deadline did I mean?")
+    answer = json.loads(run(*question, "--thread", "taxes", "--titles", "plain", "--json")[1])
+    assert (answer["session"], answer["resumed"]) == (None, "returned")
+    items = {(item["rule"], item["source"]) for item in answer["assembly"]["items"]}
+    assert {("session", None), ("handoff", None)} <= items
+    before = talked.read_bytes()
+    answer = json.loads(run(*question, "--session", "s-17", "--max-tokens", "200", "--json")[1])
+    assert talked.read_bytes() == before
+    assert (answer["thread"], answer["mode"], answer["resumed"]) == ("taxes", "chat", "new")
+    context = answer["assembly"]
+    assert context["tokens"] <= context["max_tokens"] == 200
+    assert [item["source"] for item in context["items"]] == [None, 2]
+    with cerata.open(talked) as store:
+        session = cerata.Agent(store, "wyatt").session("s-17", thread="taxes")
+        entered = session.assemble(question[1], max_tokens=200).to_dict()
+    # The minute of the header may have passed.
+    assert [*context["items"]][1:] == json.loads(json.dumps(entered))["items"][1:]
+
+
+MODEL = """
+class Short:
+    name = "short"
+    version = "1"
+
+    def write(self, task):
+        if task.kind == "assess":
+            return "courage-self: 5\\ncourage-ground: 5\\nword: 5\\nbrand: 5"
+        return f"{len(task.sources)} sources."
+
+
+class Unmade(Short):
+    def __init__(self, key):
+        pass
+
+
+ready = Short()
+"""
+
+
+@pytest.mark.parametrize("name", ["Short", "ready"])
+def test_a_model_is_imported(
+    run: Run, talked: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A class or an object of a module in this folder."""
+    monkeypatch.setattr("sys.path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "short_writer", raising=False)
+    Path("short_writer.py").write_text(MODEL)
+    assert run("reflect", "--model", f"short_writer:{name}")[0] == 0
+    [summary, *_] = json.loads(run("summaries", "--thread", "taxes", "--json")[1])["summaries"]
+    assert summary["text"] == "2 sources."
+    code, _, err = run("reflect", "--model", "short_writer:Unmade")
+    assert (code, "cannot be made: TypeError" in err) == (2, True)
+    code, _, err = run("reflect", "--model", "short_writer:MODEL")
+    assert (code, "has no attribute" in err) == (6, True)
 
 
 def test_a_list_has_an_item_a_line(run: Run, talked: Path) -> None:
@@ -114,6 +175,15 @@ def test_a_failed_task_is_an_exit_code(
         (("topics", "--thread", " taxes"), 2, "thread is ' taxes'"),
         (("summaries", "--mode", "a\nb"), 2, "mode is 'a"),
         (("threads", "--scope", "tenant=beta"), 6, "No agent has messages"),
+        (("assemble", "x", "--session", "s-1"), 6, "no session 's-1'"),
+        (("assemble", "x", "--session", "s-17", "--thread", "main"), 2, "the thread 'taxes'"),
+        (("assemble", "x", "--blocks", "soul"), 2, "no block 'soul'"),
+        (("assemble", "x", "--max-tokens", "1"), 2, "at least 2"),
+        (("assemble", "x", "--mode", ""), 2, "mode is ''"),
+        (("assemble", "x", "--timezone", "Rome"), 2, "no time zone"),
+        (("handoff", "--timezone", "Rome"), 2, "no time zone"),
+        (("reflect", "--model", "json:dumps"), 2, "no name, version and write(task)"),
+        (("reflect", "--model", "json"), 2, "names no model"),
     ],
 )
 def test_bad_input_is_refused_and_writes_nothing(

@@ -109,6 +109,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "standing": (("standing",), ("standing", "--agent", EVIL)),
     "handoff": (("handoff",), ("handoff", "--thread", EVIL)),
     "summaries": (("summaries",), ("summaries", "--mode", EVIL)),
+    "assemble": (("assemble", EVIL), ("assemble", "x", "--session", EVIL)),
     "reflect": (("reflect", "--dry-run"), ("reflect",), ("reflect", "--agent", EVIL)),
     "proposals": (("proposals",), ("proposals", "--agent", EVIL)),
     "approve": (
