@@ -61,6 +61,8 @@ from .continuity.resumption import check_thread, resumed_at, thread_of, without_
 from .continuity.summaries import Summaries, Summary
 from .continuity.tasks import Writer
 from .declarations import Source, checked_memory
+from .entities.meta_patterns import MetaPattern, meta_patterns_of
+from .entities.pending_names import PendingName, pending_names_of
 from .growth import proposals
 from .growth.identity import Identity, identity_of
 from .growth.proposals import Proposal
@@ -651,6 +653,23 @@ class Agent(Readings, Handle):
         writer = self._writer(dict(_row_scope(self._snapshot(), activity)))
         row = _row_of(writer.snapshot(), activity)
         return writer, self.live_journal(writer, row, _scope_of(writer))
+
+    # --- entities --------------------------------------------------------------------------------
+
+    def pending(self) -> list[PendingName]:
+        """Return the names of the last 30 days that fit several entities, the newest first.
+
+        Cost: a read of each message of the last 60 days, and a pass over the entities.
+        """
+        return pending_names_of(self._talk())
+
+    def meta_patterns(self) -> list[MetaPattern]:
+        """Return the best 12 pairs of predicates that follow each other, with evidence, best first.
+
+        They are of all known facts within the agent's scope. Cost: a pass over these facts, and
+        over the chains of each two predicates.
+        """
+        return meta_patterns_of(self._snapshot())
 
     # --- growth ----------------------------------------------------------------------------------
 

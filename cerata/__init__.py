@@ -35,6 +35,8 @@ agents.continuity.summaries Summary
 agents.continuity.tasks TaskReport
 agents.continuity.threads Thread
 agents.continuity.topics Topic
+agents.entities.meta_patterns MetaPattern PatternChain
+agents.entities.pending_names NameCandidate PendingName
 agents.function agent
 agents.growth.identity Identity IdentityFile
 agents.growth.proposals Gate Gates Proposal

@@ -23,6 +23,10 @@ from cerata.agents.continuity.summaries import Summary as Summary
 from cerata.agents.continuity.tasks import TaskReport as TaskReport
 from cerata.agents.continuity.threads import Thread as Thread
 from cerata.agents.continuity.topics import Topic as Topic
+from cerata.agents.entities.meta_patterns import MetaPattern as MetaPattern
+from cerata.agents.entities.meta_patterns import PatternChain as PatternChain
+from cerata.agents.entities.pending_names import NameCandidate as NameCandidate
+from cerata.agents.entities.pending_names import PendingName as PendingName
 from cerata.agents.function import agent as agent
 from cerata.agents.growth.identity import Identity as Identity
 from cerata.agents.growth.identity import IdentityFile as IdentityFile

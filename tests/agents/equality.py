@@ -28,7 +28,7 @@ from typing import Any, cast
 import msgspec
 
 import cerata
-from cerata import Agent, CerataError, MemorySpec, Store, View
+from cerata import Agent, CerataError, Entity, MemorySpec, Store, View
 from cerata.agents.declarations import checked_memory
 from cerata.agents.run_results import RunResults
 from cerata.engine.environment import Environment
@@ -49,6 +49,7 @@ START_US = 1_760_000_000_000_000
 SECOND = 1_000_000
 USERS = ("u1", "u2")
 THREADS = ("main", "taxes")
+PEOPLE = ("Anna Rossi", "Anna Neri", "Bo Verdi", "Bo Neri", "Cy Bianchi")
 _TEXT = (
     "I am a carpenter , torn between the deadline and deadlines ; scared ? tomorrow i will call "
     "the accountant accountants about budgets budget planning , do you remember my mistake "
@@ -114,6 +115,7 @@ class _Life:
         acts = [self._run, self._call, self._call, self._call, self._slot, self._slot, self._end]
         acts += [self._talk, self._talk]
         rare = [self._sweep, self._declare, self._session, self._edit_message, self._reflect]
+        rare += [self._entities]
         chosen = self.drawn.choice(rare if self.drawn.random() < 0.15 else acts)
         with suppress(CerataError, ValueError):
             chosen()
@@ -232,6 +234,17 @@ class _Life:
             else:
                 self.store.delete(frame)
 
+    def _entities(self) -> None:
+        """Write facts between people who share names, and mention one of these names."""
+        with self.store.scoped({"tenant": "default", "user_id": self._user()}) as part:
+            for _ in range(8):
+                subject, other = self.drawn.sample(PEOPLE, 2)
+                part.assert_fact(subject, self.drawn.choice(("knows", "pays")), Entity(other))
+            if self.drawn.random() < 0.3:
+                part.merge_entities(*self.drawn.sample(PEOPLE, 2))
+        name = self.drawn.choice((*PEOPLE, "Anna", "Bo"))
+        self.agent.session("t0", user_id="u1").exchange(f"Then I met {name}.", "Noted.")
+
     def _some_run(self) -> cerata.Run:
         if not self.runs:
             self._run()
@@ -306,6 +319,8 @@ def _conversations(agent: Agent) -> object:
         ),
         _plain(agent.wellbeing()),
         [each.to_dict() for each in agent.candidates()],
+        [each.to_dict() for each in agent.pending()],
+        [each.to_dict() for each in agent.meta_patterns()],
         [report.to_dict() for report in agent.reflect(dry_run=True).skipped],
         [
             [

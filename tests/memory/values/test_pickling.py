@@ -102,6 +102,16 @@ def talking(store: Store) -> cerata.Agent:
     return cerata.Agent(store, "talker")
 
 
+def chained(store: Store) -> cerata.Agent:
+    """Return an agent with a name that fits two entities, and a chain of two predicates."""
+    agent = cerata.Agent(store, "namer")
+    for number in range(5):
+        store.assert_fact(f"Kim Child{number}", "child of", cerata.Entity(f"Lee {number}"))
+        store.assert_fact(f"Lee {number}", "lives in", cerata.Entity("Rome"))
+    agent.session("s").exchange("Then I met Kim.", "Noted.")
+    return agent
+
+
 def task_report(store: Store) -> cerata.TaskReport:
     """Return the report of a task that is due."""
     session = cerata.Agent(store, "talker").session("s0")
@@ -196,6 +206,10 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "AssemblyItem": lambda store, _: talked(store).assemble("So?", max_tokens=500).items[0],
     "Exchange": lambda store, _: talked(store).recall(ASKED).exchanges[0].exchange,
     "Handoff": lambda store, _: talking(store).handoff(),
+    "MetaPattern": lambda store, _: chained(store).meta_patterns()[0],
+    "PatternChain": lambda store, _: chained(store).meta_patterns()[0].evidence[0],
+    "NameCandidate": lambda store, _: chained(store).pending()[0].candidates[0],
+    "PendingName": lambda store, _: chained(store).pending()[0],
     "Message": lambda store, _: talking(store).handoff().messages[0],
     "Recalled": lambda store, _: talked(store).recall(ASKED),
     "RecalledExchange": lambda store, _: talked(store).recall(ASKED).exchanges[0],
