@@ -39,14 +39,7 @@ def resumed_at(snapshot: Snapshot, agent: str, scope: Scope) -> Resumed:
 
 def newest_entry(snapshot: Snapshot, agent: str, scope: Scope) -> tuple[int, ActivityRow] | None:
     """Return the seq of the newest start in a thread, by its scope, and its session; or None."""
-    activities = snapshot.activities
-    newest: tuple[int, ActivityRow] | None = None
-    for row in activities.all_activities(ActivityKind.SESSION, agent):
-        if is_same(activities.scope_of(row.row), scope):
-            entered = last_entry(activities, row)
-            if newest is None or entered > newest[0]:
-                newest = entered, row
-    return newest
+    return snapshot.activities.newest_entry(ActivityKind.SESSION, agent, scope)
 
 
 def scope_of_sessions(line: Line) -> Scope:

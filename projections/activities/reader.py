@@ -132,6 +132,31 @@ class ActivitiesAt:
             and (scope is None or self._birth(row.row).scope == only)
         ]
 
+    def newest_entry(
+        self, kind: ActivityKind, agent: str, scope: Scope
+    ) -> tuple[int, ActivityRow] | None:
+        """Return the newest start of the activities of exactly a scope, with its activity."""
+        columns = self._columns
+        code = columns.scopes.find(scope_text(by_name(scope)))
+        named = columns.names.find(agent)
+        if code is None or named is None:
+            return None
+        admitted = self._seen()
+        admitted &= columns.kind.view()[: self._rows] == kind
+        admitted &= columns.agent.view()[: self._rows] == named
+        admitted &= columns.scope.view()[: self._rows] == code
+        rows = np.flatnonzero(admitted)
+        if not len(rows):
+            return None
+        row = int(rows[-1])
+        seq = columns.seq.item(row)
+        started = columns.start_row.view()[: self._starts]
+        places = np.flatnonzero(admitted[started])
+        if len(places) and columns.starts.seq.item(int(places[-1])) > seq:
+            row = int(started[places[-1]])
+            seq = columns.starts.seq.item(int(places[-1]))
+        return seq, self._row(row)
+
     def open_activities(self, kind: ActivityKind | None = None) -> list[ActivityRow]:
         """Return the activities that are open at n, in order of seq."""
         columns = self._columns

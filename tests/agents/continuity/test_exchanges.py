@@ -1,6 +1,7 @@
 """Messages and exchanges: what is one exchange, what is a repetition, and how a thread resumes."""
 
 import json
+import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -9,8 +10,12 @@ import pytest
 import cerata
 from cerata import Agent, Closed, Conflict, IdempotencyConflict, InvalidInput, ReadOnly, Store
 from cerata.agents.continuity.exchanges import Exchange, Talk
+from cerata.agents.continuity.resumption import last_entry
+from cerata.engine.events import Scope
 from cerata.memory.batch.writer import session_of
+from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.frames import Receipt
+from cerata.projections.activities.columns import ActivityKind
 
 from ...clocks import StandingClock
 
@@ -305,3 +310,27 @@ def test_the_evidence_of_a_score_is_plain(store: Store) -> None:
     [score] = [each for each in agent.standing() if each.evidence]
     [match] = json.loads(json.dumps(score.to_dict()))["evidence"]
     assert (match["pattern"], match["day"]) == ("names-fear", "2026-01-07")
+
+
+def test_the_newest_entry_is_that_of_a_search_at_every_event(store: Store) -> None:
+    """The index of starts answers as a walk over all sessions; entries come again and end."""
+    drawn = random.Random(7)
+    agent = Agent(store, "wyatt")
+    for _ in range(30):
+        name, thread = drawn.choice("abcd"), drawn.choice(("main", "taxes"))
+        session = agent.session(f"{name}-{thread}", thread=thread)
+        if drawn.random() < 0.5:
+            session.__exit__(None, None, None)
+    main: Scope = (("tenant", "default"),)
+    for basis in range(store.head.seq + 1):
+        activities = snapshot_of(store.at(basis)).within({"tenant": "default"}).activities
+        for scope in (main, (*main, ("thread", "taxes"))):
+            entries = [
+                (last_entry(activities, row), row)
+                for row in activities.all_activities(ActivityKind.SESSION, "wyatt")
+                if activities.scope_of(row.row) == scope
+            ]
+            newest = activities.newest_entry(ActivityKind.SESSION, "wyatt", scope)
+            assert newest == max(entries, default=None)
+        assert activities.newest_entry(ActivityKind.RUN, "wyatt", main) is None
+        assert activities.newest_entry(ActivityKind.SESSION, "wyat", main) is None
