@@ -54,6 +54,9 @@ class UsedEmbedders(RowProjection[tuple[str, int], UseRow]):
             scope: The scope of a read or write; None admits all tenants.
             through: The last event that counts.
         """
+        if not self.rows:
+            # Each put asks; a memory without an embedder answers at once.
+            return None
         tenant = dict(scope or ()).get("tenant")
         if tenant is not None:
             return self._newest(tenant_key(tenant), through)

@@ -213,15 +213,16 @@ def test_turns_of_a_named_speaker_pass() -> None:
 def test_unrelated_questions_get_nothing_and_answerable_ones_their_note() -> None:
     """At most 2 of 50, and at most 1 of 50; without the floor every question gets an answer."""
     from benchmarks import relevance_bench as bench
-    from benchmarks.relevance_notes import ANSWERABLE, UNRELATED, notes
+    from benchmarks.relevance_notes import SETS, notes
 
-    questions = [question for _, question in ANSWERABLE]
-    with bench.store_of(notes()) as store:
-        answered, suppressed = bench.outcome(store, UNRELATED, questions)
+    first = SETS[0]
+    questions = [question for _, question in first.answerable]
+    with bench.store_of(notes(first)) as store:
+        answered, suppressed = bench.outcome(store, first.unrelated, questions)
         assert answered <= 2
         assert suppressed <= 1
-        without = bench.outcome(store, UNRELATED, [], floor=False)
-        assert without.answered == len(UNRELATED)
+        without = bench.outcome(store, first.unrelated, [], floor=False)
+        assert without.answered == len(first.unrelated)
 
 
 @pytest.mark.minilm
