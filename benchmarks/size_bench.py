@@ -118,17 +118,14 @@ def _count_segment(segment: Segment, length: int, counts: Counter[str]) -> None:
 
 
 def _count_projections(log_file: LogFile, toc: Toc, counts: Counter[str]) -> None:
-    ledgers: set[Ref] = set()
-    pages: set[Ref] = set()
+    shared: set[Ref] = set()
     for key in toc.projections:
         saved = toc.saved(key)
-        pages.update(saved.chunks)
-        if saved.ledger is not None:
-            ledgers.add(saved.ledger)
+        shared.update(saved.extents())
         name = key.partition("/")[0]
         for ref, _ in chunk_refs(log_file, saved):
             counts[f"chunks of {name}"] += extent_size(ref.length)
-    for ref in (*ledgers, *pages):
+    for ref in shared:
         counts["manifests and ledgers of projections"] += extent_size(ref.length)
 
 

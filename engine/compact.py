@@ -397,11 +397,11 @@ def live_size(log: Log, dropped: "I64 | None" = None) -> int:
     for key in toc.projections:
         saved = toc.saved(key)
         # A copy has one checkpoint, which needs no ledger.
-        refs += saved.chunks
         for page in saved.chunks:
+            refs.append(page.extent)
             with suppress(Corrupt):
-                chunks += log.file.manifest(page)
-    # A rebuild's progress names the chunks of the old state that are equal.
+                chunks += log.file.page(page)
+    # Projections share manifests, and a rebuild's progress names the old chunks that are equal.
     refs, chunks = [*dict.fromkeys(refs)], [*dict.fromkeys(chunks)]
     fixed = page_for(log, snapshot).data_end
     size = fixed + sum(sectors(extent_size(ref.length)) for ref in refs)

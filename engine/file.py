@@ -4,7 +4,8 @@ Owns the verified reads of these structures, and `Flip`, which writes everything
 records. Leaves out the decisions of recovery (`recovery`) and the log itself (`log`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -36,10 +37,14 @@ from .format.toc import (
     LedgerEntry,
     Ref,
     RefList,
+    SavedProjection,
+    Section,
     Toc,
     decode_ledger,
-    decode_manifest,
+    decode_refs,
+    decode_sections,
     decode_toc,
+    encode_ledger,
     encode_manifest,
 )
 from .format.witness import WITNESS_SIZE, WITNESS_SPACE, decode_witness, encode_witness
@@ -177,7 +182,8 @@ class LogFile:
         self.key = file_key(file_id)
         self.caches = caches or CacheSizes()
         self._segments = SegmentCache(self.key, self.caches.segments)
-        self._manifests: dict[Ref, tuple[Ref, ...]] = {}
+        self._manifests: dict[Ref, list[bytes]] = {}
+        self._pages: dict[Section, tuple[Ref, ...]] = {}
 
     def again(self, file_id: bytes, file: StorageFile | None = None) -> "LogFile":
         """Return the same file, or the file that replaced it, with empty caches of these sizes."""
@@ -290,17 +296,56 @@ class LogFile:
         self._segments.clear()
 
     def manifest(self, ref: Ref) -> tuple[Ref, ...]:
-        """Return a manifest page's references; the last 256 pages are cached."""
-        refs = self._manifests.get(ref)
+        """Return the references in the first section of a manifest, the only one of segments."""
+        return self.page(Section(*ref, 0))
+
+    def pages(self, ref: Ref) -> list[tuple[Ref, ...]]:
+        """Return the references in each section of a manifest."""
+        count = len(self._sections_of(ref))
+        return [self.page(Section(*ref, number)) for number in range(count)]
+
+    def page(self, section: Section) -> tuple[Ref, ...]:
+        """Return the references in a section of a manifest; the last 256 pages are cached."""
+        refs = self._pages.get(section)
         if refs is None:
-            body = self.read_extent(ref, ExtentKind.MANIFEST)
-            refs = self._manifests[ref] = tuple(decode_manifest(body, ref.offset))
-            forget_oldest(self._manifests, _MANIFESTS_KEPT_MAX)
+            data = _numbered(self._sections_of(section.extent), section)
+            refs = self._pages[section] = tuple(decode_refs(data, section.offset))
+            forget_oldest(self._pages, _MANIFESTS_KEPT_MAX)
         return refs
 
-    def ledger(self, ref: Ref) -> list[LedgerEntry]:
+    def _sections_of(self, ref: Ref) -> list[bytes]:
+        """Return the encoded sections of a manifest; those of the last 256 are cached."""
+        sections = self._manifests.get(ref)
+        if sections is None:
+            body = self.read_extent(ref, ExtentKind.MANIFEST)
+            sections = self._manifests[ref] = decode_sections(body, ref.offset)
+            forget_oldest(self._manifests, _MANIFESTS_KEPT_MAX)
+        return sections
+
+    def ledger(self, section: Section) -> list[LedgerEntry]:
         """Return the entries of a projection's ledger, oldest first."""
-        return decode_ledger(self.read_extent(ref, ExtentKind.LEDGER), ref.offset)
+        body = self.read_extent(section.extent, ExtentKind.LEDGER)
+        data = _numbered(decode_sections(body, section.offset), section)
+        return decode_ledger(data, section.offset)
+
+
+def _numbered(sections: Sequence[bytes], section: Section) -> bytes:
+    """Return the section that a reference names. Raises `Corrupt` if there is none."""
+    if section.number >= len(sections):
+        raise Corrupt(
+            f"A manifest or ledger has {len(sections)} sections, none with number {section.number}",
+            offset=section.offset,
+        )
+    return sections[section.number]
+
+
+class StateDraft(NamedTuple):
+    """A checkpoint to be named: pages in order, stored or new, and digests, none for no ledger."""
+
+    seq: int
+    digest: bytes
+    pages: Sequence[Section | Sequence[Ref]]
+    ledger: Sequence[LedgerEntry] = ()
 
 
 def turned(page: HeaderPage) -> HeaderPage:
@@ -349,11 +394,44 @@ class Flip:
         """Append to a list of references, moving a full list into a manifest page."""
         return refs.append(ref, self.add_manifest)
 
-    def add_manifest(self, refs: Sequence[Ref]) -> Ref:
-        """Add a page of at most 256 references and return its reference."""
-        return self.add(
-            ExtentKind.MANIFEST, encode_manifest(refs), refs[0].first_seq, refs[-1].last_seq
-        )
+    def add_manifest(self, *pages: Sequence[Ref]) -> Ref:
+        """Add a manifest of pages of at most 256 references each, and return its reference."""
+        first = min(refs[0].first_seq for refs in pages)
+        last = max(refs[-1].last_seq for refs in pages)
+        return self.add(ExtentKind.MANIFEST, encode_manifest(pages), first, last)
+
+    def add_states(self, drafts: Mapping[str, StateDraft]) -> dict[str, SavedProjection]:
+        """Add the manifests and the ledger of checkpoints, and return what names them, by key.
+
+        The new pages of one place, mostly the last, share a manifest, and all digests a ledger.
+        """
+        pages = {key: [*draft.pages] for key, draft in drafts.items()}
+        for place in range(max(map(len, pages.values()), default=0)):
+            added = {
+                key: page
+                for key, listed in pages.items()
+                for page in listed[place : place + 1]
+                if not isinstance(page, Section)
+            }
+            ref = self.add_manifest(*added.values()) if added else None
+            for number, key in enumerate(added):
+                assert ref is not None
+                pages[key][place] = Section(*ref, number)
+        ledgers = {key: draft.ledger for key, draft in drafts.items() if draft.ledger}
+        sections = dict[str, Section]()
+        if ledgers:
+            last = max(entries[-1].seq for entries in ledgers.values())
+            ref = self.add(ExtentKind.LEDGER, encode_ledger([*ledgers.values()]), 1, last)
+            sections = {key: Section(*ref, number) for number, key in enumerate(ledgers)}
+        return {
+            key: SavedProjection(
+                seq=draft.seq,
+                digest=draft.digest,
+                chunks=tuple(page for page in pages[key] if isinstance(page, Section)),
+                ledger=sections.get(key),
+            )
+            for key, draft in drafts.items()
+        }
 
     def add_ring(self, size: int, durable_through: int) -> int:
         """Add an empty ring between two witnesses, and return its offset.

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from .errors import Corrupt
-from .file import Flip
+from .file import Flip, StateDraft
 from .format.extent import ExtentKind
 from .format.toc import Ref, SavedProjection, Toc
 from .log import Log
@@ -43,41 +43,32 @@ class LaterContent:
             return
 
         def build(flip: Flip, _: Toc) -> Entries:
-            carried = {
-                key: self._entry(flip, entry, toc.saved(key)) for key, entry in entries.items()
+            drafts = {key: self._draft(flip, toc.saved(key)) for key in entries}
+            whole = {key: draft for key, draft in drafts.items() if draft is not None}
+            return {
+                key: {**entries[key], **saved.to_entry()}
+                for key, saved in flip.add_states(whole).items()
             }
-            return {key: entry for key, entry in carried.items() if entry is not None}
 
         copy.carry(toc.unknown, build)
         self._carried = toc.unknown, entries
 
-    def _entry(
-        self, flip: Flip, entry: Mapping[str, Any], saved: SavedProjection
-    ) -> Mapping[str, Any] | None:
-        """Add the extents of a checkpoint to a flip, and return its entry; None if it is damaged.
+    def _draft(self, flip: Flip, saved: SavedProjection) -> StateDraft | None:
+        """Add the chunks of a checkpoint to a flip, and return its draft; None if it is damaged.
 
         A projection's code can fold a lost state again.
         """
         file = self._log.file
         with suppress(Corrupt):
-            pages = [file.manifest(page) for page in saved.chunks]
+            pages = [file.page(page) for page in saved.chunks]
             bodies = {
                 ref: file.read_extent(ref, ExtentKind.CHUNK) for page in pages for ref in page
             }
-            ledger = saved.ledger and (
-                saved.ledger,
-                file.read_extent(saved.ledger, ExtentKind.LEDGER),
-            )
+            ledger = () if saved.ledger is None else file.ledger(saved.ledger)
 
-            def added(ref: Ref, kind: ExtentKind, body: bytes) -> Ref:
-                return flip.add(kind, body, ref.first_seq, ref.last_seq)
+            def added(ref: Ref) -> Ref:
+                return flip.add(ExtentKind.CHUNK, bodies[ref], ref.first_seq, ref.last_seq)
 
-            chunks = [[added(ref, ExtentKind.CHUNK, bodies[ref]) for ref in page] for page in pages]
-            placed = SavedProjection(
-                seq=saved.seq,
-                digest=saved.digest,
-                chunks=tuple(flip.add_manifest(refs) for refs in chunks),
-                ledger=None if ledger is None else added(ledger[0], ExtentKind.LEDGER, ledger[1]),
-            )
-            return {**entry, **placed.to_entry()}
+            copied = [[*map(added, page)] for page in pages]
+            return StateDraft(saved.seq, saved.digest, copied, ledger)
         return None

@@ -310,7 +310,8 @@ def _whole_toc(log_file: LogFile, footer: Footer, older_end: int) -> Toc | None:
             return None
         if header.kind == ExtentKind.MANIFEST:
             # The same flip moved a full list out; its references are equally new.
-            pending += log_file.manifest(ref)
+            for page in log_file.pages(ref):
+                pending += page
     return toc
 
 

@@ -116,7 +116,7 @@ class _Verifier:
         self._problems: list[Problem] = []
         self._extents = 0
         self._named_bytes = 0
-        self._chunks = set[int]()
+        self._shared = dict[Ref, bool]()
         # Unknown (None) from an unreadable event to the next segment, which stores them.
         self._chain: bytes | None = None
         self._tree: Tree | None = None
@@ -303,14 +303,18 @@ class _Verifier:
 
     def _check_projection(self, log_file: LogFile, saved: SavedProjection) -> None:
         for page in saved.chunks:
-            if self._check_extent(log_file, page, ExtentKind.MANIFEST):
-                for ref in log_file.manifest(page):
+            if self._check_shared(log_file, page.extent, ExtentKind.MANIFEST):
+                for ref in log_file.page(page):
                     # A rebuild's progress names the chunks of the old state that are equal.
-                    if ref.offset not in self._chunks:
-                        self._chunks.add(ref.offset)
-                        self._check_extent(log_file, ref, ExtentKind.CHUNK)
+                    self._check_shared(log_file, ref, ExtentKind.CHUNK)
         if saved.ledger is not None:
-            self._check_extent(log_file, saved.ledger, ExtentKind.LEDGER)
+            self._check_shared(log_file, saved.ledger.extent, ExtentKind.LEDGER)
+
+    def _check_shared(self, log_file: LogFile, ref: Ref, kind: ExtentKind) -> bool:
+        """Check an extent once, which several projections may name; return whether it is whole."""
+        if ref not in self._shared:
+            self._shared[ref] = self._check_extent(log_file, ref, kind)
+        return self._shared[ref]
 
     def _check_segment(self, log_file: LogFile, reader: Reader, ref: Ref) -> None:
         """Recompute chain and tree over a segment, and compare them with the stored values."""

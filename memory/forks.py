@@ -89,7 +89,7 @@ class ForkCommands(PointsInTime):
                 remedy="Call fork() after the transaction.",
             )
         self._log.check_unsalvaged()
-        states = kept_states(self._log, state.basis)
+        states = kept_states(self._log, state.basis, self._fold.registry)
         if path is None:
             log = fork_in_memory(self._log, state.basis, states)
         else:

@@ -3,6 +3,7 @@
 Owns the stored form (a chunk's body is its id, the BLAKE3-256 of its canonical bytes, the places of
 its vectors, and these bytes in one zstd frame; pages of at most 256 references to chunks; the
 ledger of earlier digests) and `Plan`, the writes of a checkpoint. Leaves out folding (`fold`).
+A range whose events have no effect on a projection has no chunk, so an empty state has none at all.
 
 The ranges of chunks are a function of the seq (`cerata.projections.core.ranges`); a partial range
 follows only if the caller also saves the tail. So a checkpoint writes new events, and joins
@@ -20,7 +21,7 @@ import msgspec
 import zstandard
 
 from cerata.engine.errors import Corrupt
-from cerata.engine.file import Flip, LogFile
+from cerata.engine.file import Flip, LogFile, StateDraft
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import (
     LEDGER_ENTRIES_MAX,
@@ -29,12 +30,11 @@ from cerata.engine.format.toc import (
     Ref,
     SavedProjection,
     Toc,
-    encode_ledger,
 )
 from cerata.engine.integrity import HASH_SIZE, hash_bytes
 from cerata.engine.log import Log
-from cerata.projections.core.projection import Projection
-from cerata.projections.core.ranges import Range, complete_ranges, last_complete
+from cerata.projections.core.projection import Projection, is_idle
+from cerata.projections.core.ranges import Range, complete_ranges, last_complete, layout
 
 COMPRESSION_LEVEL: Final = 1
 """Level 3 takes twice as long on columns in planes, and saves nothing."""
@@ -121,12 +121,51 @@ def chunk_refs(log_file: LogFile, saved: SavedProjection) -> Iterator[tuple[Ref,
     """Yield the chunks of a checkpoint in order; for a damaged page its reference and error."""
     for page in saved.chunks:
         try:
-            refs = log_file.manifest(page)
+            refs = log_file.page(page)
         except Corrupt as error:
-            yield page, error
+            yield page.extent, error
         else:
             for ref in refs:
                 yield ref, None
+
+
+class SavedRange(NamedTuple):
+    """A range of a checkpoint: its chunk, the damage in place of a chunk, or neither if idle."""
+
+    range: Range
+    ref: Ref | None
+    damage: Corrupt | None
+
+    @property
+    def is_idle(self) -> bool:
+        """True if the events have no effect, so that there is no chunk."""
+        return self.ref is None and self.damage is None
+
+
+def saved_ranges(log_file: LogFile, saved: SavedProjection) -> list[SavedRange]:
+    """Return the ranges of a checkpoint in order.
+
+    A range is idle only if no page that may have named its chunk is damaged, and no chunk of other
+    events overlaps it.
+    """
+    ranges = layout(saved.seq)
+    chunks = dict[Range, Ref]()
+    damaged: list[tuple[Range, Corrupt]] = []
+    for ref, damage in chunk_refs(log_file, saved):
+        span = ref.first_seq - 1, ref.last_seq
+        if damage is None:
+            chunks[span] = ref
+        else:
+            damaged.append((span, damage))
+    for span in chunks.keys() - {*ranges}:
+        where = chunks[span].offset
+        damaged.append((span, Corrupt("A projection's chunk covers no range", offset=where)))
+
+    def damage_of(span: Range) -> Corrupt | None:
+        overlaps = (error for (start, end), error in damaged if start < span[1] and span[0] < end)
+        return None if span in chunks else next(overlaps, None)
+
+    return [SavedRange(span, chunks.get(span), damage_of(span)) for span in ranges]
 
 
 def ledger_of(log_file: LogFile, saved: SavedProjection) -> list[LedgerEntry] | None:
@@ -172,7 +211,7 @@ class Plan(msgspec.Struct, frozen=True):
     ledger: tuple[LedgerEntry, ...]
     pages: tuple[tuple[Ref, ...], ...]
     erased: int
-    shared: "Shared"
+    shared: Shared
 
     def is_valid(self, key: str, log_file: LogFile, toc: Toc) -> bool:
         """Return whether the TOC is still as the plan found it; ``key`` is that of the plan."""
@@ -183,8 +222,8 @@ class Plan(msgspec.Struct, frozen=True):
             *stored_chunks(log_file, toc.saved(self.shared.key)).values()
         }
 
-    def entry(self, flip: Flip) -> SavedProjection:
-        """Add new chunks, pages and the ledger to a flip, and return the entry that names them."""
+    def draft(self, flip: Flip) -> StateDraft:
+        """Add new chunks to a flip, and return the checkpoint without its new pages and ledger."""
         refs = [
             chunk
             if isinstance(chunk, Ref)
@@ -192,24 +231,16 @@ class Plan(msgspec.Struct, frozen=True):
             for chunk in self.chunks
         ]
         stored_pages = dict(zip(self.pages, self.found.chunks, strict=True))
-        return SavedProjection(
-            seq=self.seq,
-            digest=self.digest,
-            chunks=tuple(
-                stored_pages.get(page) or flip.add_manifest(page) for page in in_pages(refs)
-            ),
-            ledger=add_ledger(flip, self.ledger, replaces=self.found.ledger is not None),
-        )
+        pages = [stored_pages.get(page, page) for page in in_pages(refs)]
+        return StateDraft(self.seq, self.digest, pages, stored_ledger(self.ledger, refs))
 
 
-def add_ledger(flip: Flip, ledger: Sequence[LedgerEntry], *, replaces: bool = False) -> Ref | None:
-    """Add a ledger to a flip; a single digest is that of the entry, and needs none.
+def stored_ledger(ledger: Sequence[LedgerEntry], refs: Sequence[Ref]) -> Sequence[LedgerEntry]:
+    """Return the ledger to store: none for a single digest, the entry's, or for an empty state.
 
-    With ``replaces`` it takes the place of a ledger, which may be damaged, and is always written.
+    The digest of an empty state follows from the seq.
     """
-    if len(ledger) < 2 and not replaces:
-        return None
-    return flip.add(ExtentKind.LEDGER, encode_ledger(ledger), 1, ledger[-1].seq)
+    return ledger if len(ledger) > 1 and refs else ()
 
 
 def plan_checkpoint(
@@ -237,12 +268,10 @@ def plan_checkpoint(
     """
     seq = projection.seq if through is None else min(projection.seq, through)
     end = last_complete(seq)
-    pages = _pages(log_file, saved)
     stored = {
-        (ref.first_seq - 1, ref.last_seq): ref
-        for page in pages
-        for ref in page
-        if ref.first_seq not in bad
+        each.range: each.ref
+        for each in saved_ranges(log_file, saved)
+        if each.damage is None and each.range[0] + 1 not in bad
     }
     spans = complete_ranges(seq)
     partial = next((span for span in stored if span[0] == end), None)
@@ -259,18 +288,22 @@ def plan_checkpoint(
     if saved.seq and not bad:
         projection.check_digest(saved.seq, saved.digest)
     digest = saved.digest if reached == saved.seq else projection.digest_at(reached)
+
+    def chunk_of(span: Range) -> Ref | tuple[Range, bytes] | None:
+        if span in stored:
+            return stored[span]
+        if span in shared.refs:
+            return shared.refs[span]
+        data = projection.chunk(*span)
+        return None if is_idle(data) else (span, chunk_body(data, places(projection, span), level))
+
     return Plan(
         found=saved,
         seq=reached,
         digest=digest,
-        chunks=tuple(
-            stored.get(span)
-            or shared.refs.get(span)
-            or (span, chunk_body(projection.chunk(*span), places(projection, span), level))
-            for span in spans
-        ),
+        chunks=tuple(chunk for chunk in map(chunk_of, spans) if chunk is not None),
         ledger=thinned(ledger or (), LedgerEntry(reached, digest)),
-        pages=pages,
+        pages=_pages(log_file, saved),
         erased=erased,
         shared=_named(shared, [span for span in spans if span not in stored]),
     )
@@ -291,26 +324,30 @@ def stored_chunks(log_file: LogFile, saved: SavedProjection) -> dict[Range, Ref]
 def extended_plan(
     log_file: LogFile,
     saved: SavedProjection,
-    chunks: Sequence[tuple[Range, bytes]],
+    chunks: Sequence[tuple[Range, bytes | None]],
     shared: Shared,
     digest: bytes,
     erased: int,
 ) -> Plan:
     """Return the plan of a checkpoint with more chunks, which were folded in another process.
 
-    Each new chunk is its range and its stored form, or no bytes if it is ``shared``; ``digest`` is
-    that at the end of the last.
+    Each new chunk is its range and its stored form, no bytes if it is ``shared``, None if the range
+    is idle; ``digest`` is that at the end of the last.
     """
     pages = _pages(log_file, saved)
     seq = chunks[-1][0][1]
-    shared = _named(shared, [span for span, body in chunks if not body])
+    shared = _named(shared, [span for span, body in chunks if body == b""])
     return Plan(
         found=saved,
         seq=seq,
         digest=digest,
         chunks=(
             *(ref for page in pages for ref in page),
-            *((span, body) if body else shared.refs[span] for span, body in chunks),
+            *(
+                (span, body) if body else shared.refs[span]
+                for span, body in chunks
+                if body is not None
+            ),
         ),
         ledger=thinned(ledger_of(log_file, saved) or (), LedgerEntry(seq, digest)),
         pages=pages,
@@ -324,7 +361,7 @@ def _pages(log_file: LogFile, saved: SavedProjection) -> tuple[tuple[Ref, ...], 
     pages: list[tuple[Ref, ...]] = []
     for page in saved.chunks:
         try:
-            pages.append(log_file.manifest(page))
+            pages.append(log_file.page(page))
         except Corrupt:
             pages.append(())
     return tuple(pages)
@@ -388,6 +425,12 @@ def is_of_others(key: str, saved: Collection[str]) -> bool:
     return key not in saved and not key.endswith("~") and int(match["version"]) >= version
 
 
+def _later_fields(toc: Toc, key: str) -> dict[str, Any]:
+    """Return the fields of an entry that this version does not know."""
+    entry = toc.projections.get(key, {})
+    return {name: entry[name] for name in entry if name not in SavedProjection.__struct_fields__}
+
+
 def publish(
     log: Log,
     plans: Mapping[str, Plan],
@@ -407,15 +450,13 @@ def publish(
 
     def build(flip: Flip, toc: Toc) -> dict[str, Mapping[str, Any] | None]:
         entries: dict[str, Mapping[str, Any] | None] = {}
-        for key, plan in plans.items():
-            # Under the writer lock, so no erasure can intervene.
-            if plan.is_valid(key, log.file, toc):
-                entry = plan.entry(flip).to_entry()
-                # Keep fields of later versions.
-                entries[key] = {**toc.projections.get(key, {}), **entry}
-                entries.update(dict.fromkeys(outlived(toc, key, plan.seq)))
-            else:
-                overtaken.add(key)
+        # Under the writer lock, so no erasure can intervene.
+        valid = {key: plan for key, plan in plans.items() if plan.is_valid(key, log.file, toc)}
+        overtaken.update(plans.keys() - valid.keys())
+        saved = flip.add_states({key: plan.draft(flip) for key, plan in valid.items()})
+        for key, plan in valid.items():
+            entries[key] = {**_later_fields(toc, key), **saved[key].to_entry()}
+            entries.update(dict.fromkeys(outlived(toc, key, plan.seq)))
         for key, name in (moves or {}).items():
             moved = entries.get(key, toc.projections.get(key))
             if moved is None or key in overtaken:

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
+from itertools import groupby, islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from cerata.engine.errors import (
@@ -28,7 +30,7 @@ from cerata.engine.errors import (
     ProjectionFailed,
     StorageFailed,
 )
-from cerata.engine.format.toc import Ref, SavedProjection, Toc
+from cerata.engine.format.toc import SavedProjection, Toc
 from cerata.engine.late import late
 from cerata.engine.log import Log
 from cerata.projections.core.column_fold import BlockFold
@@ -42,11 +44,11 @@ from .checkpoint import (
     COMPRESSION_LEVEL,
     Chunk,
     Plan,
-    chunk_refs,
+    SavedRange,
     plan_checkpoint,
     publish,
     read_chunk,
-    stored_chunks,
+    saved_ranges,
 )
 from .feed import apply_events, hole, next_stop, read_batches, recent_batches
 from .gradual_checkpoint import GradualCheckpoint
@@ -603,40 +605,53 @@ class Fold:
 
     def load(self, saved: SavedProjection, projection: Projection) -> FoldReport:
         """Load a checkpoint's chunks; fold the events of unusable chunks."""
-        refs = [
-            item
-            for item in chunk_refs(self._log.file, saved)
-            if projection.seq < item[0].last_seq <= self._end
-        ]
-        if refs and isinstance(projection, BlockFold):
-            projection.expect(refs[-1][0].last_seq)
+        ranges = self._ranges_after(saved, projection.seq, self._end)
+        _expect(projection, ranges)
         # Many at once up to the first unusable chunk; from there on singly.
         with suppress(Corrupt):
-            for start in range(0, len(refs), _CHUNKS_TOGETHER):
-                group = refs[start : start + _CHUNKS_TOGETHER]
-                projection.load(*[self._chunk(*item) for item in group])
+            self._load_ranges(projection, ranges)
         bad: dict[int, str] = {}
         replayed = 0
-        for ref, damage in refs:
-            if ref.last_seq <= projection.seq:
+        for each in ranges:
+            after, through = each.range
+            if through <= projection.seq:
                 continue
             try:
-                projection.load(self._chunk(ref, damage))
+                self._load_ranges(projection, [each])
             except Corrupt as error:
-                bad[ref.first_seq] = str(error)
+                bad[after + 1] = str(error)
                 before = projection.seq
                 hurt: Corrupt | ProjectionFailed | None
                 try:
-                    stop = min(ref.last_seq, (self._undecodable or ref.last_seq + 1) - 1)
+                    stop = min(through, (self._undecodable or through + 1) - 1)
                     hurt = _fold_events(projection, read_batches(self._log, before + 1, stop))
                 except ProjectionFailed as failure:
                     hurt = failure
                 replayed += projection.seq - before
-                if hurt is not None or projection.seq < ref.last_seq:
+                if hurt is not None or projection.seq < through:
                     # A read past this place continues the fold, and raises the error.
                     break
         restored = projection.seq - replayed
-        return FoldReport(restored, replayed, tuple(bad.values()), frozenset(bad))
+        # The chunks of a damaged page have one error.
+        return FoldReport(restored, replayed, tuple(dict.fromkeys(bad.values())), frozenset(bad))
+
+    def _ranges_after(self, saved: SavedProjection, seq: int, end: int) -> list[SavedRange]:
+        """Return the ranges of a checkpoint from ``seq`` on that end at or before ``end``."""
+        ranges = saved_ranges(self._log.file, saved)
+        return [each for each in ranges if seq < each.range[1] <= end]
+
+    def _load_ranges(self, projection: Projection, ranges: Sequence[SavedRange]) -> None:
+        """Load chunks, many at once, and skip ranges without effects.
+
+        Raises:
+            Corrupt: a chunk is damaged; the state ends after a range before.
+        """
+        for is_idle, group in groupby(ranges, attrgetter("is_idle")):
+            for together in _parts(group, 1 if is_idle else _CHUNKS_TOGETHER):
+                if is_idle:
+                    projection.skip(together[0].range[1])
+                else:
+                    projection.load(*[self._chunk(each) for each in together])
 
     def load_saved(self, name: str, projection: Projection, through: int) -> None:
         """Load the saved chunks of the events after a projection's last, up to ``through``.
@@ -645,38 +660,31 @@ class Fold:
             Corrupt: a chunk is damaged, or the chunks do not end there.
         """
         saved = self._log.toc().saved(self._key(name))
-        items = [
-            item
-            for item in chunk_refs(self._log.file, saved)
-            if projection.seq < item[0].last_seq <= through
-        ]
-        if isinstance(projection, BlockFold):
-            projection.expect(saved.seq)
-        for start in range(0, len(items), _CHUNKS_TOGETHER):
-            projection.load(
-                *[self._chunk(*item) for item in items[start : start + _CHUNKS_TOGETHER]]
-            )
+        ranges = self._ranges_after(saved, projection.seq, through)
+        _expect(projection, ranges)
+        self._load_ranges(projection, ranges)
         if projection.seq != through:
             raise Corrupt(f"No saved chunk of {name!r} ends at event {through:,}")
 
-    def saved_chunks(self, name: str, after: int, through: int) -> dict[Range, Chunk]:
-        """Return the saved chunks of a range of events.
+    def saved_chunks(self, name: str, after: int, through: int) -> dict[Range, Chunk | None]:
+        """Return the saved chunks of a range of events; None for those without effects.
 
         Raises:
             Corrupt: a chunk is damaged.
         """
         saved = self._log.toc().saved(self._key(name))
         return {
-            span: read_chunk(self._log.file, ref)
-            for span, ref in stored_chunks(self._log.file, saved).items()
-            if after <= span[0] and span[1] <= through
+            each.range: None if each.ref is None else read_chunk(self._log.file, each.ref)
+            for each in self._ranges_after(saved, after, through)
+            if each.damage is None
         }
 
-    def _chunk(self, ref: Ref, damage: Corrupt | None) -> bytes:
-        if damage is not None:
-            raise damage
+    def _chunk(self, saved: SavedRange) -> bytes:
+        if saved.damage is not None:
+            raise saved.damage
+        assert saved.ref is not None
         log_file = self._log.file
-        chunk = read_chunk(log_file, ref)
+        chunk = read_chunk(log_file, saved.ref)
         if chunk.places:
             self._directory().add(chunk.places, log_file)
         return chunk.data
@@ -796,14 +804,13 @@ class Fold:
         if partial is None or of != saved:
             partial = self.registry.make(name)
         # Damage is left to the load of the rest.
-        refs = [
-            item for item in chunk_refs(self._log.file, saved) if item[0].last_seq > partial.seq
-        ]
-        if len(refs) > _CHUNKS_OF_STEP:
-            if isinstance(partial, BlockFold):
-                partial.expect(refs[-1][0].last_seq)
+        ranges = self._ranges_after(saved, partial.seq, saved.seq)
+        chunks = [each for each in ranges if not each.is_idle]
+        if len(chunks) > _CHUNKS_OF_STEP:
+            end = chunks[_CHUNKS_OF_STEP].range[0]
+            _expect(partial, ranges)
             with suppress(Corrupt):
-                partial.load(*[self._chunk(*item) for item in refs[:_CHUNKS_OF_STEP]])
+                self._load_ranges(partial, [each for each in ranges if each.range[1] <= end])
                 self._partial[name] = saved, partial
                 return True
         self._partial[name] = saved, partial
@@ -942,6 +949,19 @@ class Fold:
         self._forget_damage(fresh.name)
         self._partial.pop(fresh.name, None)
         self._settled[fresh.name] = fresh
+
+
+def _expect(projection: Projection, ranges: Sequence[SavedRange]) -> None:
+    """Announce ranges, which are loaded next."""
+    if ranges and isinstance(projection, BlockFold):
+        projection.expect(ranges[-1].range[1])
+
+
+def _parts(ranges: Iterable[SavedRange], size: int) -> Iterator[list[SavedRange]]:
+    """Yield ranges in lists of at most ``size``."""
+    rest = iter(ranges)
+    while part := [*islice(rest, size)]:
+        yield part
 
 
 class Undecodable(Exception):

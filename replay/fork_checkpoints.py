@@ -5,69 +5,80 @@ an earlier event is the first of these chunks, if the ledger still has the diges
 a fork at any point starts from a saved state, and folds the events after it only.
 """
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from cerata.engine.file import Flip
+from cerata.engine.file import Flip, StateDraft
 from cerata.engine.fork import KeptStates
-from cerata.engine.format.toc import LedgerEntry, Ref, SavedProjection, Toc
+from cerata.engine.format.toc import LedgerEntry, Ref, Toc
 from cerata.engine.log import Log
-from cerata.projections.core.ranges import complete_ranges, last_complete
+from cerata.projections.core.ranges import last_complete, layout
+from cerata.projections.registry import Registry
 
-from .checkpoint import add_ledger, chunk_refs, in_pages, ledger_of
-
-
-class _Cut(NamedTuple):
-    """A checkpoint at an earlier event than the saved one."""
-
-    chunks: tuple[Ref, ...]
-    ledger: tuple[LedgerEntry, ...]
-
-    def entry(self, flip: Flip) -> SavedProjection:
-        """Add pages and the ledger to a flip, and return the entry that names them."""
-        newest = self.ledger[-1]
-        return SavedProjection(
-            seq=newest.seq,
-            digest=newest.digest,
-            chunks=tuple(flip.add_manifest(page) for page in in_pages(self.chunks)),
-            ledger=add_ledger(flip, self.ledger),
-        )
+from .checkpoint import SavedRange, chunk_refs, in_pages, ledger_of, saved_ranges, stored_ledger
 
 
-def kept_states(log: Log, seq: int) -> KeptStates:
+def kept_states(log: Log, seq: int, registry: Registry) -> KeptStates:
     """Return the checkpoints of a log that a fork at event ``seq`` can use.
 
     Cost: a read of the pages and the ledger of each projection that was saved later.
     """
+    names = {registry.key(name): name for name in registry.names}
     toc = log.toc()
     whole: dict[str, Mapping[str, Any]] = {}
-    cuts: dict[str, _Cut] = {}
+    cuts: dict[str, StateDraft] = {}
     extents: list[Ref] = []
     for key, entry in toc.projections.items():
         saved = toc.saved(key)
-        refs = [ref for ref, damage in chunk_refs(log.file, saved) if damage is None]
+        ranges = saved_ranges(log.file, saved)
         if saved.seq <= seq:
             whole[key] = entry
-            extents += [*saved.chunks, *refs]
-            extents += [] if saved.ledger is None else [saved.ledger]
-        elif (cut := _cut(refs, ledger_of(log.file, saved) or [], seq)) is not None:
-            cuts[key] = cut
-            extents += cut.chunks
+            extents += saved.extents()
+            extents += [ref for ref, damage in chunk_refs(log.file, saved) if damage is None]
+        elif all(each.is_idle for each in ranges):
+            if key in names and last_complete(seq):
+                cuts[key] = _empty(registry, names[key], last_complete(seq))
+        elif (cut := _cut(ranges, ledger_of(log.file, saved) or [], seq)) is not None:
+            refs, ledger = cut
+            newest = ledger[-1]
+            pages = [*in_pages(refs)]
+            cuts[key] = StateDraft(newest.seq, newest.digest, pages, stored_ledger(ledger, refs))
+            extents += refs
 
     def build(flip: Flip, _toc: Toc) -> Mapping[str, Mapping[str, Any]]:
-        return {**whole, **{key: cut.entry(flip).to_entry() for key, cut in cuts.items()}}
+        saved = flip.add_states(cuts)
+        return {**whole, **{key: state.to_entry() for key, state in saved.items()}}
 
     return KeptStates(tuple(extents), build)
 
 
-def _cut(refs: list[Ref], ledger: list[LedgerEntry], seq: int) -> _Cut | None:
-    """Return the latest checkpoint at or before an event that chunks still give; None without."""
-    stored = {(ref.first_seq - 1, ref.last_seq): ref for ref in refs}
+def _empty(registry: Registry, name: str, seq: int) -> StateDraft:
+    """Return a checkpoint of a projection without effects at the end of a complete range."""
+    projection = registry.make(name)
+    for _, through in layout(seq):
+        projection.skip(through)
+    return StateDraft(seq, projection.digest(), ())
+
+
+def _cut(
+    ranges: Sequence[SavedRange], ledger: Sequence[LedgerEntry], seq: int
+) -> tuple[list[Ref], Sequence[LedgerEntry]] | None:
+    """Return the chunks and digests of the latest checkpoint at or before an event; None without.
+
+    A part of a range without an effect has none either.
+    """
+    stored = {each.range: each.ref for each in ranges if each.damage is None}
+    idle = [each.range for each in ranges if each.is_idle]
     for place in range(len(ledger) - 1, -1, -1):
         at = ledger[place].seq
-        spans = complete_ranges(at)
-        if last_complete(at) < at:
-            spans.append((last_complete(at), at))
-        if at <= seq and all(span in stored for span in spans):
-            return _Cut(tuple(stored[span] for span in spans), tuple(ledger[: place + 1]))
+        spans = layout(at)
+        missing = [
+            (after, through)
+            for after, through in spans
+            if (after, through) not in stored
+            and not any(start <= after and through <= end for start, end in idle)
+        ]
+        if at <= seq and not missing:
+            refs = [ref for span in spans if (ref := stored.get(span)) is not None]
+            return refs, ledger[: place + 1]
     return None

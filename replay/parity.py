@@ -13,11 +13,11 @@ from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import LedgerEntry, Ref, SavedProjection
 from cerata.engine.log import Log
 from cerata.engine.plain_value import PlainValue
-from cerata.projections.core.projection import Projection
+from cerata.projections.core.projection import Projection, is_idle
 from cerata.projections.core.ranges import RANGE_SEQS, Range
 from cerata.projections.rows.row_fold import RowFold, differing_rows
 
-from .checkpoint import chunk_refs, decode_chunk, ledger_of
+from .checkpoint import SavedRange, decode_chunk, ledger_of, saved_ranges
 from .fold import Fold
 
 
@@ -46,7 +46,7 @@ class Divergence(PlainValue):
 class Replayed:
     """A projection that was folded again, and its checkpoint.
 
-    - ``chunks`` are the saved chunks that `Parity.compare_chunks` has not compared yet.
+    - ``chunks`` are the saved ranges that `Parity.compare_chunks` has not compared yet.
     - ``equal`` are the chunks that equal the replay, by range.
     - ``sound`` is the last equal seq.
     """
@@ -55,7 +55,7 @@ class Replayed:
     projection: Projection
     saved: SavedProjection
     ledger: list[LedgerEntry]
-    chunks: deque[tuple[Ref, Corrupt | None]]
+    chunks: deque[SavedRange]
     equal: dict[Range, Ref] = field(default_factory=dict[Range, Ref])
     sound: int = 0
     first: Divergence | None = None
@@ -63,7 +63,7 @@ class Replayed:
 
     def skip(self, through: int) -> None:
         """Leave out the chunks up to event ``through``, which another process compared."""
-        while self.chunks and self.chunks[0][0].last_seq <= through:
+        while self.chunks and self.chunks[0].range[1] <= through:
             self.chunks.popleft()
 
     def diverges(self, after: int, through: int, text: str, seq: int | None = None) -> None:
@@ -85,7 +85,7 @@ class Parity:
         """Return a projection that is folded again, to be compared with its checkpoint."""
         log_file = self._log.file
         ledger = (ledger_of(log_file, saved) or []) if with_ledger else []
-        chunks = deque(chunk_refs(log_file, saved))
+        chunks = deque(saved_ranges(log_file, saved))
         return Replayed(projection.name, projection, saved, ledger, chunks)
 
     # --- saved chunks ----------------------------------------------------------------------------
@@ -100,25 +100,30 @@ class Parity:
         """
         chunks = replayed.chunks
         while chunks:
-            ref, damage = chunks[0]
-            through = ref.last_seq
+            (after, through), _, damage = chunk = chunks[0]
             seq = replayed.projection.seq
-            is_part = (through - ref.first_seq + 1) % RANGE_SEQS != 0
+            is_part = (through - after) % RANGE_SEQS != 0
             if through > seq:
                 return
             chunks.popleft()
             if (
                 damage is None
                 and not (is_part and through < seq)
-                and not self._is_equal(replayed, ref)
+                and not self._is_equal(replayed, chunk)
             ):
                 # A replay beyond a partial range has no chunk of it.
                 chunks.clear()
 
-    def _is_equal(self, replayed: Replayed, ref: Ref) -> bool:
+    def _is_equal(self, replayed: Replayed, saved: SavedRange) -> bool:
         """Return whether a saved chunk is damaged or equals the replay; note a difference."""
-        span = after, through = ref.first_seq - 1, ref.last_seq
+        span = after, through = saved.range
+        ref = saved.ref
         projection = replayed.projection
+        if ref is None:
+            if not is_idle(projection.chunk(after, through)):
+                replayed.diverges(after, through, "the chunk of events with an effect is missing")
+                return False
+            return True
         try:
             body = self._log.file.read_extent(ref, ExtentKind.CHUNK)
         except Corrupt:

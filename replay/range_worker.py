@@ -19,7 +19,7 @@ import msgspec
 from cerata.engine.errors import CerataError
 from cerata.engine.log import Log
 from cerata.engine.open import open_log
-from cerata.projections.core.projection import Projection
+from cerata.projections.core.projection import Projection, is_idle
 from cerata.projections.core.ranges import RANGE_SEQS_MAX, Range
 from cerata.projections.core.seal import StateDamaged
 
@@ -49,12 +49,12 @@ class Task(msgspec.Struct, frozen=True):
 class FoldedChunks(msgspec.Struct, frozen=True):
     """The chunks of a projection in a range.
 
-    ``bodies`` has the stored form of each, empty if the file has it already; ``equal`` is whether
-    the saved chunks have the same bytes; ``digest`` is that at the range's end.
+    ``bodies`` has the stored form of each, empty if the file has it already, None without effects.
+    ``equal`` is whether the saved chunks have the same bytes, ``digest`` that at the range's end.
     """
 
     spans: tuple[Range, ...]
-    bodies: tuple[bytes, ...]
+    bodies: tuple[bytes | None, ...]
     digest: bytes
     equal: bool
 
@@ -92,17 +92,20 @@ def folded_range(
     for name, projection in projections.items():
         spans = [(start, start + RANGE_SEQS_MAX) for start in range(after, through, RANGE_SEQS_MAX)]
         saved = fold.saved_chunks(name, after, through)
-        bodies: list[bytes] = []
+        bodies: list[bytes | None] = []
         is_equal = True
         for part in spans:
             places = fold.places(projection, part)
             chunk = saved.get(part)
-            if chunk is None or not projection.has_chunk(*part, chunk.data):
-                is_equal = False
-            elif chunk.is_named_rightly and chunk.places == places:
-                bodies.append(b"")
-                continue
-            bodies.append(chunk_body(projection.chunk(*part), places))
+            if chunk is not None and projection.has_chunk(*part, chunk.data):
+                if chunk.is_named_rightly and chunk.places == places:
+                    bodies.append(b"")
+                    continue
+                data = projection.chunk(*part)
+            else:
+                data = projection.chunk(*part)
+                is_equal &= chunk is None and part in saved and is_idle(data)
+            bodies.append(None if is_idle(data) else chunk_body(data, places))
         digest = projection.digest_at(through)
         chunks[name] = FoldedChunks(tuple(spans), tuple(bodies), digest, is_equal)
     return FoldedRange(number, after, through, chunks)

@@ -34,7 +34,15 @@ from cerata.projections.core.ranges import RANGE_SEQS_MAX, Range
 from cerata.projections.core.seal import StateDamaged
 from cerata.projections.registry import BUILT_IN
 
-from .checkpoint import Shared, extended_plan, publish, read_chunk, stored_chunks
+from .checkpoint import (
+    SavedRange,
+    Shared,
+    extended_plan,
+    publish,
+    read_chunk,
+    saved_ranges,
+    stored_chunks,
+)
 from .fold import Fold, Progress
 from .range_worker import (
     NUMBER_BYTES,
@@ -117,7 +125,7 @@ class _Rebuilt:
         self.end = side.replayed.saved.seq
         self.is_equal = True
         self.digest = b""
-        self.chunks: list[tuple[Range, bytes]] = []
+        self.chunks: list[tuple[Range, bytes | None]] = []
         self.old = stored_chunks(log.file, side.replayed.saved)
 
     def take(self, folded: FoldedRange, chunks: FoldedChunks) -> None:
@@ -152,21 +160,28 @@ def _begins_alike(log: Log, side: Side) -> bool:
     """Return whether the saved progress is whole, and equals the old state so far."""
     toc = log.toc()
     saved = toc.saved(side.saved_as)
-    old = stored_chunks(log.file, toc.saved(side.key))
-    new = stored_chunks(log.file, saved)
-    if sum(through - after for after, through in new) != saved.seq:
-        return False
+    old = {each.range: each for each in saved_ranges(log.file, toc.saved(side.key))}
     try:
         return all(
-            span in old
-            and (
-                old[span] == ref
-                or read_chunk(log.file, old[span]).data == read_chunk(log.file, ref).data
-            )
-            for span, ref in new.items()
+            each.range in old and _has_same(log, each, old[each.range])
+            for each in saved_ranges(log.file, saved)
         )
     except Corrupt:
         return False
+
+
+def _has_same(log: Log, new: SavedRange, old: SavedRange) -> bool:
+    """Return whether two checkpoints have the same effects in a range.
+
+    Raises:
+        Corrupt: a chunk is damaged.
+    """
+    for each in (new, old):
+        if each.damage is not None:
+            raise each.damage
+    if new.ref is None or old.ref is None or new.ref == old.ref:
+        return new.ref == old.ref
+    return read_chunk(log.file, new.ref).data == read_chunk(log.file, old.ref).data
 
 
 def _save(log: Log, rebuilt: Mapping[str, _Rebuilt]) -> bool:

@@ -1,8 +1,9 @@
 """The TOC: the content of the file, as one map of deterministic CBOR before each footer.
 
 Owns the TOC's fields, extent references and the append-only lists of them (`RefList`, a radix tree
-of manifest pages, so that the TOC stays small however long the log grows). Names that a process
-does not know are carried unchanged. docs/format.md gives the CDDL.
+of manifest pages, so that the TOC stays small however long the log grows), and the bodies of
+manifests and ledgers, which several projections share: one section each. Names that a process does
+not know are carried unchanged. docs/format.md gives the CDDL.
 """
 
 from bisect import bisect_right
@@ -42,6 +43,21 @@ class Ref(NamedTuple):
     length: _Number
     first_seq: _Number
     last_seq: _Number
+
+
+class Section(NamedTuple):
+    """A reference to a section of a manifest or ledger: the fields of its `Ref`, and its number."""
+
+    offset: _Number
+    length: _Number
+    first_seq: _Number
+    last_seq: _Number
+    number: _Number
+
+    @property
+    def extent(self) -> Ref:
+        """The extent that the section is in."""
+        return Ref(*self[:4])
 
 
 _FIRST_SEQ = attrgetter("first_seq")
@@ -113,15 +129,24 @@ def _expand(ref: Ref, depth: int, read_page: "Callable[[Ref], Sequence[Ref]]") -
         yield from _expand(below, depth - 1, read_page)
 
 
-def encode_manifest(refs: Sequence[Ref]) -> bytes:
-    """Return the body of a manifest page: at most 256 references."""
-    assert len(refs) <= MANIFEST_ENTRIES_MAX
-    return cbor2.dumps([list(ref) for ref in refs], canonical=True)
+def decode_sections(body: bytes, offset: int) -> list[bytes]:
+    """Return the encoded sections of a manifest or ledger. Raises `Corrupt` for other bytes."""
+    return _converted(_loads(body, offset), list[bytes], "A manifest or ledger", offset)
 
 
-def decode_manifest(body: bytes, offset: int) -> list[Ref]:
-    """Decode a manifest page. Raises `Corrupt` for other bytes."""
-    refs = _converted(_loads(body, offset), list[Ref], "A manifest page", offset)
+def encode_manifest(pages: Sequence[Sequence[Ref]]) -> bytes:
+    """Return the body of a manifest: pages of at most 256 references, one a section."""
+    assert all(len(refs) <= MANIFEST_ENTRIES_MAX for refs in pages)
+    return _encode_sections([[list(ref) for ref in refs] for refs in pages])
+
+
+def _encode_sections(sections: Sequence[list[Any]]) -> bytes:
+    return cbor2.dumps([cbor2.dumps(part, canonical=True) for part in sections], canonical=True)
+
+
+def decode_refs(section: bytes, offset: int) -> list[Ref]:
+    """Decode a page of references. Raises `Corrupt` for other bytes."""
+    refs = _converted(_loads(section, offset), list[Ref], "A manifest page", offset)
     if len(refs) > MANIFEST_ENTRIES_MAX:
         raise Corrupt(
             f"A manifest page has {len(refs):,} references; the limit is {MANIFEST_ENTRIES_MAX}",
@@ -137,15 +162,15 @@ class LedgerEntry(NamedTuple):
     digest: _Hash
 
 
-def encode_ledger(entries: Sequence[LedgerEntry]) -> bytes:
-    """Return the body of a ledger: at most 64 entries, seqs ascending."""
-    assert len(entries) <= LEDGER_ENTRIES_MAX
-    return cbor2.dumps([list(entry) for entry in entries], canonical=True)
+def encode_ledger(ledgers: Sequence[Sequence[LedgerEntry]]) -> bytes:
+    """Return the body of a ledger: at most 64 entries a section, seqs ascending."""
+    assert all(len(entries) <= LEDGER_ENTRIES_MAX for entries in ledgers)
+    return _encode_sections([[list(entry) for entry in entries] for entries in ledgers])
 
 
-def decode_ledger(body: bytes, offset: int) -> list[LedgerEntry]:
-    """Decode a ledger. Raises `Corrupt` for other bytes."""
-    entries = _converted(_loads(body, offset), list[LedgerEntry], "A ledger", offset)
+def decode_ledger(section: bytes, offset: int) -> list[LedgerEntry]:
+    """Decode a section of a ledger. Raises `Corrupt` for other bytes."""
+    entries = _converted(_loads(section, offset), list[LedgerEntry], "A ledger", offset)
     if len(entries) > LEDGER_ENTRIES_MAX:
         raise Corrupt(
             f"A ledger has {len(entries):,} entries; the limit is {LEDGER_ENTRIES_MAX}",
@@ -159,23 +184,30 @@ def decode_ledger(body: bytes, offset: int) -> list[LedgerEntry]:
 class SavedProjection(msgspec.Struct, frozen=True):
     """The part of a projection's TOC entry that the engine reads, to follow the references.
 
-    ``chunks`` are manifest pages of at most 256 chunks each, in order of seq; ``ledger`` holds the
-    digests of earlier checkpoints. ``seq`` and ``digest`` describe the state of the chunks.
+    ``chunks`` are pages of at most 256 chunks each, in order of seq; ``ledger`` holds the digests
+    of earlier checkpoints. ``seq`` and ``digest`` describe the state of the chunks.
     """
 
     seq: _Number = 0
     digest: bytes = b""
-    chunks: tuple[Ref, ...] = ()
-    ledger: Ref | None = None
+    chunks: tuple[Section, ...] = ()
+    ledger: Section | None = None
 
     def to_entry(self) -> dict[str, Any]:
         """Return the entry as stored in the TOC."""
-        entry: dict[str, Any] = {
-            "seq": self.seq,
-            "digest": self.digest,
-            "chunks": [list(ref) for ref in self.chunks],
-        }
-        return entry if self.ledger is None else {**entry, "ledger": list(self.ledger)}
+        entry: dict[str, Any] = {"seq": self.seq, "digest": self.digest}
+        if self.chunks:
+            entry["chunks"] = [list(page) for page in self.chunks]
+        if self.ledger is not None:
+            entry["ledger"] = list(self.ledger)
+        return entry
+
+    def extents(self) -> Iterator[Ref]:
+        """Yield the manifests and the ledger that have a section of this projection."""
+        for page in self.chunks:
+            yield page.extent
+        if self.ledger is not None:
+            yield self.ledger.extent
 
 
 class Toc(msgspec.Struct, frozen=True):
@@ -270,16 +302,12 @@ class Toc(msgspec.Struct, frozen=True):
         return data
 
     def references(self) -> Iterator[Ref]:
-        """Yield every extent that the TOC names directly."""
+        """Yield every extent that the TOC names directly, each once."""
         for level in self.segments.levels:
             yield from level
         yield from self.keys
         yield from self.quarantine
-        for key in self.projections:
-            saved = self.saved(key)
-            yield from saved.chunks
-            if saved.ledger is not None:
-                yield saved.ledger
+        yield from {ref: None for key in self.projections for ref in self.saved(key).extents()}
 
     def saved(self, key: str) -> SavedProjection:
         """Return the saved state of a projection; an empty state if it has no entry."""

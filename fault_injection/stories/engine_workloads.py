@@ -20,9 +20,9 @@ from cerata.engine.compact import Retention, Steps
 from cerata.engine.compact import compact as compact_log
 from cerata.engine.errors import Locked
 from cerata.engine.events import DeleteFrame, Draft, Erase, PutFrame, PutTag, SupersedeFrame
-from cerata.engine.file import Flip
+from cerata.engine.file import Flip, StateDraft
 from cerata.engine.format.extent import ExtentKind
-from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc, encode_ledger
+from cerata.engine.format.toc import LedgerEntry, Toc
 from cerata.engine.head import Appended
 from cerata.engine.log import Log
 from cerata.engine.open import open_log
@@ -234,10 +234,13 @@ def publish(log: Log) -> None:
 
     def build(flip: Flip, _toc: Toc) -> dict[str, dict[str, Any]]:
         chunk = flip.add(ExtentKind.CHUNK, b"state" * 100, 1, head)
-        ledger = flip.add(ExtentKind.LEDGER, encode_ledger([LedgerEntry(head, bytes(32))]), 1, head)
-        page = flip.add_manifest([chunk])
-        saved = SavedProjection(seq=head, digest=bytes(32), chunks=(page,), ledger=ledger)
-        return {"model/1": saved.to_entry()}
+        ledger = [LedgerEntry(head, bytes(32))]
+        states = {
+            # The second shares manifest and ledger with the first.
+            "model/1": StateDraft(head, bytes(32), [[chunk]], ledger),
+            "model/2": StateDraft(head, bytes(32), [[chunk]], ledger),
+        }
+        return {key: saved.to_entry() for key, saved in flip.add_states(states).items()}
 
     log.publish_projections(build)
 

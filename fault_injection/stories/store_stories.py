@@ -156,7 +156,7 @@ class Judge:
             saved = toc.saved(key)
             digest.update(f"{key} {saved.seq} {saved.digest.hex()}".encode())
             refs = [ref for ref, _ in chunk_refs(log.file, saved)]
-            for ref in (*refs, *([] if saved.ledger is None else [saved.ledger])):
+            for ref in (*refs, *([] if saved.ledger is None else [saved.ledger.extent])):
                 # The check after the body, which a load reads, may lie in the next sector.
                 extent = log.file.file.read_at(ref.offset, extent_size(ref.length))
                 digest.update(extent[EXTENT_HEADER_SIZE : EXTENT_HEADER_SIZE + ref.length])

@@ -6,7 +6,7 @@ out the columns themselves and the effects of an event, which each projection de
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final, Generic, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, Self, TypeVar, cast
 
 from cerata.engine.events import Scope
 from cerata.engine.late import late
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     import numpy as np
 else:
     np = late("numpy")
-
-_HEADS: Final = frozenset({"salt", "range", "blocks"})
-"""The columns that a chunk without an effect has, too."""
 
 
 class FoldedColumns(Protocol):
@@ -180,6 +177,14 @@ class BlockFold(ABC):
         check_range(after, through, self._seq)
         return self._encoded(after, through) == data
 
+    def skip(self, through: int) -> None:
+        self._seal.check_counts()
+        while self._seq < through:
+            self._seq = min(through, self._seq - self._seq % BLOCK_SEQS + BLOCK_SEQS)
+            self._seal.extend()
+            if self._seq % BLOCK_SEQS == 0:
+                self._end_block()
+
     def _encoded(self, after: int, through: int) -> bytes:
         return encode_columns(
             {
@@ -224,10 +229,7 @@ class ColumnFold(BlockFold, Generic[ColumnsType]):
             through = check_head(part, self._digests.salt, through)
         blocks = np.concatenate([part.u8("blocks") for part in parts])
         self._digests.check(blocks, self._seq, through)
-        # Most logs have no event of most kinds: their chunks need no check of each column.
-        filled = [part for part in parts if not part.is_empty(but=_HEADS)]
-        if filled:
-            self._columns.load(Columns.end_to_end(filled), self._seq, through)
+        self._columns.load(Columns.end_to_end(parts), self._seq, through)
         self._digests.load(blocks)
         self._seq = through
         self._reserve()

@@ -24,7 +24,15 @@ from cerata.engine.events import Erased, Event, EventBody, Scope
 from cerata.engine.integrity import HASH_SIZE, Tree
 from cerata.engine.late import late
 
-from ..columnar.columns import U8, AnyColumn, Column, Columns, encode_columns, require
+from ..columnar.columns import (
+    U8,
+    AnyColumn,
+    Column,
+    Columns,
+    decode_columns,
+    encode_columns,
+    require,
+)
 from .seal import StateDamaged
 
 if TYPE_CHECKING:
@@ -34,6 +42,9 @@ else:
 
 BLOCK_SEQS: Final = 4096
 """Events under one leaf of the digest. On disk: never change."""
+
+_WITHOUT_EFFECT: Final = frozenset({"salt", "range", "blocks", "sum"})
+"""The columns that a chunk without an effect has, too."""
 
 Parameter: TypeAlias = str | int | bool
 Parameters: TypeAlias = Mapping[str, Parameter]
@@ -134,6 +145,13 @@ class Projection(Protocol):
 
         Raises:
             ValueError: the events are no such range.
+        """
+        ...
+
+    def skip(self, through: int) -> None:
+        """Take over the range of events after ``seq`` up to ``through``, which have no effect.
+
+        The state is then that after a load of their chunk, of which `is_idle` is true.
         """
         ...
 
@@ -273,6 +291,11 @@ class BlockDigests:
 def chunk_head(salt: bytes, after: int, through: int) -> dict[str, AnyColumn]:
     """Return the first columns of every chunk: the projection's salt, and the range of events."""
     return {"salt": np.frombuffer(salt, np.uint8), "range": np.array([after, through], np.int64)}
+
+
+def is_idle(chunk: bytes) -> bool:
+    """Return whether a chunk has no effect."""
+    return decode_columns(chunk).is_empty(but=_WITHOUT_EFFECT)
 
 
 def check_head(columns: Columns, salt: bytes, seq: int) -> int:

@@ -38,6 +38,13 @@ def complete_ranges(seq: int) -> list[Range]:
     return ranges
 
 
+def layout(seq: int) -> list[Range]:
+    """Return the ranges of a checkpoint at ``seq``, a partial range at the end included."""
+    ranges = complete_ranges(seq)
+    end = last_complete(seq)
+    return [*ranges, (end, seq)] if end < seq else ranges
+
+
 def is_range(after: int, through: int) -> bool:
     """Return whether a chunk may cover these events: a complete range, or the start of a range."""
     size = through - after

@@ -284,6 +284,9 @@ class RowFold:
     def has_chunk(self, after: int, through: int, data: bytes) -> bool:
         return self.chunk(after, through) == data
 
+    def skip(self, through: int) -> None:
+        self._take(_Saved((self._seq, through), {}, self._sum))
+
     def _encode(self, saved: _Saved) -> bytes:
         keys = sorted(saved.rows)
         columns: dict[str, AnyColumn] = {

@@ -235,7 +235,7 @@ def test_repair_does_not_say_that_nothing_is_wrong_where_only_a_copy_helps(run: 
             store.put_frame(text)
             store.checkpoint()
         toc = store._log.toc()
-        ledger = next(toc.saved(key).ledger for key in toc.projections)
+        ledger = next(ledger for key in toc.projections if (ledger := toc.saved(key).ledger))
     assert ledger is not None
     data = bytearray(Path(FILE).read_bytes())
     data[ledger.offset + ledger.length - 1] ^= 4

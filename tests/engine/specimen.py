@@ -113,8 +113,8 @@ def _places(log: Log, data: bytes) -> list[Place]:
     places += [extent("keys", ref) for ref in toc.keys]
     places += [extent("quarantine", ref) for ref in toc.quarantine]
     saved = toc.saved("frames")
-    places += [extent("chunk", ref) for page in saved.chunks for ref in manifest(page)]
-    places += [extent("ledger", saved.ledger)] if saved.ledger is not None else []
+    places += [extent("chunk", ref) for page in saved.chunks for ref in manifest(page.extent)]
+    places += [extent("ledger", saved.ledger.extent)] if saved.ledger is not None else []
     for batch in log._state.tail:
         if batch.spill:
             spill = batch.spill

@@ -24,10 +24,11 @@ from cerata.engine.events import (
     PutFrame,
     UnknownBody,
 )
-from cerata.engine.file import PAGES_SIZE, choose_page, turned
+from cerata.engine.file import PAGES_SIZE, Flip, StateDraft, choose_page, turned
 from cerata.engine.format.checksums import TAG_EXTENT_HEADER, TAG_PAGE, check
 from cerata.engine.format.extent import EXTENT_HEADER_SIZE, ExtentKind, extent_size
 from cerata.engine.format.page import HeaderPage
+from cerata.engine.format.toc import Toc
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.limits import PAGE_SIZE
 from cerata.engine.log import Log
@@ -239,6 +240,33 @@ def test_a_footer_is_not_adopted_where_a_manifest_page_names_a_lost_segment() ->
         assert not log.report.adopted_footer
         assert texts(log)[-1] == "acknowledged"
         assert log.head.seq == 64
+
+
+@pytest.mark.unwatched("the test writes over the file")
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_footer_is_not_adopted_where_a_shared_manifest_names_a_lost_chunk(number: int) -> None:
+    """Each of its sections is read: a later one may name the only write that is missing."""
+    disk = Disk()
+    log = disk.open()
+    log.append([put("acknowledged")])
+    old_pages = disk.image()[:PAGES_SIZE]
+
+    def build(flip: Flip, _: Toc) -> dict[str, dict[str, Any]]:
+        chunks = {key: flip.add(ExtentKind.CHUNK, key.encode(), 1, 1) for key in ("a", "b")}
+        states = {key: StateDraft(1, bytes(32), [[ref]]) for key, ref in chunks.items()}
+        return {key: saved.to_entry() for key, saved in flip.add_states(states).items()}
+
+    log.publish_projections(build)
+    toc = log.toc()
+    (page,) = toc.saved("ab"[number]).chunks
+    assert page.number == number
+    (lost,) = log.file.page(page)
+    disk.kill()
+    disk.spoil(0, old_pages)
+    disk.spoil(lost.offset, bytes(extent_size(lost.length)))
+    with disk.log() as log:
+        assert not log.report.adopted_footer
+        assert texts(log) == ["acknowledged"]
 
 
 def test_a_footer_is_adopted_where_all_that_its_flip_wrote_is_there() -> None:

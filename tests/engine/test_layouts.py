@@ -37,7 +37,15 @@ from cerata.engine.format.record import (
     encode_record,
     sectors,
 )
-from cerata.engine.format.toc import Ref, RefList, Toc, decode_manifest, decode_toc, encode_manifest
+from cerata.engine.format.toc import (
+    Ref,
+    RefList,
+    Toc,
+    decode_refs,
+    decode_sections,
+    decode_toc,
+    encode_manifest,
+)
 from cerata.engine.limits import BATCH_EVENTS_MAX, RING_SIZE_MAX, TOC_SIZE_MAX
 from cerata.engine.memory_storage import MemoryStorage
 
@@ -383,13 +391,17 @@ def test_a_toc_of_garbage_is_corrupt(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"\xff", cbor2.dumps([[1, 2, 3]]), cbor2.dumps([[1, 2, 3, -4]]), cbor2.dumps({}),
-             cbor2.dumps([[1, 2, 3, 4]] * 257), cbor2.dumps([[1, 2, 3, "4"]])]
-)  # fmt: skip
+    "body",
+    [b"", b"\xff", cbor2.dumps([[1, 2, 3, 4]]), cbor2.dumps({})]
+    + [
+        cbor2.dumps([cbor2.dumps([ref] * count)])
+        for ref, count in (([1, 2, 3], 1), ([1, 2, 3, -4], 1), ([1, 2, 3, 4], 257), ("4", 1))
+    ],
+)
 def test_a_manifest_of_garbage_is_corrupt(body: bytes) -> None:
     """The same for the pages that lists of references are kept in."""
     with pytest.raises(Corrupt):
-        decode_manifest(body, 0)
+        _ = [decode_refs(section, 0) for section in decode_sections(body, 0)]
 
 
 @pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 4095, 4096, 4097, 9000])
@@ -399,11 +411,12 @@ def test_a_list_of_references_grows_through_its_levels(count: int) -> None:
 
     def write(refs: "list[Ref] | tuple[Ref, ...]") -> Ref:
         ref = Ref(1_000_000 + len(pages), 1, refs[0].first_seq, refs[-1].last_seq)
-        pages[ref] = encode_manifest(refs)
+        pages[ref] = encode_manifest([refs])
         return ref
 
     def read(ref: Ref) -> list[Ref]:
-        return decode_manifest(pages[ref], 0)
+        (section,) = decode_sections(pages[ref], 0)
+        return decode_refs(section, 0)
 
     refs = RefList()
     rows = [Ref(512 * number, 9, 3 * number + 1, 3 * number + 3) for number in range(count)]

@@ -18,9 +18,9 @@ from cerata.engine.codec import Prepared, WireEvent, prepare
 from cerata.engine.environment import Environment
 from cerata.engine.errors import CerataError, StorageFailed
 from cerata.engine.events import Draft, Event, PutFrame, UnknownBody
-from cerata.engine.file import Flip
+from cerata.engine.file import Flip, StateDraft
 from cerata.engine.format.extent import ExtentKind
-from cerata.engine.format.toc import LedgerEntry, SavedProjection, encode_ledger
+from cerata.engine.format.toc import LedgerEntry
 from cerata.engine.integrity import commitment_of, hash_bytes
 from cerata.engine.log import Log
 from cerata.engine.memory_storage import MemoryFile, MemoryNode, MemoryStorage
@@ -161,13 +161,9 @@ def refusal(error: CerataError) -> str:
 def one_chunk(flip: Flip, last_seq: int, body: bytes) -> dict[str, Any]:
     """Add a projection's checkpoint with one chunk to a flip, and return its entry."""
     chunk = flip.add(ExtentKind.CHUNK, body, 1, last_seq)
-    ledger = encode_ledger([LedgerEntry(last_seq, hash_bytes(body))])
-    return SavedProjection(
-        seq=last_seq,
-        digest=hash_bytes(body),
-        chunks=(flip.add_manifest([chunk]),),
-        ledger=flip.add(ExtentKind.LEDGER, ledger, 1, last_seq),
-    ).to_entry()
+    digest = hash_bytes(body)
+    state = StateDraft(last_seq, digest, [[chunk]], [LedgerEntry(last_seq, digest)])
+    return flip.add_states({"": state})[""].to_entry()
 
 
 @contextmanager

@@ -73,7 +73,8 @@ class Reader:
         for depth in range(len(self.toc["segments"]) - 1, -1, -1):
             rows: list[list[int]] = self.toc["segments"][depth]
             for _ in range(depth):
-                rows = [row for ref in rows for row in cbor2.loads(self.extent(ref[0], 3))]
+                pages = [page for ref in rows for page in cbor2.loads(self.extent(ref[0], 3))]
+                rows = [row for page in pages for row in cbor2.loads(page)]
             yield from ((row[0], row[2]) for row in rows)
 
     def stored(self, at: int, kind: int, seq: int) -> Iterator[Batch]:  # a segment (1) or spill (2)

@@ -49,11 +49,11 @@ from cerata.engine.events import (
     UnsplitEntity,
     UseEmbedder,
 )
-from cerata.engine.file import Flip
+from cerata.engine.file import Flip, StateDraft
 from cerata.engine.format.checksums import file_key
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.page import RING_OFFSET
-from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc, encode_ledger
+from cerata.engine.format.toc import LedgerEntry, Toc
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.langgraph_events import (
     DropCheckpoints,
@@ -388,17 +388,16 @@ def _spill(log: Log, word: str) -> None:
 
 
 def _save_chunk(flip: Flip, _toc: Toc) -> Mapping[str, Mapping[str, Any]]:
-    """Two chunks on a page, and a ledger; what the chunks hold is the projection's."""
+    """Two projections that share a manifest and a ledger, and one without a chunk."""
     body = hash_bytes(b"opaque") + zstandard.compress(b"opaque")
     refs = [flip.add(ExtentKind.CHUNK, body, first, last) for first, last in ((1, 64), (65, 70))]
     ledger = [LedgerEntry(64, hash_bytes(b"64")), LedgerEntry(70, hash_bytes(b"70"))]
-    saved = SavedProjection(
-        seq=70,
-        digest=ledger[-1].digest,
-        chunks=(flip.add_manifest(refs),),
-        ledger=flip.add(ExtentKind.LEDGER, encode_ledger(ledger), 1, 70),
-    )
-    return {"specimen-1": saved.to_entry()}
+    states = {
+        "specimen-1": StateDraft(70, ledger[-1].digest, [refs], ledger),
+        "specimen-2": StateDraft(70, hash_bytes(b"another"), [refs[1:]], ledger[1:]),
+        "specimen-3": StateDraft(70, hash_bytes(b"nothing"), ()),
+    }
+    return {key: saved.to_entry() for key, saved in flip.add_states(states).items()}
 
 
 def _tear(place: Environment) -> None:

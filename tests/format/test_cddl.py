@@ -64,15 +64,18 @@ def test_tocs_fit(golden: bytes) -> None:
 
 def test_cbor_is_deterministic(golden: bytes) -> None:
     """The same value has one encoding."""
-    for data in [*tocs(golden), *(body for _, body in extents(golden, 3))]:
+    shared = [body for kind in (3, 7) for _, body in extents(golden, kind)]
+    sections = [section for body in shared for section in cbor2.loads(body)]
+    for data in [*tocs(golden), *shared, *sections]:
         assert cbor2.dumps(cbor2.loads(data), canonical=True) == data
 
 
-def test_manifests_fit(golden: bytes) -> None:
-    """A page of references."""
-    found = [cbor2.loads(body) for _, body in extents(golden, 3)]
-    assert found
-    assert {refusal("manifest", rows) for rows in found} == {None}
+@pytest.mark.parametrize(("kind", "rule"), [(3, "manifest"), (7, "ledger")])
+def test_manifests_and_ledgers_fit(golden: bytes, kind: int, rule: str) -> None:
+    """Pages of references, and digests; some have sections of several projections."""
+    found = [cbor2.loads(body) for _, body in extents(golden, kind)]
+    assert max(map(len, found)) > 1
+    assert {refusal(rule, sections) for sections in found} == {None}
 
 
 @pytest.mark.parametrize("kind", [1, 2], ids=["segment", "spill"])

@@ -18,9 +18,9 @@ import cerata
 from cerata import Store
 from cerata.engine.errors import HistoryPruned
 from cerata.engine.events import Draft, UnknownBody
-from cerata.engine.file import Flip
+from cerata.engine.file import Flip, StateDraft
 from cerata.engine.format.extent import ExtentKind
-from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc, encode_ledger
+from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc
 from cerata.replay.checkpoint import is_of_others
 
 from . import specimen
@@ -39,10 +39,9 @@ def leave(store: Store) -> None:
     head = log.head.seq
 
     def build(flip: Flip, _: Toc) -> dict[str, dict[str, Any]]:
-        ledger = flip.add(ExtentKind.LEDGER, encode_ledger([LedgerEntry(head, bytes(32))]), 1, head)
-        page = flip.add_manifest([flip.add(ExtentKind.CHUNK, CHUNK, 1, head)])
-        saved = SavedProjection(seq=head, digest=bytes(32), chunks=(page,), ledger=ledger)
-        return {KEY: {**saved.to_entry(), **FIELD}}
+        page = [flip.add(ExtentKind.CHUNK, CHUNK, 1, head)]
+        state = StateDraft(head, bytes(32), [page], [LedgerEntry(head, bytes(32))])
+        return {KEY: {**flip.add_states({KEY: state})[KEY].to_entry(), **FIELD}}
 
     log.carry(NAMES, build)
 
@@ -69,7 +68,7 @@ def chunk_of(store: Store) -> tuple[bytes, int, dict[str, Any]]:
     toc = log.toc()
     saved = toc.saved(KEY)
     (page,) = saved.chunks
-    (ref,) = log.file.manifest(page)
+    (ref,) = log.file.page(page)
     assert saved.ledger is not None
     assert log.file.ledger(saved.ledger) == [LedgerEntry(saved.seq, bytes(32))]
     fields = toc.projections[KEY].keys() - SavedProjection.__struct_fields__
@@ -204,7 +203,7 @@ def test_a_damaged_state_of_a_later_version_does_not_stop_a_compaction(path: Pat
     """It is derived; the events are copied with every check."""
     with cerata.open(path, mode="r") as store:
         (page,) = store._log.toc().saved(KEY).chunks
-        (ref,) = store._log.file.manifest(page)
+        (ref,) = store._log.file.page(page)
     data = bytearray(path.read_bytes())
     data[ref.offset + 100] ^= 1
     path.write_bytes(data)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cerata.engine.format.toc import LedgerEntry, decode_ledger, encode_ledger
+from cerata.engine.format.toc import LedgerEntry, decode_ledger, decode_sections, encode_ledger
 from cerata.projections.core.ranges import complete_ranges, is_range
 from cerata.projections.registry import projection_key
 from cerata.replay.checkpoint import ledger_of, thinned
@@ -145,7 +145,7 @@ def test_a_damaged_chunk_costs_folding_its_own_events(
 def test_a_damaged_page_costs_the_events_of_its_chunks(
     tmp_path: Path, saved_file: tuple[Path, dict[str, bytes]]
 ) -> None:
-    """And only those of its own projection."""
+    """The projections that were saved together share it, so each folds them again."""
     path = tmp_path / "a.cera"
     path.write_bytes(saved_file[0].read_bytes())
     with opened(path, "r") as store:
@@ -154,7 +154,7 @@ def test_a_damaged_page_costs_the_events_of_its_chunks(
     with opened(path) as store:
         assert store.digests() == saved_file[1]
         reports = store._fold.reports
-        assert [reports[name].replayed_events for name in NAMES] == [CHUNKS[-1][1], 0, 0]
+        assert [reports[name].replayed_events for name in NAMES] == [CHUNKS[-1][1]] * 3
         store.checkpoint()
         assert store.verify().ok
 
@@ -223,4 +223,5 @@ def test_a_ledger_is_dense_at_its_end_and_sparse_at_its_start() -> None:
     assert (seqs[0], seqs[-3:]) == (100, [99_800, 99_900, 100_000])
     gaps = [later - earlier for earlier, later in pairwise(seqs)]
     assert max(gaps[-8:]) < max(gaps[8:16]) / 4
-    assert decode_ledger(encode_ledger(ledger), 0) == list(ledger)
+    (section,) = decode_sections(encode_ledger([ledger]), 0)
+    assert decode_ledger(section, 0) == list(ledger)

@@ -6,11 +6,12 @@ import pytest
 
 from benchmarks.checkpoint_bench import checkpoint_cost, toc_size
 from cerata.engine.file import LogFile
-from cerata.engine.format.toc import Ref, SavedProjection
+from cerata.engine.format.toc import SavedProjection
 from cerata.projections.core import ranges
 from cerata.projections.registry import BUILT_IN
 from cerata.projections.rows import row_fold
 from cerata.replay import checkpoint
+from cerata.replay.checkpoint import SavedRange
 
 
 def test_a_checkpoint_after_100_documents_writes_little(tmp_path: Path) -> None:
@@ -49,10 +50,10 @@ def test_without_kept_chunks_it_would_write_everything(
 ) -> None:
     """The figure comes from ranges that need no writing again."""
 
-    def forgotten(_file: LogFile, saved: SavedProjection) -> tuple[tuple[Ref, ...], ...]:
-        return ((),) * len(saved.chunks)
+    def forgotten(_file: LogFile, _saved: SavedProjection) -> list[SavedRange]:
+        return []
 
-    monkeypatch.setattr(checkpoint, "_pages", forgotten)
+    monkeypatch.setattr(checkpoint, "saved_ranges", forgotten)
     cost = checkpoint_cost(tmp_path / "a.cera", 5_000, 2)
     assert cost.shares[0] > 0.1
 

@@ -134,7 +134,7 @@ def test_progress_that_names_chunks_of_the_old_state_is_counted_once(half_rebuil
     with opened(half_rebuilt) as store:
         toc = store._log.toc()
         (side,) = (key for key in toc.projections if key.endswith("~"))
-        shared = store._log.file.manifest(toc.saved(side).chunks[0])
+        shared = store._log.file.page(toc.saved(side).chunks[0])
         assert {*shared} <= {*chunks(store, "fulltext")}
         verification = store.verify()
         assert verification.ok
@@ -196,7 +196,7 @@ def test_a_damaged_chunk_of_a_killed_rebuild_is_made_anew(half_rebuilt: Path) ->
     with opened(half_rebuilt, "r") as store:
         toc = store._log.toc()
         (side,) = (key for key in toc.projections if key.endswith("~"))
-        chunk = store._log.file.manifest(toc.saved(side).chunks[0])[0]
+        chunk = store._log.file.page(toc.saved(side).chunks[0])[0]
     spoil(half_rebuilt, chunk.offset + 64 + chunk.length // 2)
     with opened(half_rebuilt) as store:
         store.rebuild("fulltext")

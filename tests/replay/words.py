@@ -38,7 +38,7 @@ def draft(source: Random, seq: int) -> cerata.Draft:
 def chunks(store: Store, name: str) -> list[Ref]:
     """The chunks of a projection's checkpoint, in order."""
     saved = store._log.toc().saved(projection_key(store._fold.registry.make(name)))
-    return [ref for page in saved.chunks for ref in store._log.file.manifest(page)]
+    return [ref for page in saved.chunks for ref in store._log.file.page(page)]
 
 
 def spans(store: Store, name: str) -> list[tuple[int, int]]:
