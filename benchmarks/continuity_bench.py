@@ -1,7 +1,7 @@
 """Conversations of an agent: contexts of turns, exchanges, and the fold of messages.
 
     python -m benchmarks.continuity_bench                    # 25,000 exchanges
-    python -m benchmarks.continuity_bench --exchanges 125000
+    python -m benchmarks.continuity_bench --exchanges 125000 --parts contexts
     python -m benchmarks.continuity_bench --tiny             # some seconds
 
 A generated history: sessions of about 83 exchanges in 12 threads and 4 modes, over a year, with a
@@ -37,6 +37,9 @@ from cerata.memory.frames.drafts import frame_draft, frame_fields
 from cerata.projections.columnar.times import to_datetime
 from cerata.projections.messages.projection import MessagesProjection
 
+from .continuity_policies import print_policies
+
+PARTS: Final = ("contexts", "exchanges", "size", "policies", "fold")
 DIMENSION: Final = 384
 THREADS: Final = tuple(f"thread-{number}" for number in range(12))
 MODES: Final = ("chat", "booth", "code", "work")
@@ -225,6 +228,7 @@ def main() -> None:
     parser.add_argument("--exchanges", type=int, default=25_000)
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--tiny", action="store_true", help="a small history, a few rounds")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     options = parser.parse_args()
     exchanges, rounds = (300, 4) if options.tiny else (options.exchanges, options.rounds)
     print(
@@ -233,13 +237,19 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with cerata.open(folder / "talk.cera", embedder=EMBEDDER) as store:
-            agent = fill(store, exchanges)
-            print(f"{exchanges:,} exchanges, {store.count()[0]:,} frames")
-            print_contexts(agent, rounds)
-        print_exchanges(folder, 8 if options.tiny else 200)
-        print_size(folder / "size.cera")
-    print_fold(200 if options.tiny else 4_000)
+        if "contexts" in options.parts:
+            with cerata.open(folder / "talk.cera", embedder=EMBEDDER) as store:
+                agent = fill(store, exchanges)
+                print(f"{exchanges:,} exchanges, {store.count()[0]:,} frames")
+                print_contexts(agent, rounds)
+        if "exchanges" in options.parts:
+            print_exchanges(folder, 8 if options.tiny else 200)
+        if "size" in options.parts:
+            print_size(folder / "size.cera")
+    if "policies" in options.parts:
+        print_policies(3 if options.tiny else 14)
+    if "fold" in options.parts:
+        print_fold(200 if options.tiny else 4_000)
 
 
 if __name__ == "__main__":
