@@ -7,17 +7,16 @@ from a recording (`replayed`) and the choice of a journal (`agent`, `rerun`).
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
-
-from msgspec.structs import replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple, Protocol, cast
 
 from cerata.engine.agent_events import RecordCall
-from cerata.engine.errors import InvalidInput
-from cerata.engine.events import DeleteFrame, Draft, JsonValue, Scope
+from cerata.engine.errors import Conflict, InvalidInput
+from cerata.engine.events import DeleteFrame, Draft, JsonValue, PutFrame, Scope
 from cerata.memory.batch.attempts import attempted
 from cerata.memory.batch.session import WriteSession
-from cerata.memory.frames.drafts import frame_draft, frame_fields
+from cerata.memory.frames.drafts import frame_draft
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.frames import Receipt
 from cerata.projections.activities.reader import ActivityRow
@@ -25,6 +24,7 @@ from cerata.projections.activities.reader import ActivityRow
 from .activity import RESULT_KIND, Result, body_of
 from .recording import result_of
 from .references import reference
+from .run_counts import Captured, RunCounts
 from .run_results import RunResults
 from .spec import WorkingSlot, WorkingSlots
 from .text.json_text import NOT_RECORDED, decoded, digest_of, encoded, error_text
@@ -109,6 +109,11 @@ class Journal(Protocol):
         ...
 
     @property
+    def prefix(self) -> str:
+        """The start of references, such as "$ref"."""
+        ...
+
+    @property
     def turn(self) -> int:
         """The turn with which the run begins."""
         ...
@@ -139,11 +144,7 @@ class LiveJournal:
         self._scope = scope
         self._working = working
         self._agent = agent
-        self._sizes: dict[str, dict[int, int]] = {}
-        """The bytes of each result by its frame, for each track."""
-        self._own: set[int] = set()
-        """The calls with a result that this journal recorded since it last counted."""
-        self._calls_seen = 0
+        self._counts = RunCounts(session, run, working.prefix)
         self._finished = 0
         self._lock = threading.Lock()
 
@@ -179,18 +180,14 @@ class LiveJournal:
         except InvalidInput as error:
             self.record_error(request, error, ticket)
             raise
-        summary = summary_of(decoded(data), len(data))
+        summary = summary_of(cast("JsonValue", value), len(data))
         if not is_captured:
             self._write(None, request, ticket)
             return Result(None, summary, None, len(data), memo=False, _data=data)
         expires = slot.expiry(self._session.log.environment.now_us())
         track = self._track(slot)
         draft = result_draft(data, summary, self._run.frame, self._scope, track, expires)
-        frame = self._write(draft, request, ticket, size=len(data))
-        assert frame is not None
-        number = self._session.snapshot().activities.result_number(
-            self._run.row, request.name, frame
-        )
+        frame, number = self._write(draft, request, ticket, size=len(data))
         ref = reference(self._working.prefix, request.name, number)
         return Result(ref, summary, frame, len(data), memo=False, _data=data)
 
@@ -211,6 +208,10 @@ class LiveJournal:
         return self._session.snapshot().activities.count(self._run.row, name)
 
     @property
+    def prefix(self) -> str:
+        return self._working.prefix
+
+    @property
     def turn(self) -> int:
         return self._session.snapshot().activities.last_turn(self._run.row) or 1
 
@@ -223,12 +224,14 @@ class LiveJournal:
         size: int = 0,
         error: str | None = None,
         value: str | None = None,
-    ) -> int | None:
-        """Append the frame of a result and the call as one batch; return the frame's id.
+    ) -> tuple[int, int]:
+        """Append the frame of a result and the call as one batch; return its id and its number.
 
-        The batch deletes the oldest results if those of the run would exceed the slot's size.
+        Both are 0 without a result. The batch deletes the oldest results if those of the run would
+        exceed the slot's size.
         """
         slot = self._working.named(request.slot)
+        captured = None if result is None else Captured(request.name, self._track(slot), size)
         # Appends of one run take turns, so that the overlaps are those of the log.
         with self._lock:
             call = call_draft(
@@ -241,45 +244,33 @@ class LiveJournal:
                 overlaps=self._finished - ticket,
             )
             batch = [call] if result is None else [result, call]
-
-            def attempt(snapshot: Snapshot) -> Receipt:
-                evicted = [] if result is None else self._evicted(snapshot, slot, size)
-                deletes = [Draft(DeleteFrame(frame=frame), self._scope) for frame in evicted]
-                return self._session.write([*batch, *deletes])
-
-            receipt = attempted(self._session, attempt, where=f"run {self._run.name!r}")
+            proof = self._counts.proof(captured, slot.size_max)
+            proof = proof and proof.at_head(self._session.log)
+            receipt = None
+            if proof is not None:
+                # A conflict shows that the proof has just ended.
+                with suppress(Conflict):
+                    receipt = self._session.write(batch, proof=proof)
+            if receipt is None:
+                proof = None
+                receipt = self._write_folded(batch, captured, slot.size_max)
             self._finished += 1
-            if result is None:
-                return None
-            self._own.add(receipt.seqs[1])
-            self._sizes.setdefault(self._track(slot), {})[receipt.seqs[0]] = size
-        return receipt.seqs[0]
+            number = self._counts.note(captured, receipt, proof)
+        return (0 if result is None else receipt.seqs[0]), number
 
-    def _evicted(self, snapshot: Snapshot, slot: WorkingSlot, size: int) -> list[int]:
-        """Return the oldest results that leave, so that a result of ``size`` bytes has room."""
-        calls = snapshot.activities.last_calls(self._run.row, self._calls_seen)
-        self._calls_seen += len(calls)
-        others = [call for call in calls if call.result and call.seq not in self._own]
-        self._own.clear()
-        if others:
-            # Of another process, or from before a kill.
-            results = RunResults(snapshot, self._run, self._working.prefix)
-            for stored in results.stored(others):
-                self._sizes.setdefault(stored.track, {})[stored.frame] = stored.size
-        sizes = self._sizes.get(self._track(slot), {})
-        total = sum(sizes.values()) + size
-        evicted: list[int] = []
-        if total <= slot.size_max:
-            return evicted
-        for frame, old in sorted(sizes.items()):
-            if total <= slot.size_max:
-                break
-            total -= old
-            if snapshot.is_current(frame):
-                evicted.append(frame)
-            else:
-                del sizes[frame]
-        return evicted
+    def _write_folded(
+        self, batch: Sequence[Draft], captured: Captured | None, size_max: int
+    ) -> Receipt:
+        """Append a batch by the fold, with the ends of the results that it evicts."""
+
+        def attempt(snapshot: Snapshot) -> Receipt:
+            deletes: list[Draft] = []
+            if captured is not None:
+                evicted = self._counts.evicted(snapshot, captured, size_max)
+                deletes = [Draft(DeleteFrame(frame=frame), self._scope) for frame in evicted]
+            return self._session.write([*batch, *deletes])
+
+        return attempted(self._session, attempt, where=f"run {self._run.name!r}")
 
 
 def _check_size(slot: WorkingSlot, name: str, data: bytes) -> None:
@@ -312,9 +303,10 @@ def result_draft(
     data: bytes, summary: str, parent: int, scope: Scope, track: str, expires: int | None
 ) -> Draft:
     """Return the frame that holds a result, by its JSON; a parent −k is in the same batch."""
-    fields = frame_fields(kind=RESULT_KIND, parent=parent, track=track, search_text=summary)
-    draft = frame_draft(data, fields, scope)
-    return replace(draft, body=replace(draft.body, expires=expires))
+    fields = PutFrame(
+        kind=RESULT_KIND, parent=parent, track=track, search_text=summary, expires=expires
+    )
+    return frame_draft(data, fields, scope)
 
 
 def call_draft(activity: int, request: Request, scope: Scope, **fields: Any) -> Draft:

@@ -282,6 +282,10 @@ class ReplayedJournal:
             return self._live.count(name)
         return self._ordinals[name]
 
+    @property
+    def prefix(self) -> str:
+        return self._recording.prefix
+
     def results(self) -> RunResults:
         if self._live is not None and (self.is_live or self._prefix == len(self._calls)):
             return self._live.results()

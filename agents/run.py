@@ -29,6 +29,7 @@ from cerata.projections.columnar.times import to_datetime, to_microseconds
 from .activity import Activity, Lineage, Reference, Result
 from .journal import RETURN, Answer, Journal, Request, request_of
 from .prompt import RunContext, context_of
+from .references import ParsedReference, resolved
 from .slot import Slot
 from .text.json_text import NOT_RECORDED, canonical, decoded, encoded, hide_message
 from .text.names import check_name
@@ -514,7 +515,11 @@ class Run(Handle):
         reference.
         """
         recorded = {name: value for name, value in arguments.items() if name not in request.secret}
-        values, used = self._journal.results().resolve(recorded)
+        if f"{self._journal.prefix}:" in request.arguments:
+            values, used = self._journal.results().resolve(recorded)
+        else:
+            # The copies of containers, without a look at the memory.
+            values, used = resolved(recorded, self._journal.prefix, _named), ()
         return request._replace(used=used), {**arguments, **cast("dict[str, object]", values)}
 
     def _record_error(
@@ -545,6 +550,10 @@ def check_outside_transaction(store: Store) -> None:
         raise InvalidInput(
             "A run cannot record inside a transaction", remedy="Leave the transaction first."
         )
+
+
+def _named(parts: ParsedReference) -> object:
+    raise AssertionError(f"{parts} is not in the recorded arguments")
 
 
 def journal_of(run: Run) -> Journal:

@@ -5,8 +5,8 @@ a call. Leaves out the meaning of the values.
 """
 
 import math
-from collections.abc import Mapping
-from typing import Final, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -79,6 +79,8 @@ def _check(value: object, subject: str, path: str, depth: int) -> None:
         raise _refused(subject, path, f"{kind.__name__} is no type of JSON")
     elif not depth:
         raise _refused(subject, path[:100], f"it is deeper than {NESTING_MAX} levels")
+    elif isinstance(value, list | tuple) and _are_alike(cast("Sequence[object]", value)):
+        return
     elif isinstance(value, dict):
         for name, item in cast("dict[object, object]", value).items():
             if type(name) is not str:
@@ -88,6 +90,18 @@ def _check(value: object, subject: str, path: str, depth: int) -> None:
     else:
         for place, item in enumerate(cast("list[object]", value)):
             _check(item, subject, f"{path}[{place}]", depth - 1)
+
+
+def _are_alike(items: Sequence[Any]) -> bool:
+    """Return whether items are valid scalars of one type: most long lists are."""
+    kinds = {*map(type, items)}
+    if kinds == {str}:
+        return "".join(items).isascii()
+    if kinds == {float}:
+        return all(map(math.isfinite, items))
+    if kinds == {int}:
+        return bool(min(items) >= _INTEGER_MIN and max(items) <= _INTEGER_MAX)
+    return not kinds
 
 
 def _refused(subject: str, path: str, reason: str) -> InvalidInput:

@@ -69,7 +69,7 @@ def _list(items: Sequence[JsonValue], depth: int) -> str:
         return "0 items"
     if all(isinstance(item, Mapping) for item in items):
         return _rows(cast("Sequence[Mapping[str, JsonValue]]", items))
-    numbers = _numbers(items)
+    numbers = _numbers(items) if _numbers(items[:1]) else []
     if len(numbers) == len(items):
         ends = f"first {_scalar(numbers[0])}, last {_scalar(numbers[-1])}"
         return f"{len(items)} numbers, {_range(numbers)}, {ends}"

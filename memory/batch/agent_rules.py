@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from cerata.projections.activities.reader import ActivitiesAt
 
     from ..values import proposals
+    from ..values.open_run import OpenRun
 else:
     activity_columns = late("cerata.projections.activities.columns")
     activity_reader = late("cerata.projections.activities.reader")
@@ -76,6 +77,15 @@ class ActivityRules(Rule):
                 _check_open(activities, draft, target)
                 named.add(target)
         return partial(_check_later, named, started)
+
+    def is_proven(self, proof: OpenRun) -> bool:
+        """Return whether all events are calls of the open run, in its scope."""
+        return all(
+            isinstance(draft.body, RecordCall)
+            and draft.body.activity == proof.run
+            and proof.has_scope(draft)
+            for draft in self._new
+        )
 
 
 def _check_words(body: EventBody) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from cerata.engine.agent_events import RecordCall, StartActivity
 from cerata.engine.arguments import is_integer, located, wrong_type
 from cerata.engine.errors import Conflict, NotFound
 from cerata.engine.events import (
@@ -31,8 +32,12 @@ if TYPE_CHECKING:
     from cerata.engine.log import Validate
     from cerata.projections.frames.reader import Frames
 
+    from ..values.open_run import OpenRun
+
 _FACT: Final = AssertFact.wire_name
 _FRAME: Final = PutFrame.wire_name
+_START: Final = StartActivity.wire_name
+_CAPTURED: Final = frozenset((PutFrame, RecordCall))
 
 
 class Closing(NamedTuple):
@@ -80,6 +85,23 @@ class ReferenceRules(Rule):
             return partial(self._check_open, state.frames(), state.n)
         return None
 
+    def is_proven(self, proof: OpenRun) -> bool:
+        """Return whether the drafts name the open run, its frame and drafts of the batch only.
+
+        No draft closes a frame.
+        """
+        if self._causes or any(type(draft.body) not in _CAPTURED for _, draft in self._new):
+            return False
+        known = {(_FRAME, proof.frame), (_START, proof.run)}
+        return all(
+            (kind, value) in known or (value < 0 and self._is_drafted(place, kind, value))
+            for place, _, kind, value in self._named
+        )
+
+    def _is_drafted(self, place: int, kind: str, value: int) -> bool:
+        """Return whether an earlier draft of the batch, named by −place, is of a type."""
+        return -value < place and self._drafts[-value - 1].body.wire_name == kind
+
     def keep(self) -> None:
         self._closing.update(self._new_closing)
 
@@ -96,8 +118,7 @@ class ReferenceRules(Rule):
         frames = state.frames() if _FRAME in kinds else None
         for place, name, kind, value in self._named:
             if value < 0:
-                target: Draft | None = self._drafts[-value - 1] if -value < place else None
-                if target is None or target.body.wire_name != kind:
+                if not self._is_drafted(place, kind, value):
                     raise NotFound(
                         f"{name} names {value}, but this batch has no earlier {kind} there",
                         remedy="Put it earlier in the batch, and name its place as −k.",

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from ..snapshot import store_embedder
     from ..snapshot.layer import LogLayer
     from ..snapshot.snapshot import Snapshot
+    from ..values.open_run import OpenRun
     from ..values.pending_ids import PendingIds
     from . import block as batch_block
     from . import conditional_draft as conditional_drafts
@@ -458,12 +459,14 @@ class WriteSession:
         expect: int | None = None,
         key: str | None = None,
         arguments: bytes | None = None,
+        proof: OpenRun | None = None,
     ) -> Receipt:
         """Append drafts as one batch, or add them to the open transaction.
 
         Drafts with the default scope get the store's. A draft without an actor or a reason gets
         that of the call, else of the transaction, else of the store. ``arguments`` is the hash to
-        store with the key; by default that of the drafts.
+        store with the key; by default that of the drafts. With a ``proof`` the batch is appended
+        only if the proof holds until then.
 
         Raises:
             InvalidInput: a draft's scope is outside the store's, the store requires a scope and
@@ -490,7 +493,7 @@ class WriteSession:
         author = self._call.over(NO_AUTHOR if block is None else block.author).over(self.author)
         drafts = self._with_request(author.signed(within_scope(drafts, self.reach)))
         if block is None:
-            return self._append(drafts, expect=expect, key=key, arguments=arguments)
+            return self._append(drafts, expect=expect, key=key, arguments=arguments, proof=proof)
         if expect is not None or key is not None:
             raise InvalidInput(
                 "expect and key belong to the transaction", remedy="Pass them to transaction()."
@@ -544,13 +547,14 @@ class WriteSession:
         key: str | None,
         arguments: bytes | None = None,
         payloads: Sequence[bytes] | None = None,
+        proof: OpenRun | None = None,
     ) -> Receipt:
         if key is not None and arguments is None:
             arguments = arguments_hash(contents_of(drafts))
         drafts, payloads = self._with_use(drafts, payloads)
         checks = validation.BatchChecks(self.log, self.fold, self.reach, self._shapes, self.uses)
         checks.gather(drafts)
-        end, validate = checks.check()
+        end, validate = checks.check(proof)
         appended = self.log.append(
             drafts,
             expect=expect,

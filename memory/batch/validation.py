@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from cerata.projections.columnar.scopes import Reach
     from cerata.replay.fold import Fold
 
+    from ..values.open_run import OpenRun
     from .embedder_use import EmbedderUse
 
 
@@ -101,15 +102,20 @@ class BatchChecks:
         """Give the drafts from place ``first`` on to the rules. Raises `InvalidInput`."""
         self._due = [rule for rule in self._rules if rule.take(drafts, first)]
 
-    def check(self) -> tuple[int, Validate | None]:
-        """Check the batch; return the log's end, and the check of later events.
+    def check(self, proof: OpenRun | None = None) -> tuple[int, Validate | None]:
+        """Check the batch; return the log's end, or that of a proof, and the check of later events.
 
-        The end is 0 if there is nothing to check.
+        The end is 0 if there is nothing to check. A rule that the proof covers folds nothing.
         """
-        if not self._due:
-            return 0, None
-        end = self._log.refresh().seq
-        checks = list(self._checked(end))
+        if proof is None:
+            if not self._due:
+                return 0, None
+            end = self._log.refresh().seq
+            checks = list(self._checked(end))
+        else:
+            end = proof.n
+            self._due = [rule for rule in self._due if not rule.is_proven(proof)]
+            checks = [proof.check_later, *self._checked(end)]
 
         def validate(delta: Sequence[Event]) -> None:
             for check in checks:

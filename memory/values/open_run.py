@@ -1,0 +1,117 @@
+"""Open runs: a proof from the last batch of a writer, so that the next batch needs no fold.
+
+Owns the proof, and the events of other writers that leave a run open. Leaves out the rules that
+believe a proof (`cerata.memory.batch`) and the count of results (`cerata.agents.run_counts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from cerata.engine.agent_events import EndActivity, PutSlot, RecordCall, StartActivity
+from cerata.engine.errors import Conflict
+from cerata.engine.events import (
+    AssertFact,
+    DeleteFrame,
+    Draft,
+    Event,
+    EventBody,
+    LinkFacts,
+    PutEmbedding,
+    PutFrame,
+    PutTag,
+    RecallContext,
+    RetractFact,
+    Scope,
+    SupersedeFrame,
+    UnlinkFacts,
+    UseEmbedder,
+)
+from cerata.projections.columnar.scopes import is_same
+
+if TYPE_CHECKING:
+    from cerata.engine.log import Log
+
+NEAR: Final = 64
+"""Most events of other writers that are read in place of a fold."""
+
+_HARMLESS: Final[frozenset[type[EventBody]]] = frozenset(
+    {
+        AssertFact,
+        LinkFacts,
+        PutEmbedding,
+        PutFrame,
+        PutSlot,
+        PutTag,
+        RecallContext,
+        RetractFact,
+        UnlinkFacts,
+        UseEmbedder,
+    }
+)
+"""Events that change no run and close no frame. Any other type, known or not, ends the proof."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRun:
+    """A run that is open at event ``n``, within the reach of the session that writes.
+
+    The run and its frame exist there, in ``scope``; these never change. No call of the run is
+    later than the calls that the holder of the proof has counted.
+    """
+
+    n: int
+    erased: int
+    """`Log.erased` at the proof: an erasure ends it."""
+    run: int
+    """Seq of the run's first start."""
+    frame: int
+    """Seq of the run's frame."""
+    scope: Scope
+
+    def at_head(self, log: Log) -> OpenRun | None:
+        """Return the proof for the newest event; None if an event since may have ended the run."""
+        head = log.refresh().seq
+        if log.erased != self.erased or not 0 <= head - self.n <= NEAR:
+            return None
+        if head > self.n and not self._is_kept_by(log.recent(self.n + 1, head)):
+            return None
+        return self.after(head)
+
+    def after(self, n: int) -> OpenRun:
+        """Return the proof for a later event, through which the run is known to be open."""
+        return replace(self, n=n)
+
+    def has_scope(self, draft: Draft) -> bool:
+        """Return whether an event has the scope of the run, as each of its events must."""
+        return draft.scope is self.scope or is_same(draft.scope, self.scope)
+
+    def check_later(self, delta: Sequence[Event]) -> None:
+        """Refuse a batch if another writer's event since the proof may have changed the run.
+
+        Raises:
+            Conflict: the holder decides again, from the fold.
+        """
+        if not self._is_kept_by(delta):
+            raise Conflict(
+                f"Another writer has just changed the run {self.run:,}",
+                remedy="Read the memory again, and decide again.",
+            )
+
+    def _is_kept_by(self, events: Iterable[Event]) -> bool:
+        return all(self._is_kept(event.body) for event in events)
+
+    def _is_kept(self, body: object) -> bool:
+        match body:
+            case RecordCall() | EndActivity():
+                return body.activity != self.run
+            case StartActivity():
+                return body.resumes != self.run
+            case DeleteFrame():
+                return body.frame != self.frame
+            case SupersedeFrame():
+                return body.old != self.frame
+            case _:
+                return type(body) in _HARMLESS
