@@ -291,3 +291,42 @@ def test_an_erasure_ends_the_proof(pair: tuple[Store, Store]) -> None:
             ):
                 run.put(name, 1)
             run.put("x", 1)
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+def test_another_process_captures_around_a_folded_append(
+    pair: tuple[Store, Store], *, is_before: bool
+) -> None:
+    """Neither the state that the append saw, nor the state after it, is that of this batch."""
+    run = _opened(pair[0])
+    written, waiting = WriteSession.write, [pair[1]]
+
+    def write(session: WriteSession, drafts: Any, **named: Any) -> Any:
+        other = waiting.pop() if waiting else None
+        if other is not None and is_before:
+            _captured(other)
+        receipt = written(session, drafts, **named)
+        if other is not None and not is_before:
+            _captured(other)
+        return receipt
+
+    with mock.patch.object(WriteSession, "write", write):
+        assert run.put("z", 1).ref == "$ref:z.1"
+    assert run.put("y", 1).ref == "$ref:y.3"
+    assert run.put("z", 2).ref == "$ref:z.2"
+
+
+def test_another_process_ends_the_run_after_a_folded_append(pair: tuple[Store, Store]) -> None:
+    run = _opened(pair[0])
+    written, waiting = WriteSession.write, [pair[1]]
+
+    def write(session: WriteSession, drafts: Any, **named: Any) -> Any:
+        receipt = written(session, drafts, **named)
+        if waiting:
+            _ended(waiting.pop())
+        return receipt
+
+    with mock.patch.object(WriteSession, "write", write):
+        assert run.put("z", 1).ref == "$ref:z.1"
+    with pytest.raises(Closed, match="ended"):
+        run.put("z", 2)
