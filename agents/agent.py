@@ -45,6 +45,9 @@ from cerata.projections.messages.line import (
 from .activity import RUN_KIND, Activity, Call, Reference, activity_of, call_of, run_named
 from .agent_memory import AgentMemory
 from .code import AgentCode, Code
+from .contexts.assembly import Assembly, Block
+from .contexts.recorded import AssemblyRerun, rerun_assembly
+from .contexts.session_contexts import Contexts
 from .continuity.candidates import PASS_HOURS
 from .continuity.models import Model
 from .continuity.periods import day_of
@@ -240,6 +243,10 @@ class Agent(Readings, Handle):
             writer.scoped(of_messages), self._name, name, without_thread(scope), check
         )
         line = line_of(self._name, tuple(of_messages.items()))
+        # A context has texts of other threads and of none.
+        of_line = self._writer(
+            {key: value for key, value in dimensions.items() if key != THREAD_DIMENSION}
+        )
         talking = Talking(
             thread_of(scope),
             mode,
@@ -248,7 +255,10 @@ class Agent(Readings, Handle):
             writer.snapshot,
             line,
             self._compact,
-            lambda: self._snapshot().within(line.base),
+            self._snapshot,
+            Contexts(
+                self._name, self._model, seq, of_line, self._snapshot, self._references, check
+            ),
             self._timezone,
         )
         return Session(name, seq, dimensions, (self.run_of, self.slot_of), talking, ending)
@@ -477,6 +487,26 @@ class Agent(Readings, Handle):
             yield Reflecting(
                 self._name, self._model, self._snapshot, writer_of, self._pass_hours, limit
             )
+
+    def rerun_assembly(
+        self, assembly: Assembly | int, *, extra: Sequence[Block] = ()
+    ) -> AssemblyRerun:
+        """Make a recorded context of a session again, at its basis, and compare the texts.
+
+        Nothing is written, and no embedder or model is asked: the event has the question's vectors.
+
+        Args:
+            assembly: A recorded context, or the seq of its event.
+            extra: The blocks that the caller added then.
+
+        Raises:
+            NotFound: the event is no recorded context of this agent.
+            InvalidInput: the context was not recorded.
+        """
+        return rerun_assembly(self._snapshot(), self._name, assembly, extra, self._references)
+
+    def _references(self, snapshot: Snapshot, run: int) -> list[Reference]:
+        return RunResults(snapshot, _row_of(snapshot, run), self._working.prefix).references()
 
     def _compact(self, line: Line) -> Summary | None:
         """Make or renew the summary of the running day; see `Session.compact`."""

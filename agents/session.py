@@ -7,18 +7,19 @@ from datetime import datetime
 from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self
 
-from cerata.engine.arguments import expect_positive, expect_text
+from cerata.engine.arguments import expect_bool, expect_positive, expect_text
 from cerata.engine.errors import Closed
 from cerata.engine.events import ScopeValue
 from cerata.engine.handle import Handle
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.frames import Receipt
-from cerata.memory.view import View
 from cerata.projections.messages.line import MODE_DIMENSION, THREAD_DIMENSION, Line
 
 from .code import Code
-from .continuity.assembly import Assembly, Block, Titles, assembled, check_request
-from .continuity.blocks import Turn, checked_blocks
+from .contexts.assembly import Assembly, Block, Titles, check_request
+from .contexts.blocks import checked_blocks
+from .contexts.recorded import Arguments, Asked
+from .contexts.session_contexts import Contexts
 from .continuity.entropy import Entropy, newest_entropy
 from .continuity.exchanges import ASSISTANT, USER, Exchange, Talk
 from .continuity.periods import day_of
@@ -72,7 +73,9 @@ class Talking(NamedTuple):
     snapshot: Callable[[], Snapshot]
     line: Line
     compact: Callable[[Line], Summary | None]
-    snapshot_of_line: Callable[[], Snapshot]
+    whole: Callable[[], Snapshot]
+    """Returns the state that the agent reads."""
+    assembling: Contexts
     timezone: str
 
 
@@ -262,10 +265,13 @@ class Session(Handle):
         titles: Titles = "own",
         extra: Sequence[Block] = (),
         run: Run | None = None,
+        record: bool = True,
     ) -> Assembly:
         """Return the context of a turn: identity, this conversation, and what the question recalls.
 
-        A pure function of the log, the arguments and now.
+        A pure function of the log, the arguments and now. The first context of a session that comes
+        back after an end has the handoff; if the agent has a model, it is first asked for a warm
+        start, which replaces the handoff. `Agent.rerun_assembly` makes a recorded context again.
 
         Args:
             query: The question, which stands last.
@@ -275,31 +281,34 @@ class Session(Handle):
             titles: "own" for titles in the second person, "plain" for neutral ones.
             extra: Further blocks of the caller.
             run: The run whose references are listed; default none.
+            record: Append an event with the context's sources; default True, durable on return.
+                A handoff that a recorded context shows is not shown again. False writes nothing,
+                and asks no model.
 
         Raises:
             Closed: the session has ended.
-            InvalidInput: a block is unknown, or the question alone needs more tokens.
+            InvalidInput: a block is unknown, the question alone needs more tokens, or ``record`` is
+                set in a transaction.
             EmbedderFailed: the embedder could not embed the question.
+            ReadOnly: ``record`` is set, and the store only reads.
         """
         self._check_open()
+        expect_bool("record", record)
         question, used = check_request(query, max_tokens, titles)
-        names = checked_blocks(blocks, self.mode)
-        talking = self._talking
-        snapshot = talking.snapshot_of_line()
-        turn = Turn(
-            snapshot,
-            talking.line,
-            self._name,
-            self.mode,
-            self.resumed,
-            talking.timezone,
-            question,
-            titles,
-            run,
+        arguments = Arguments(
+            titles=titles,
+            blocks=checked_blocks(blocks, self.mode),
+            extra=len(extra),
+            mode=self.mode,
+            resumed=self.resumed,
+            timezone=self._talking.timezone,
+            run=None if run is None else run.activity.id,
         )
-        contents = turn.contents(names)
-        view = View(snapshot)
-        return assembled(contents, extra, question, used, max_tokens, view, snapshot.now)
+        asked = Asked(question, used, max_tokens, arguments, extra)
+        assembly = self._talking.assembling.assemble(asked, is_recorded=record)
+        if assembly.recorded is not None:
+            self._talking.recorder.pass_over(assembly.recorded)
+        return assembly
 
     def recall(self, query: str) -> Recalled:
         """Return the exchanges of the mode group, and the knowledge, that a question recalls.
@@ -311,9 +320,11 @@ class Session(Handle):
             EmbedderFailed: the embedder could not embed the question.
         """
         talk = self._talk()
-        snapshot = self._talking.snapshot_of_line()
+        line = self._talking.line
         text = expect_text("query", query)
-        return recalled_for(snapshot, self._talking.line, text, of_user=not len(talk))
+        return recalled_for(
+            self._talking.whole().within(line.base), line, text, of_user=not len(talk)
+        )
 
     @property
     def should_restart(self) -> bool:

@@ -25,10 +25,11 @@ __version__ = "0.1.0"
 _HOMES = """
 agents.activity Activity Call Lineage Reference Result
 agents.agent Agent
-agents.continuity.assembly Assembly AssemblyItem Block
+agents.contexts.assembly Assembly AssemblyItem Block
 agents.continuity.exchanges Exchange Message
 agents.continuity.handoff Handoff
 agents.continuity.models Extractive Model Task
+agents.contexts.recorded AssemblyRerun
 agents.continuity.reflecting Reflection
 agents.continuity.retrieval Recalled RecalledExchange RecalledKnowledge
 agents.continuity.summaries Summary

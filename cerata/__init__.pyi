@@ -6,9 +6,10 @@ from cerata.agents.activity import Lineage as Lineage
 from cerata.agents.activity import Reference as Reference
 from cerata.agents.activity import Result as Result
 from cerata.agents.agent import Agent as Agent
-from cerata.agents.continuity.assembly import Assembly as Assembly
-from cerata.agents.continuity.assembly import AssemblyItem as AssemblyItem
-from cerata.agents.continuity.assembly import Block as Block
+from cerata.agents.contexts.assembly import Assembly as Assembly
+from cerata.agents.contexts.assembly import AssemblyItem as AssemblyItem
+from cerata.agents.contexts.assembly import Block as Block
+from cerata.agents.contexts.recorded import AssemblyRerun as AssemblyRerun
 from cerata.agents.continuity.exchanges import Exchange as Exchange
 from cerata.agents.continuity.exchanges import Message as Message
 from cerata.agents.continuity.handoff import Handoff as Handoff

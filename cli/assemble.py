@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from cerata.agents.continuity.preview import preview_of
+from cerata.agents.contexts.preview import preview_of
 from cerata.agents.continuity.readings import check_timezone
 from cerata.memory.snapshot.reader import snapshot_of
 

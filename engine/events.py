@@ -442,6 +442,7 @@ class TimeInterval(msgspec.Struct, frozen=True, gc=False, array_like=True):
         "omitted": "putFrame",
         "omitted_facts": "assertFact",
         "reranked": "putFrame",
+        "activity": "startActivity",
     },
 )
 class RecallContext(EventBody, frozen=True, kw_only=True):
@@ -463,6 +464,9 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     its numbers. With ``shared`` the reader's scope admitted shared events, too. The frames
     ``reranked`` were sorted by ``reranked_scores``, a float64 of each, little-endian, which the
     model ``reranker`` returned; it is None if the caller passed the scores.
+    An assembled context has ``assembly``, its arguments as JSON, the session ``activity`` that it
+    was shown in, and the names of its ``blocks`` in their order; ``form`` is then "text", and
+    ``entry_tokens`` is 0.
     """
 
     query: str
@@ -502,6 +506,9 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     reranker: str | None = None
     reranked: tuple[int, ...] = ()
     reranked_scores: bytes | None = None
+    assembly: str | None = None
+    activity: int | None = None
+    blocks: tuple[str, ...] = ()
 
 
 @event("access", references={"frames": "putFrame"})

@@ -157,7 +157,7 @@ def explain_recall(reader: Reader, seq: int) -> RecallExplanation:
         lines=(),
     )
     then = now = None
-    if recall.where is None and recall.query.strip():
+    if recall.where is None and recall.assembly is None and recall.query.strip():
         try:
             then = _answer(asked(snapshot, event, recall), recall)
             now = _answer(today, _without_scores(recall))

@@ -83,7 +83,7 @@ _KEYS: Final = {
     "facts": "facts/2/3de25032ef9be092",
     "facttext": "facttext/3/840685a00e2b9441",
     "links": "links/1/1bbadee4ec4cbf04",
-    "activities": "activities/1/94dbdd7dd7b181d6",
+    "activities": "activities/2/f580e348b0a2cf4b",
     "messages": "messages/1/cca87f19489575b2",
     "vectors": "vectors/2/1bddd2019beea647",
     "tags": "tags/2/ca5f834418e5c25c",

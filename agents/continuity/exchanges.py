@@ -27,7 +27,7 @@ from cerata.memory.values.arguments import SPAN
 from cerata.memory.values.frames import Frame
 from cerata.projections.columnar.columns import I64
 from cerata.projections.columnar.times import to_datetime
-from cerata.projections.messages.line import Line
+from cerata.projections.messages.line import Line, line_of
 from cerata.projections.messages.reader import MessagesAt
 
 USER = "user"
@@ -136,6 +136,10 @@ class Talk:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def before(self, seq: int) -> Talk:
+        """Return the messages whose first version is older than an event."""
+        return self.at(np.flatnonzero(self._firsts < seq))
 
     def newest(self, count: int) -> Talk:
         """Return the newest messages alone, without a cut through a message of several chunks."""
@@ -252,6 +256,19 @@ class Talk:
             created=to_datetime(columns.created.item(first)),
             session=self.messages.name(columns.session.item(first)),
         )
+
+
+def frames_of_exchange(snapshot: Snapshot, agent: str, first: int) -> tuple[int, ...]:
+    """Return the current frames of the exchange that starts with a message, by its first version.
+
+    The exchange must be in the snapshot.
+    """
+    scope = snapshot.layers.scope_of(first)
+    assert scope is not None
+    talk = Talk(snapshot, agent, line=line_of(agent, scope))
+    seqs = talk.messages.columns.seq
+    pair = next(pair for pair in talk.pairs() if talk.origin(pair.rows[0]) == first)
+    return tuple(seqs.item(row) for row in pair.rows)
 
 
 def joined_text(frames: Sequence[Frame]) -> str:

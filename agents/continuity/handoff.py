@@ -6,13 +6,16 @@ their modules. Every text from memory is quoted on one line, so it cannot begin 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 from typing import Final, Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.times import to_microseconds
+from cerata.projections.messages.topics import WINDOW
 
 from ..text.summaries import quoted
 from .anchors import RelationalState, anchors_of, newest_session, relational_state
@@ -50,6 +53,7 @@ class Handoff(PlainValue):
     - ``age`` counts from the last message to the view's now: "fresh" under 2 hours, then "recent",
       "stale" from a day, "orphaned" from 14 days.
     - ``compactions`` counts the summaries of a running day since the last session started.
+    - ``sources`` are the frames that have a part of the text, ascending.
     """
 
     thread: str
@@ -66,6 +70,7 @@ class Handoff(PlainValue):
     commitments: tuple[str, ...]
     compactions: int
     timezone: str
+    sources: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -116,6 +121,12 @@ def handoff_of(talk: Talk, thread: str, group: str, timezone: str, compactions: 
     messages = [talk.message(rows) for rows in newest]
     last = max(message.created for message in messages)
     topics = topics_of(talk)
+    anchors = anchors_of(session)
+    tensions = _rows_with(session, "tension", TENSIONS)
+    commitments = _rows_with(session, "commitment", COMMITMENTS)
+    seqs = talk.messages.columns.seq
+    rows = {*talk.newest(WINDOW).rows.tolist(), *chain(*newest), *tensions, *commitments}
+    sources = {seqs.item(row) for row in rows} | {each.message for each in anchors}
     return Handoff(
         thread=thread,
         mode_group=group,
@@ -124,13 +135,14 @@ def handoff_of(talk: Talk, thread: str, group: str, timezone: str, compactions: 
         age=_age(to_microseconds(talk.snapshot.now) - to_microseconds(last)),
         state=relational_state(session, len(session.pairs())),
         topics=tuple(topic.word for topic in topics[:TOPICS]),
-        key_points=tuple(dict.fromkeys(each.text for each in anchors_of(session)))[:KEY_POINTS],
+        key_points=tuple(dict.fromkeys(each.text for each in anchors))[:KEY_POINTS],
         messages=tuple(replace(each, text=each.text[:TEXT_MAX]) for each in messages),
-        tensions=_texts_with(session, "tension", TENSIONS),
+        tensions=_texts_of(session, tensions),
         fixations=tuple(topic.word for topic in topics if topic.is_fixation)[:FIXATIONS],
-        commitments=_texts_with(session, "commitment", COMMITMENTS),
+        commitments=_texts_of(session, commitments),
         compactions=compactions,
         timezone=timezone,
+        sources=tuple(sorted(sources)),
     )
 
 
@@ -142,8 +154,13 @@ def _age(age_us: int) -> Age:
     return "stale" if age_us < _STALE_US else "orphaned"
 
 
-def _texts_with(session: Talk, sign: str, limit: int) -> tuple[str, ...]:
-    """Return the newest messages of a session with a sign, oldest first, cut."""
+def _rows_with(session: Talk, sign: str, limit: int) -> list[int]:
+    """Return the rows of the newest messages of a session with a sign, oldest first."""
     has = session.messages.signs(session.rows)[:, SIGN[sign]] > 0
-    rows = session.rows[has][-limit:].tolist()
+    rows: list[int] = session.rows[has][-limit:].tolist()
+    return rows
+
+
+def _texts_of(session: Talk, rows: Sequence[int]) -> tuple[str, ...]:
+    """Return the messages of rows, cut."""
     return tuple(session.message((row,)).text[:TEXT_MAX] for row in rows)

@@ -123,6 +123,12 @@ class Recorder:
         self._newest = receipt.seqs[-1] if receipt.seqs else -1, parts[-1]
         return receipt
 
+    def pass_over(self, seq: int) -> None:
+        """Note an event of the session that is no message: the newest message stays the newest."""
+        head, newest = self._newest
+        if seq == head + 1:
+            self._newest = seq, newest
+
     def _key(self, message: str) -> str:
         expect_text("id", message)
         if not message or len(message.encode()) > ID_SIZE_MAX:

@@ -43,7 +43,7 @@ from .candidates import (
     Candidate,
     candidates_of,
 )
-from .exchanges import Talk
+from .exchanges import Talk, frames_of_exchange
 from .models import Extractive, Model, Source, Task
 from .periods import LEVELS, Period
 from .standing import DIMENSIONS, Assessment
@@ -266,7 +266,10 @@ class Reflecting:
             )
         _, writer = self.writer_of()
         sources = [
-            *(source_of(snapshot, frame) for frame in self._exchange(snapshot, candidate.id)),
+            *(
+                source_of(snapshot, frame)
+                for frame in frames_of_exchange(snapshot, self._agent, candidate.id)
+            ),
             *(source_of(snapshot, frame) for frame in candidate.done),
         ]
         instructions = _PASS[name].format(inquiry=candidate.inquiry)
@@ -289,15 +292,6 @@ class Reflecting:
                 )
             )
         return writer.record(task, body, fields, line.scope, further).id
-
-    def _exchange(self, snapshot: Snapshot, first: int) -> tuple[int, ...]:
-        """Return the frames of the exchange that starts with a message."""
-        scope = snapshot.layers.scope_of(first)
-        assert scope is not None
-        talk = Talk(snapshot, self._agent, line=line_of(self._agent, scope))
-        seqs = talk.messages.columns.seq
-        pair = next(pair for pair in talk.pairs() if talk.origin(pair.rows[0]) == first)
-        return tuple(seqs.item(row) for row in pair.rows)
 
     # --- assessments -----------------------------------------------------------------------------
 

@@ -23,6 +23,12 @@ import numpy as np
 
 from cerata.engine.plain_value import PlainValue
 from cerata.memory.search.gate import Admitted, admitted, floor_of_gate
+from cerata.memory.search.question_vectors import (
+    QuestionVectors,
+    Stored,
+    vectors_of_question,
+    with_vectors,
+)
 from cerata.memory.search.request import SearchRequest
 from cerata.memory.search.search import run_search
 from cerata.memory.snapshot.snapshot import Snapshot
@@ -115,6 +121,7 @@ def recalled_for(
     of_user: bool = False,
     profile: str = PROFILE,
     gated: bool | None = None,
+    vectors: Stored | None = None,
 ) -> Recalled:
     """Return the exchanges of a mode group, and the knowledge, that answer a question.
 
@@ -126,12 +133,14 @@ def recalled_for(
         of_user: True to search the user's messages alone; default False.
         profile: The name of the profile that ranks; default "chat".
         gated: False to recall the best hits of any question; default `GATED`.
+        vectors: The vectors of the question; default those of the store's embedder.
     """
     if not words(question):
         return Recalled((), "the question has no word")
     snapshot = snapshot.log_only
     talk = Talk(snapshot, line.agent, group=line.group)
-    recall = _Recall(snapshot, line, talk, question, profile, GATED if gated is None else gated)
+    is_gated = GATED if gated is None else gated
+    recall = _Recall(snapshot, line, talk, question, profile, is_gated, vectors)
     exchanges, reason = recall.exchanges(set(shown), of_user=of_user)
     return Recalled(tuple(exchanges), reason, tuple(recall.knowledge()))
 
@@ -146,6 +155,7 @@ class _Recall:
     question: str
     profile: str
     gated: bool
+    vectors: Stored | None
 
     def exchanges(self, shown: set[int], *, of_user: bool) -> tuple[list[RecalledExchange], str]:
         """Return the recalled exchanges, oldest first, and the rule."""
@@ -179,7 +189,10 @@ class _Recall:
         return [self._entry(frame, score, passed.rule) for score, frame in scored[:KNOWLEDGE]]
 
     def _admitted(self, where: Filter, *, by_request: bool) -> Admitted | None:
-        result = run_search(self.snapshot, _request(self.question, self.profile, where))
+        request = _request(self.question, self.profile, where)
+        if self.vectors is not None:
+            request = with_vectors(self.snapshot, request, self.vectors)
+        result = run_search(self.snapshot, request)
         if not self.gated:
             return Admitted(result.best, "the gate is off") if result.best else None
         columns = self.talk.messages.columns
@@ -235,6 +248,18 @@ class _Recall:
                 best.append((scores[row], exchange))
         best.sort(key=lambda item: item[1].id)
         return [RecalledExchange(exchange, score) for score, exchange in best]
+
+
+def vectors_for(snapshot: Snapshot, question: str) -> QuestionVectors:
+    """Return the vectors of a question to messages and knowledge.
+
+    Raises:
+        EmbedderFailed: the embedder could not embed the question.
+    """
+    if not words(question):
+        return QuestionVectors()
+    request = _request(question, PROFILE, Filter(kind=MESSAGE_KIND))
+    return vectors_of_question(snapshot.log_only, request)
 
 
 def _request(question: str, profile: str, where: Filter) -> SearchRequest:

@@ -30,7 +30,7 @@ from cerata.memory.values.frames import Receipt
 from ..text.json_text import error_text
 from .models import MAX_TOKENS, Model, Source, Task, TaskKind, fitting
 
-_NAME: Final = "model."
+MODEL_CALL: Final = "model."
 """Before the kind of a task in the name of its call."""
 
 
@@ -138,7 +138,7 @@ class Writer:
     def _call(
         self, task: Task, *, results: tuple[int, ...] = (), error: str | None = None
     ) -> Draft:
-        name = f"{_NAME}{task.kind}"
+        name = f"{MODEL_CALL}{task.kind}"
         arguments = json.dumps(
             {
                 "instructions": task.instructions,

@@ -36,6 +36,7 @@ from ..snapshot.layers import both, end_to_end
 from ..values.arguments import SPAN, header_size
 from ..values.frames import CONTEXT_HITS, Context, Frame
 from ..values.source_line import heading_of, source_line, speaker_of
+from .question_vectors import stored_vectors
 from .relevance import floor_for, is_relevant
 from .reranking import ByModel, ByTokens
 
@@ -253,7 +254,7 @@ def recall_of(result: SearchResult, recall: RecallOptions, context: Context) -> 
     salts = [result.snapshot.layers.salt(number) for number in (*frames, *facts)]
     query, where = _stated(request, snapshot_now=result.snapshot.now)
     vectors = result.vectors
-    late = result.late
+    stored = stored_vectors(vectors, result.late)
     reranking = result.reranking
     # Scores by token vectors follow from the tokens; those of a model are an input.
     scores: Mapping[int, float] = result.rerank_scores
@@ -277,13 +278,11 @@ def recall_of(result: SearchResult, recall: RecallOptions, context: Context) -> 
         framing=recall.is_framed,
         where=where,
         mode=request.mode,
-        space=None if vectors is None else vectors.key[0],
-        vector=None if vectors is None else vectors.query.astype("<f4").tobytes(),
-        tokens_space=None if late is None else late.key[0],
-        tokens=None if late is None else late.tokens.tobytes(),
-        token_weights=(
-            None if late is None or late.weights is None else late.weights.astype("<f8").tobytes()
-        ),
+        space=stored.space,
+        vector=stored.vector,
+        tokens_space=stored.tokens_space,
+        tokens=stored.tokens,
+        token_weights=stored.token_weights,
         rerank=isinstance(reranking, ByTokens),
         approximate=vectors is not None and vectors.approximate,
         include_superseded=request.include_superseded,

@@ -205,6 +205,7 @@ def _compared(
     horizon = snapshot.layers.log.horizon()
     for number, (event, body) in enumerate(recorded, start=1):
         is_whole = horizon.has(body.basis) and not (by_document and body.reranked)
+        is_whole = is_whole and body.assembly is None
         if body.where is None and body.query.strip() and is_whole:
             changes += _changes(event, body, sides, by_document=by_document)
         if progress is not None:

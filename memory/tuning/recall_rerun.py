@@ -75,6 +75,8 @@ def rerun_recall(reader: Reader, seq: int) -> RecallRerun:
     rerun = RecallRerun(seq, recall.basis, recall.query, "unknown")
     if recall.where is not None:
         return replace(rerun, reason="it has a filter, which the log has only in printed form")
+    if recall.assembly is not None:
+        return replace(rerun, reason="it is a session's context: call Agent.rerun_assembly()")
     if not recall.query.strip():
         return replace(rerun, reason="it has no question")
     try:

@@ -4,19 +4,17 @@ A use (``record_access``) counts for the newest earlier recall that showed the f
 asked again at its basis, so frames that were written later do not compete. Only shown frames can be
 used, so such judgements favour the profile that showed them, and the gain of another is at least as
 good as measured. Owns the choice of recalls, and their requests. Leaves out recalls with a filter,
-which the log has in a form that is only printed, and those by vectors alone.
+which the log has in a form that is only printed, those by vectors alone, and contexts of sessions.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
-
 from cerata.engine.events import DEFAULT_SCOPE, AccessFrames, Event, RecallContext
 from cerata.retrieval.ranking.profiles import Profile
 
+from ..search.question_vectors import with_vectors
 from ..search.request import SearchRequest
-from ..search.space_lane import keys_of
 from ..snapshot.snapshot import Snapshot
 from .candidates import JudgedQuestion
 from .groups import group_of
@@ -27,7 +25,7 @@ class UsedRecalls:
     """The recorded recalls of a snapshot with a used frame.
 
     - ``skipped`` counts the recalls that cannot be repeated: with a filter, by vectors
-      alone, or of a state whose contents retention gave up.
+      alone, of a session, or of a state whose contents retention gave up.
     """
 
     def __init__(self, snapshot: Snapshot, profile: Profile) -> None:
@@ -45,6 +43,7 @@ class UsedRecalls:
             assert isinstance(recall, RecallContext)
             if (
                 recall.where is not None
+                or recall.assembly is not None
                 or recall.mode == "vector"
                 or not recall.query.strip()
                 or not self._snapshot.layers.log.horizon().has(recall.basis)
@@ -96,25 +95,6 @@ def request_of(snapshot: Snapshot, recall: RecallContext, profile: Profile) -> S
         mode="text" if recall.mode == "text" else "hybrid",
         include_superseded=recall.include_superseded,
     )
-    if recall.vector is not None:
-        vector = np.frombuffer(recall.vector, "<f4")
-        request = replace(request, embedding=vector, space=recall.space)
-    if recall.tokens is not None:
-        request = _with_tokens(snapshot, request, recall)
-    return request
-
-
-def _with_tokens(
-    snapshot: Snapshot, request: SearchRequest, recall: RecallContext
-) -> SearchRequest:
-    sizes = {name: dimension for name, _, dimension in keys_of(snapshot, tokens=True)}
-    dimension = sizes.get(recall.tokens_space or "")
-    if dimension is None or recall.tokens is None:
+    if recall.vector is None and recall.tokens is None:
         return request
-    weights = recall.token_weights
-    return replace(
-        request,
-        token_embedding=np.frombuffer(recall.tokens, np.int8).reshape(-1, dimension),
-        tokens_space=recall.tokens_space,
-        token_weights=None if weights is None else np.frombuffer(weights, "<f8"),
-    )
+    return with_vectors(snapshot, request, recall)

@@ -1,4 +1,4 @@
-"""The columns of activities: first starts, further starts, ends, calls, and used frames.
+"""The columns of activities: first starts, further starts, ends, calls, used frames, and handoffs.
 
 Owns the effect columns in order of seq, their place in digests and chunks, and the derived columns
 that index them. The fold in `projection` decides the rows to append; `reader` reads.
@@ -142,6 +142,8 @@ class ActivityColumns:
         self.calls.column("failed", np.uint8)
         self.uses = Table("uses")
         self.used_frame = self.uses.column("frame", np.uint64)
+        self.handoffs = Table("handoffs", strict=True)
+        self.handoff_row = self.handoffs.column("row", np.uint32)
         self.anomalies = Table("oddities", strict=True)
         self.anomalies.column("what", np.uint8)
         # Derived.
@@ -209,7 +211,8 @@ class ActivityColumns:
 
     @property
     def _tables(self) -> tuple[Table, ...]:
-        return self.births, self.starts, self.endings, self.calls, self.uses, self.anomalies
+        calls = self.calls, self.uses, self.handoffs
+        return self.births, self.starts, self.endings, *calls, self.anomalies
 
     def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the canonical columns of events ``after + 1`` … ``through``."""
@@ -233,7 +236,7 @@ class ActivityColumns:
         tables = [table.read(columns, after, through) for table in self._tables]
         scopes = self.scopes.read(columns, after, through)
         names = self.names.read(columns, after, through)
-        births, starts, endings, calls, uses, _ = tables
+        births, starts, endings, calls, uses, handoffs, _ = tables
         check_codes(births["scope"], 1, len(self.scopes) + len(scopes.texts))
         named = len(self.names) + len(names.texts)
         for codes in (births["name"], births["agent"], calls["name"]):
@@ -245,7 +248,7 @@ class ActivityColumns:
         check_codes(calls["kind"], 1, max(CallKind))
         check_codes(calls["failed"], 0, 1)
         rows = len(self.births) + len(births["seq"])
-        for column in (starts["row"], endings["row"], calls["activity"]):
+        for column in (starts["row"], endings["row"], calls["activity"], handoffs["row"]):
             check_codes(column, 0, rows - 1)
         require(bool(np.isin(uses["seq"], calls["seq"]).all()), "a use belongs to no call")
         self._check_ends(rows, starts, endings)

@@ -11,12 +11,14 @@ Rules of the fold, which never fails:
 - A further start reopens an ended session, never an ended run.
 - The end of an ended activity is an anomaly; a call of one counts.
 - An event with an unknown kind or status, or a reference to no first start, is an anomaly.
+- A recall belongs to an activity only if it names one. It shows the handoff of the session's thread
+  if its blocks list that.
 """
 
 from typing import ClassVar, Final
 
 from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
-from cerata.engine.events import Erased, EventBody
+from cerata.engine.events import Erased, EventBody, RecallContext
 
 from ..core.column_fold import ForkableFold
 from ..core.event_batch import EventBatch
@@ -34,9 +36,15 @@ from .columns import (
 )
 from .reader import Activities
 
-_KINDS: Final[tuple[type[EventBody], ...]] = (StartActivity, EndActivity, RecordCall)
+_KINDS: Final[tuple[type[EventBody], ...]] = (
+    *(StartActivity, EndActivity, RecordCall),
+    RecallContext,
+)
 ACTIVITY_EVENTS: Final = frozenset(kind.wire_name for kind in _KINDS)
 """The wire names of the handled events."""
+
+HANDOFF_BLOCK: Final = "handoff"
+"""The block of a context that shows the handoff of a thread."""
 
 _DIGEST_SIZE: Final = 8
 
@@ -45,7 +53,7 @@ class ActivitiesProjection(ForkableFold[ActivityColumns]):
     """Folds activities and their calls into columns."""
 
     name: ClassVar[str] = "activities"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __init__(self) -> None:
         super().__init__(ActivityColumns())
@@ -64,6 +72,11 @@ class ActivitiesProjection(ForkableFold[ActivityColumns]):
         batch = _Batch(self._columns)
         for event in handled:
             body = event.body
+            if event.type == RecallContext.wire_name:
+                # Most recalls, and perhaps an erased one, belong to no activity.
+                if isinstance(body, RecallContext) and body.activity is not None:
+                    batch.show(event, body, self._scope_code(event.scope, event.seq))
+                continue
             if isinstance(body, Erased):
                 batch.skip(event, ActivityAnomaly.ERASED)
                 continue
@@ -88,6 +101,7 @@ class _Batch:
         self._endings: list[tuple[int, int, int, int]] = []
         self._calls: list[Call] = []
         self._uses: list[tuple[int, int]] = []
+        self._handoffs: list[tuple[int, int]] = []
         self._anomalies: list[tuple[int, int]] = []
         self._rows: dict[int, int] = {}
         """The rows of this step's activities, by seq."""
@@ -168,6 +182,12 @@ class _Batch:
         frames = {frame for frame in body.used if 0 < frame < seq}
         self._uses += [(seq, frame) for frame in sorted(frames)]
 
+    def show(self, event: FoldedEvent, body: RecallContext, scope: int) -> None:
+        assert body.activity is not None
+        row = self._named(event, body.activity, scope)
+        if row is not None and HANDOFF_BLOCK in body.blocks:
+            self._handoffs.append((event.seq, row))
+
     def _named(self, event: FoldedEvent, activity: int, scope: int) -> int | None:
         """Return the row of the activity that an event names, or None after an anomaly."""
         row = self._rows.get(activity)
@@ -205,6 +225,7 @@ class _Batch:
         columns.endings.append(self._endings)
         columns.calls.append(self._calls)
         columns.uses.append(self._uses)
+        columns.handoffs.append(self._handoffs)
         columns.anomalies.append(self._anomalies)
         columns.mark(
             [row for row, ended in self._ended.items() if ended],

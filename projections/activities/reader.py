@@ -84,6 +84,7 @@ class ActivitiesAt:
         self._endings = rows_up_to(columns.endings.seq.view(), n)
         self._calls = rows_up_to(columns.calls.seq.view(), n)
         self._uses = rows_up_to(columns.uses.seq.view(), n)
+        self._handoffs = rows_up_to(columns.handoffs.seq.view(), n)
         self._scopes = columns.scopes.admitted(reach)
 
     def __len__(self) -> int:
@@ -196,6 +197,10 @@ class ActivitiesAt:
         if len(calls):
             seqs.append(columns.calls.seq.item(int(calls[-1])))
         return max(seqs)
+
+    def has_shown_handoff(self, row: int) -> bool:
+        """Return whether a recorded context of a session has shown the handoff."""
+        return bool(np.any(self._columns.handoff_row.view()[: self._handoffs] == np.uint32(row)))
 
     # --- calls -----------------------------------------------------------------------------------
 

@@ -29,9 +29,13 @@ import msgspec
 
 import cerata
 from cerata import Agent, CerataError, Entity, MemorySpec, Store, View
+from cerata.agents.contexts.blocks import checked_blocks
+from cerata.agents.contexts.recorded import Arguments, Asked, Assembling
+from cerata.agents.continuity.models import Extractive, Task
 from cerata.agents.declarations import checked_memory
 from cerata.agents.run_results import RunResults
 from cerata.engine.environment import Environment
+from cerata.engine.events import RecallContext
 from cerata.engine.log import Log
 from cerata.engine.memory_storage import MemoryStorage
 from cerata.memory.batch.writer import session_of
@@ -93,6 +97,18 @@ def memory(version: int) -> dict[str, MemorySpec]:
     }
 
 
+class Quoting:
+    """A model that writes warm starts and assessments, too; pure."""
+
+    name = "quoting"
+    version = "1"
+
+    def write(self, task: Task) -> str:
+        if task.kind == "warm_start":
+            return f"You left at: {task.sources[0].text[:80]}"
+        return Extractive().write(task)
+
+
 # --- a life --------------------------------------------------------------------------------------
 
 
@@ -104,7 +120,7 @@ class _Life:
         self.clock = clock
         self.drawn = Random(seed)
         self.version = 0
-        self.agent = Agent(store, "analyst", memory=memory(0))
+        self.agent = Agent(store, "analyst", memory=memory(0), model=Quoting())
         self.other = Agent(store, "clerk", memory={"mode": MemorySpec(type="value")})
         self.runs: list[cerata.Run] = []
         self.count = 0
@@ -186,7 +202,7 @@ class _Life:
 
     def _declare(self) -> None:
         if self.version == 0:
-            self.agent = Agent(self.store, "analyst", memory=memory(1))
+            self.agent = Agent(self.store, "analyst", memory=memory(1), model=Quoting())
             self.version = 1
 
     def _session(self) -> None:
@@ -213,6 +229,12 @@ class _Life:
         else:
             role = self.drawn.choice(("user", "assistant"))
             session.message(role, words, id=message_id, created=created)
+        if self.drawn.random() < 0.3:
+            session.assemble(
+                " ".join(self.drawn.choices(WORDS, k=3)),
+                max_tokens=self.drawn.choice((200, 2_000)),
+                blocks=self.drawn.choice(("default", "all")),
+            )
         if self.drawn.random() < 0.5:
             with session:
                 pass
@@ -308,7 +330,34 @@ def _said(store: Store, view: View, name: str, version: int) -> object:
         snapshot.declared_slots(name),
         [_slot(agent, slot, user) for slot in memory(version) for user in USERS],
         _conversations(agent),
+        [] if version else _contexts(agent),
     ]
+
+
+def _contexts(agent: Agent) -> object:
+    """Return a context of the newest sessions, and the newest recorded ones made again."""
+    snapshot = agent._snapshot()
+    rows = snapshot.activities.all_activities(ActivityKind.SESSION, agent.name)[-2:]
+    arguments = Arguments(
+        titles="own",
+        blocks=checked_blocks("all", "chat"),
+        extra=0,
+        mode="chat",
+        resumed="returned",
+        timezone="UTC",
+        run=None,
+    )
+    asked = Asked("Do you remember the deadline?", 6, 2_000, arguments, ())
+    made = [
+        Assembling(snapshot, agent.name, row.seq, asked, agent._references).assembly().to_dict()
+        for row in rows
+    ]
+    recorded = [
+        event.seq
+        for event in snapshot.events(1, snapshot.basis)
+        if isinstance(event.body, RecallContext) and event.body.activity is not None
+    ]
+    return made, [_tried(agent.rerun_assembly, seq) for seq in recorded[-2:]]
 
 
 def _conversations(agent: Agent) -> object:

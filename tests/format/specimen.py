@@ -65,7 +65,7 @@ from cerata.engine.langgraph_events import (
 from cerata.engine.log import Log
 from cerata.engine.memory_storage import MemoryStorage
 from cerata.engine.open import open_log
-from cerata.engine.salted_hashes import judged_hash
+from cerata.engine.salted_hashes import context_hash, judged_hash
 
 from ..clocks import StandingClock
 from ..engine.words import erasing
@@ -348,6 +348,23 @@ def _agents(log: Log) -> None:
     content = judged_hash(salt, "identity", "I answer in the language of the question.")
     verdict = Judge(proposal=appended.first_seq, verdict="reject", content=content)
     log.append([Draft(verdict, actor="anna", reason="too early")])
+    shown = RecallContext(
+        query="So?",
+        basis=log.head.seq,
+        tokenizer="cl100k_base",
+        profile="chat",
+        profile_version=4,
+        max_tokens=500,
+        entry_tokens=0,
+        form="text",
+        context=context_hash([salt], "[TRAITS]"),
+        frames=(appended.first_seq,),
+        now=log.head.recorded,
+        assembly='{"blocks":["continuity"],"name":"continuity","version":1}',
+        activity=first + 1,
+        blocks=("continuity", "handoff"),
+    )
+    log.append([Draft(shown)])
 
 
 def _threads(log: Log) -> None:

@@ -2,13 +2,14 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias, cast
 
 import pytest
 
 from cerata import Agent, Closed, Entity, Filter, InvalidInput, Store, View
+from cerata.agents.contexts.assembly import Assembly, Block
 from cerata.agents.continuity import retrieval
-from cerata.agents.continuity.assembly import Assembly, Block
 from cerata.agents.continuity.exchanges import Talk
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.retrieval.tokenizer import tokenizer
@@ -53,7 +54,7 @@ def test_a_context_has_identity_handoff_recall_and_summaries(
     assert lines[:4] == ["<soul>", "  I keep my word.", "  I name my sources.", "</soul>"]
     assert "[YOUR WORKING MEMORY]" in lines
     assert "[WHAT YOU REMEMBER FROM LAST SESSION]" in lines
-    assert context.blocks == ("identity", "continuity")
+    assert context.blocks == ("identity", "continuity", "handoff")
     assert ("continuity", "handoff") in rules(context)
     assert ("continuity", "recalled: the words of the question occur") in rules(context)
     assert ("continuity", "newest day") in rules(context)
@@ -62,10 +63,17 @@ def test_a_context_has_identity_handoff_recall_and_summaries(
     assert context.tokens == tokenizer().count(context.text) + tokenizer().count(context.question)
 
 
-def test_the_handoff_is_shown_until_the_first_exchange(store: Store, clock: StandingClock) -> None:
+def test_the_handoff_is_shown_once_a_session(store: Store, clock: StandingClock) -> None:
     session = lead_a_life(store, clock).session("new", thread="taxes")
-    assert ("continuity", "handoff") in rules(session.assemble("So?", max_tokens=2_000))
     session.exchange("Is the boat red?", "It is red.")
+    unrecorded = session.assemble("So?", max_tokens=2_000, record=False)
+    assert unrecorded.recorded is None
+    shown = session.assemble("So?", max_tokens=2_000)
+    assert replace(shown, recorded=None) == unrecorded
+    assert ("continuity", "handoff") in rules(shown)
+    assert "Is the boat red?" not in "".join(
+        item.text for item in shown.items if item.rule == "handoff"
+    )
     later = session.assemble("So?", max_tokens=2_000)
     assert ("continuity", "handoff") not in rules(later)
     assert ("continuity", "exchange of the session") in rules(later)
@@ -115,7 +123,7 @@ def test_all_blocks_have_titles_of_both_kinds(store: Store, clock: StandingClock
     agent.propose("I search with ripgrep.", target="scaffold/tools")
     store.judge(agent.proposals()[0], "approve", actor="anna")
     session = agent.session("new", thread="taxes")
-    own = session.assemble("So?", max_tokens=3_000, blocks="all")
+    own = session.assemble("So?", max_tokens=3_000, blocks="all", record=False)
     assert {"stability", "contemplation", "continuity", "standing"} < set(own.blocks)
     for title in ("YOUR COHERENCE", "WHAT YOU THOUGHT ABOUT OVERNIGHT", "WHERE THEY STAND"):
         assert f"[{title}" in own.text
@@ -356,9 +364,9 @@ def test_bad_requests_are_refused(store: Store) -> None:
         session.assemble(question, max_tokens=500)
 
 
-def test_assembling_writes_nothing(store: Store, clock: StandingClock) -> None:
+def test_an_unrecorded_context_writes_nothing(store: Store, clock: StandingClock) -> None:
     session = lead_a_life(store, clock).session("new", thread="taxes")
     head = store.head.seq
-    first = session.assemble("So?", max_tokens=1_000, blocks="all")
-    assert session.assemble("So?", max_tokens=1_000, blocks="all") == first
+    first = session.assemble("So?", max_tokens=1_000, blocks="all", record=False)
+    assert session.assemble("So?", max_tokens=1_000, blocks="all", record=False) == first
     assert store.head.seq == head

@@ -2,7 +2,7 @@
 
 import cerata
 from cerata import Agent, Store
-from cerata.agents.continuity.preview import NEW_SESSION, preview_of
+from cerata.agents.contexts.preview import NEW_SESSION, preview_of
 from cerata.agents.session import Session
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.snapshot.snapshot import Snapshot
@@ -18,7 +18,7 @@ def of_agent(store: Store) -> Snapshot:
 
 
 def entered(session: Session) -> str:
-    return session.assemble(QUESTION, max_tokens=2_000, blocks="all").text
+    return session.assemble(QUESTION, max_tokens=2_000, blocks="all", record=False).text
 
 
 def previewed(store: Store, session: str | None, thread: str | None = None) -> str:
@@ -59,7 +59,7 @@ def test_a_preview_has_the_mode_and_the_scope_of_the_session(
     session.message("user", "The build fails.")
     preview = preview_of(of_agent(store), "wyatt", QUESTION, session="c", timezone="Europe/Rome")
     assert preview.mode == "code"
-    assert preview.assembly.text == session.assemble(QUESTION, max_tokens=6_000).text
+    assert preview.assembly.text == session.assemble(QUESTION, max_tokens=6_000, record=False).text
     assert "The build fails." in preview.assembly.text
 
 

@@ -90,6 +90,12 @@ def talked(store: Store) -> cerata.Session:
     return agent.session("s2")
 
 
+def made_again(store: Store) -> cerata.AssemblyRerun:
+    """Return a recorded context, made again."""
+    context = talked(store).assemble("So?", max_tokens=500)
+    return cerata.Agent(store, "talker").rerun_assembly(context)
+
+
 def informed(store: Store) -> cerata.Session:
     """Return a session beside knowledge."""
     store.remember(ASKED, kind="knowledge")
@@ -204,6 +210,7 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "Judgement": lambda _, _folder: cerata.Judgement("tea", [1]),
     "Assembly": lambda store, _: talked(store).assemble("So?", max_tokens=500),
     "AssemblyItem": lambda store, _: talked(store).assemble("So?", max_tokens=500).items[0],
+    "AssemblyRerun": lambda store, _: made_again(store),
     "Exchange": lambda store, _: talked(store).recall(ASKED).exchanges[0].exchange,
     "Handoff": lambda store, _: talking(store).handoff(),
     "MetaPattern": lambda store, _: chained(store).meta_patterns()[0],

@@ -37,6 +37,8 @@ class Piece(NamedTuple):
     """The reason for which the lines are shown."""
     rank: int = 0
     """Pieces of a lower rank are chosen first; the text keeps the order of the section."""
+    further: tuple[int, ...] = ()
+    """Further frames or facts that have a part of the text."""
 
 
 class Section(NamedTuple):
@@ -46,6 +48,8 @@ class Section(NamedTuple):
     pieces: Sequence[Piece]
     is_tag: bool = False
     """True if the title is a tag around the text, and no line in brackets."""
+    name: str | None = None
+    """The name by which `Assembly.blocks` lists the section, besides its block."""
 
 
 class Content(NamedTuple):
@@ -72,12 +76,21 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class AssemblyItem(PlainValue):
-    """Lines of a context: their block, their source, and the rule that chose them."""
+    """Lines of a context: their block, their source, and the rule that chose them.
+
+    ``source`` is a frame or fact, or None; ``further`` has others with a part of the text.
+    """
 
     block: str
     source: int | None
     rule: str
     text: str
+    further: tuple[int, ...] = ()
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """The frames and facts that have the text."""
+        return self.further if self.source is None else (self.source, *self.further)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +98,16 @@ class Assembly(PlainValue):
     """The context of a turn.
 
     - ``text`` and ``question`` take ``tokens`` of at most ``max_tokens``.
-    - ``blocks`` are the names of the blocks that are shown, in order.
+    - ``blocks`` are the names of the blocks that are shown, in order; "handoff" follows
+      "continuity" if the handoff, the warm start or the last messages are shown.
     - ``items`` has the lines of the blocks with their sources and rules.
     - ``basis`` and ``now`` are those of the view.
+    - ``recorded`` is the seq of the event that records the context, or None.
     """
 
     _plain: ClassVar[tuple[str, ...]] = (
         *("text", "question", "tokens", "max_tokens", "tokenizer", "blocks", "items", "basis"),
-        "now",
+        *("now", "recorded"),
     )
 
     text: str
@@ -104,6 +119,7 @@ class Assembly(PlainValue):
     items: tuple[AssemblyItem, ...]
     basis: int
     now: datetime
+    recorded: int | None = None
 
     def __str__(self) -> str:
         return f"{self.text}\n\n{self.question}" if self.text else self.question
@@ -180,11 +196,11 @@ def assembled(
         # The tokens of parts can be fewer than those of the whole text: leave out the last piece.
         blocks[-1].pieces.pop()
     items = tuple(
-        AssemblyItem(block.name, piece.source, piece.rule, piece.text)
+        AssemblyItem(block.name, piece.source, piece.rule, piece.text, piece.further)
         for block in blocks
         for _, piece in block.pieces
     )
-    names = tuple(block.name for block in blocks)
+    names = tuple(name for block in blocks for name in block.names())
     return Assembly(text, question, tokens, max_tokens, counter.name, names, items, view.basis, now)
 
 
@@ -197,6 +213,12 @@ class _Shown:
         self.sections = content.sections
         self.pieces: list[tuple[int, Piece]] = []
         self.tokens = 0
+
+    def names(self) -> list[str]:
+        """Return the name of the block, and those of its shown sections that have one."""
+        shown = {place for place, _ in self.pieces}
+        sections = (self.sections[place].name for place in sorted(shown))
+        return [self.name, *(name for name in sections if name is not None)]
 
     def lines(self) -> list[str]:
         """Return the lines of the block."""

@@ -16,6 +16,7 @@ from cerata.engine.plain_value import PlainValue
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.view import View
 from cerata.projections.activities.columns import ActivityKind
+from cerata.projections.activities.reader import ActivityRow
 from cerata.projections.messages.line import (
     CHAT_MODE,
     MAIN_THREAD,
@@ -26,11 +27,8 @@ from cerata.projections.messages.line import (
     mode_of,
 )
 
-from ..text.names import check_label
-from .assembly import Assembly, Titles, assembled, check_request
-from .blocks import Turn, checked_blocks
-from .exchanges import Talk
-from .resumption import (
+from ..continuity.exchanges import Talk
+from ..continuity.resumption import (
     Resumed,
     last_entry,
     resumed_at,
@@ -38,6 +36,9 @@ from .resumption import (
     thread_of,
     without_thread,
 )
+from ..text.names import check_label
+from .assembly import Assembly, Titles, assembled, check_request
+from .blocks import Turn, checked_blocks
 
 NEW_SESSION: Final = "(new)"
 """In place of the id of a session to come; an id has no parentheses."""
@@ -90,17 +91,20 @@ def preview_of(
         if label is not None:
             check_label(name, label)
     question, used = check_request(query, max_tokens, titles)
+    row = None
     if session is None:
         line = _line(snapshot, agent, thread or MAIN_THREAD, mode or CHAT_MODE)
-        before, mode = snapshot, mode or CHAT_MODE
+        mode = mode or CHAT_MODE
     else:
-        line, before, mode = _entered(snapshot, agent, session, thread, mode)
+        line, row, mode = _entered(snapshot, agent, session, thread, mode)
+    before = snapshot
+    if row is not None:
+        before = snapshot.earlier(last_entry(snapshot.activities, row) - 1)
     resumed = resumed_at(before, agent, scope_of_sessions(line))
     names = checked_blocks(blocks, mode)
     within = snapshot.within(line.base)
-    turn = Turn(
-        within, line, session or NEW_SESSION, mode, resumed, timezone, question, titles, None
-    )
+    name = session or NEW_SESSION
+    turn = Turn(within, line, name, row, mode, resumed, timezone, question, titles)
     view = View(within)
     contents = turn.contents(names)
     assembly = assembled(contents, (), question, used, max_tokens, view, within.now)
@@ -114,8 +118,8 @@ def _line(snapshot: Snapshot, agent: str, thread: str, mode: str) -> Line:
 
 def _entered(
     snapshot: Snapshot, agent: str, session: str, thread: str | None, mode: str | None
-) -> tuple[Line, Snapshot, str]:
-    """Return the line of a session, the state before its newest entry, and its mode."""
+) -> tuple[Line, ActivityRow, str]:
+    """Return the line of a session, the session, and its mode."""
     activities = snapshot.activities
     rows = activities.named(ActivityKind.SESSION, session, agent)
     if not rows:
@@ -144,4 +148,4 @@ def _entered(
             (MODE_DIMENSION, mode),
         ),
     )
-    return line, snapshot.earlier(last_entry(activities, row) - 1), mode
+    return line, row, mode

@@ -13,26 +13,30 @@ from zoneinfo import ZoneInfo
 from cerata.engine.arguments import wrong_type
 from cerata.engine.errors import InvalidInput
 from cerata.memory.facts.search import fact_text, functional_facts, search_facts
+from cerata.memory.search.question_vectors import Stored
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.view import View
+from cerata.projections.activities.projection import HANDOFF_BLOCK
+from cerata.projections.activities.reader import ActivityRow
 from cerata.projections.messages.line import MAIN_THREAD, Line
 from cerata.retrieval.context.imitation import on_one_line
 
+from ..continuity.anchors import anchors_of
+from ..continuity.candidates import REFLECTION_KIND, candidates_of
+from ..continuity.entropy import newest_entropy
+from ..continuity.exchanges import Exchange, Talk, frames_of_exchange
+from ..continuity.handoff import Handoff, handoff_of
+from ..continuity.loops import calls_of, loops_in, unsupported_claims
+from ..continuity.reflecting import newest_assessment
+from ..continuity.resumption import Resumed, last_entry
+from ..continuity.retrieval import RecalledKnowledge, recalled_for
+from ..continuity.standing import standing_of
+from ..continuity.summaries import Summaries
+from ..continuity.wellbeing import wellbeing_of
 from ..growth.identity import identity_of
 from ..text.summaries import quoted
-from .anchors import anchors_of
 from .assembly import Content, Piece, Section, Titles, indented
-from .candidates import REFLECTION_KIND, candidates_of
-from .entropy import newest_entropy
-from .exchanges import Exchange, Talk
-from .handoff import handoff_of
-from .loops import calls_of, loops_in, unsupported_claims
-from .reflecting import newest_assessment
-from .resumption import Resumed
-from .retrieval import RecalledKnowledge, recalled_for
-from .standing import standing_of
-from .summaries import Summaries
-from .wellbeing import wellbeing_of
+from .warm_starts import warm_start_of
 
 BlockName: TypeAlias = Literal[
     "identity",
@@ -149,12 +153,6 @@ class Referred(Protocol):
     def id(self) -> int: ...
 
 
-class Referring(Protocol):
-    """A run, as the block of references reads it."""
-
-    def refs(self) -> Sequence[Referred]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Turn:
     """The turn of a session for which a context is assembled."""
@@ -163,12 +161,17 @@ class Turn:
     """The state, within the base scope of the line."""
     line: Line
     session: str
+    row: ActivityRow | None
+    """The session, or None for one that starts next."""
     mode: str
     resumed: Resumed
     timezone: str
     question: str
     titles: Titles
-    run: Referring | None
+    references: Sequence[Referred] = ()
+    """The references of the run whose results are listed."""
+    vectors: Stored | None = None
+    """The vectors of the question; None to embed it."""
 
     def contents(self, names: Collection[BlockName]) -> list[Content]:
         """Return the blocks with these names."""
@@ -234,7 +237,12 @@ class Turn:
         lines = [each for each in Summaries(self.snapshot, agent).lines if each.group == line.group]
         candidates = candidates_of(self.snapshot, agent, lines)
         inquiries = [
-            Piece(f"  {quoted(each.inquiry)}", each.id, "open inquiry")
+            Piece(
+                f"  {quoted(each.inquiry)}",
+                each.id,
+                "open inquiry",
+                further=frames_of_exchange(self.snapshot, agent, each.id),
+            )
             for each in candidates
             if each.is_open
         ][-INQUIRIES:]
@@ -275,7 +283,12 @@ class Turn:
             for name in hit.named
         }
         pieces = [
-            Piece(f"  {on_one_line(f'{name} — {each.entity}')}", None, "neighbour")
+            Piece(
+                f"  {on_one_line(f'{name} — {each.entity}')}",
+                None,
+                "neighbour",
+                further=each.fact_ids,
+            )
             for name in named
             for each in view.neighbours(name, valid_at="now")
         ][:NEIGHBOURS]
@@ -295,13 +308,17 @@ class Turn:
         wellbeing = wellbeing_of(Talk(self.snapshot, self.line.agent))
         if wellbeing is not None and wellbeing.note is not None:
             pieces.append(Piece(f"  {wellbeing.note}", None, "wellbeing"))
-        handoff = [] if pairs else self._handoff()
         pieces += [
             _exchange(each, "exchange of the session")._replace(rank=EXCHANGES - number)
             for number, each in enumerate(exchanges)
         ]
         recalled = recalled_for(
-            self.snapshot, self.line, self.question, shown=shown, of_user=not pairs
+            self.snapshot,
+            self.line,
+            self.question,
+            shown=shown,
+            of_user=not pairs,
+            vectors=self.vectors,
         )
         pieces += [
             _exchange(
@@ -311,27 +328,49 @@ class Turn:
         ]
         pieces += [_entry(each)._replace(rank=EXCHANGES + 1) for each in recalled.knowledge]
         pieces += [each._replace(rank=EXCHANGES + 2) for each in self._summaries()]
-        return [Section(self._title("continuity"), pieces), *handoff]
+        return [Section(self._title("continuity"), pieces), *self._shown_handoff()]
 
-    def _handoff(self) -> list[Section]:
-        """Return the handoff, or after a crash the last messages of a fresh thread."""
+    def handoff(self) -> Handoff | None:
+        """Return the handoff that the session has not shown yet, or None.
+
+        It is that of the thread before the newest entry of the session.
+        """
+        talk = self._talk()
+        if self.row is not None:
+            activities = self.snapshot.activities
+            if activities.has_shown_handoff(self.row.row):
+                return None
+            talk = talk.before(last_entry(activities, self.row))
         handoff = handoff_of(
-            self._talk(),
+            talk,
             self.line.thread,
             self.line.group,
             self.timezone,
             Summaries(self.snapshot, self.line.agent).compactions(self.line),
         )
-        if handoff.is_empty:
+        return None if handoff.is_empty else handoff
+
+    def _shown_handoff(self) -> list[Section]:
+        """Return the handoff, its warm start, or after a crash the newest messages if fresh."""
+        handoff = self.handoff()
+        if handoff is None:
             return []
+        title = self._title("continuity", 1)
+        warm = warm_start_of(self.snapshot, handoff)
         if self.resumed == "crashed" and handoff.age == "fresh":
+            title = RESUME_TITLE
             pieces = [
                 Piece(f"  {each.role}: {quoted(each.text)}", each.id, "last messages")
                 for each in handoff.messages
             ]
-            return [Section(RESUME_TITLE, pieces)]
-        pieces = [Piece(f"  {line}", None, "handoff") for line in handoff.lines()]
-        return [Section(self._title("continuity", 1), pieces)]
+        elif self.resumed == "returned" and warm is not None:
+            pieces = [Piece(indented(warm.text), warm.id, "warm start")]
+        else:
+            pieces = [
+                Piece(f"  {line}", None, "handoff", further=handoff.sources)
+                for line in handoff.lines()
+            ]
+        return [Section(title, pieces, name=HANDOFF_BLOCK)]
 
     def _summaries(self) -> list[Piece]:
         """Return the newest summary of each level, none beside one of its direct sources."""
@@ -356,11 +395,9 @@ class Turn:
         return [Section(self._title("standing"), pieces)]
 
     def _references(self) -> Sequence[Section]:
-        if self.run is None:
-            return []
         pieces = [
             Piece(f"  {each.ref} — {each.summary}", each.id, "reference of the run")
-            for each in self.run.refs()
+            for each in self.references
         ]
         return [Section(self._title("references"), pieces)]
 
@@ -390,7 +427,8 @@ def _exchange(
     lines = [f"  {each.role}: {quoted(each.text[:SIDE_MAX])}" for each in messages]
     if is_dated:
         lines.insert(0, f"  On {exchange.created:%Y-%m-%d}:")
-    return Piece("\n".join(lines), exchange.id, rule)
+    further = tuple(each.id for each in messages if each.id != exchange.id)
+    return Piece("\n".join(lines), exchange.id, rule, further=further)
 
 
 def _entry(entry: RecalledKnowledge) -> Piece:
