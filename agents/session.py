@@ -18,7 +18,7 @@ from cerata.projections.messages.line import MODE_DIMENSION, THREAD_DIMENSION, L
 from .code import Code
 from .contexts.assembly import Assembly, Block, Titles, check_request
 from .contexts.blocks import checked_blocks
-from .contexts.recorded import Arguments, Asked
+from .contexts.recorded import Arguments, AssemblyRequest
 from .contexts.session_contexts import Contexts
 from .continuity.entropy import Entropy, newest_entropy
 from .continuity.exchanges import ASSISTANT, USER, Exchange, Talk
@@ -304,8 +304,8 @@ class Session(Handle):
             timezone=self._talking.timezone,
             run=None if run is None else run.activity.id,
         )
-        asked = Asked(question, used, max_tokens, arguments, extra)
-        assembly = self._talking.assembling.assemble(asked, is_recorded=record)
+        request = AssemblyRequest(question, used, max_tokens, arguments, extra)
+        assembly = self._talking.assembling.assemble(request, is_recorded=record)
         if assembly.recorded is not None:
             self._talking.recorder.pass_over(assembly.recorded)
         return assembly

@@ -78,7 +78,7 @@ class Block:
 class AssemblyItem(PlainValue):
     """Lines of a context: their block, their source, and the rule that chose them.
 
-    ``source`` is a frame or fact, or None; ``further`` has others with a part of the text.
+    ``source`` is a frame or fact, or None; ``further`` frames and facts have parts of the text.
     """
 
     block: str

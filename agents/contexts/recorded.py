@@ -45,7 +45,7 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     version: int = ASSEMBLY_VERSION
     titles: Titles
     blocks: tuple[BlockName, ...]
-    """The names of the blocks that were asked for."""
+    """The names of the requested blocks."""
     extra: int
     """The number of the caller's blocks."""
     mode: str
@@ -59,7 +59,7 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return msgspec.json.encode(self, order="sorted").decode()
 
 
-class Asked(NamedTuple):
+class AssemblyRequest(NamedTuple):
     """A question, its budget and its arguments."""
 
     question: str
@@ -78,7 +78,7 @@ class Assembling:
         whole: Snapshot,
         agent: str,
         activity: int,
-        asked: Asked,
+        request: AssemblyRequest,
         references: References,
         vectors: Stored | None = None,
     ) -> None:
@@ -88,20 +88,20 @@ class Assembling:
             whole: The state that the agent reads.
             agent: The agent's name.
             activity: The seq of the session's first start.
-            asked: The question with its arguments.
+            request: The question with its arguments.
             references: Returns the references of a run.
             vectors: The vectors of the question; default those of the store's embedder.
         """
-        arguments = asked.arguments
+        arguments = request.arguments
         row = whole.activities.activity(activity)
         assert row is not None
         self.scope = whole.activities.scope_of(row.row)
         line = line_of(agent, (*self.scope, (MODE_DIMENSION, arguments.mode)))
         snapshot = whole.within(line.base)
         self._activity = activity
-        self._asked = asked
+        self._request = request
         self._snapshot = snapshot
-        self._vectors = vectors_for(snapshot, asked.question) if vectors is None else vectors
+        self._vectors = vectors_for(snapshot, request.question) if vectors is None else vectors
         run = arguments.run
         self.turn = Turn(
             snapshot,
@@ -111,7 +111,7 @@ class Assembling:
             arguments.mode,
             arguments.resumed,
             arguments.timezone,
-            asked.question,
+            request.question,
             arguments.titles,
             () if run is None else references(whole, run),
             self._vectors,
@@ -119,13 +119,13 @@ class Assembling:
 
     def assembly(self) -> Assembly:
         """Return the context."""
-        asked = self._asked
+        request = self._request
         return assembled(
-            self.turn.contents(asked.arguments.blocks),
-            asked.extra,
-            asked.question,
-            asked.tokens,
-            asked.max_tokens,
+            self.turn.contents(request.arguments.blocks),
+            request.extra,
+            request.question,
+            request.tokens,
+            request.max_tokens,
             View(self._snapshot),
             self._snapshot.now,
         )
@@ -138,7 +138,7 @@ class Assembling:
         frames = tuple(source for source in sources if is_frame(source))
         facts = tuple(source for source in sources if not is_frame(source))
         context = context_of_text(snapshot, frames, facts, assembly.text)
-        if self._asked.extra:
+        if self._request.extra:
             # The sources of the caller's blocks are unknown, so no salt would protect their text.
             context = NOT_COMPARABLE
         return RecallContext(
@@ -160,7 +160,7 @@ class Assembling:
             facts=facts,
             now=to_microseconds(assembly.now),
             shared=snapshot.reach is not None and snapshot.reach.has_shared,
-            assembly=self._asked.arguments.to_json(),
+            assembly=self._request.arguments.to_json(),
             activity=self._activity,
             blocks=assembly.blocks,
         )
@@ -204,13 +204,13 @@ def rerun_assembly(
             f"#{seq} is no context of a session of {agent!r}",
             remedy="Pass Assembly.recorded, or call store.rerun_recall() for other recalls.",
         )
-    made = AssemblyRerun(event.seq, "unknown")
+    rerun = AssemblyRerun(event.seq, "unknown")
     log = newest.layers.log
     if not log.horizon().has(recall.basis):
-        return replace(made, reason="retention gave up contents of the state that it read")
+        return replace(rerun, reason="retention gave up contents of the state that it read")
     try:
         arguments = msgspec.json.decode(recall.assembly, type=Arguments)
-        asked = Asked(
+        request = AssemblyRequest(
             recall.query,
             tokenizer().count(recall.query),
             recall.max_tokens,
@@ -218,26 +218,26 @@ def rerun_assembly(
             extra,
         )
         whole = newest.earlier(recall.basis).as_of(recall.now or 0)
-        assembly = Assembling(whole, agent, row.seq, asked, references, recall).assembly()
+        assembly = Assembling(whole, agent, row.seq, request, references, recall).assembly()
     except msgspec.MsgspecError as error:
-        return replace(made, reason=f"its arguments are of another version ({error})")
+        return replace(rerun, reason=f"its arguments are of another version ({error})")
     except CerataError as error:
-        return replace(made, reason=error.what)
-    made = replace(made, assembly=assembly)
+        return replace(rerun, reason=error.what)
+    rerun = replace(rerun, assembly=assembly)
     if arguments.version != ASSEMBLY_VERSION:
-        return replace(made, reason=f"it is of version {arguments.version} of the blocks")
+        return replace(rerun, reason=f"it is of version {arguments.version} of the blocks")
     if arguments.extra:
-        return replace(made, reason="it has blocks of the caller, so its text was not hashed")
+        return replace(rerun, reason="it has blocks of the caller, so its text was not hashed")
     if recall.context == NOT_COMPARABLE:
-        return replace(made, reason="an entry was erased before, and the text was not hashed")
+        return replace(rerun, reason="an entry was erased before, and the text was not hashed")
     batch = log.event(event.header.first_seq).body
     if isinstance(batch, ImportBatch) and batch.log is not None:
-        return replace(made, reason="it was imported from another log, whose salts its hash needs")
+        return replace(rerun, reason="it was imported from another log, whose salts its hash needs")
     salts = [newest.layers.salt(number) for number in (*recall.frames, *recall.facts)]
     if None in salts:
-        return replace(made, reason="an entry was erased, and the hash of the text with it")
+        return replace(rerun, reason="an entry was erased, and the hash of the text with it")
     is_same = context_hash(salts, assembly.text) == recall.context
-    return replace(made, outcome="same" if is_same else "different")
+    return replace(rerun, outcome="same" if is_same else "different")
 
 
 def context_of_text(

@@ -16,7 +16,7 @@ from cerata.memory.snapshot.snapshot import Snapshot
 from ..continuity.models import Extractive, Model
 from ..continuity.tasks import Writer
 from .assembly import CONTINUITY, Assembly
-from .recorded import Asked, Assembling, References
+from .recorded import Assembling, AssemblyRequest, References
 from .warm_starts import write_warm_start
 
 
@@ -52,26 +52,26 @@ class Contexts:
         self._references = references
         self._check = check
 
-    def assemble(self, asked: Asked, *, is_recorded: bool) -> Assembly:
+    def assemble(self, request: AssemblyRequest, *, is_recorded: bool) -> Assembly:
         """Return the context of a question, recorded or not."""
         if is_recorded:
             self._check()
             self._writer.check_writable()
-        assembling = self._assembling(asked)
-        if is_recorded and self._ask_for_warm_start(assembling, asked):
-            assembling = self._assembling(asked)
+        assembling = self._assembling(request)
+        if is_recorded and self._ask_for_warm_start(assembling, request):
+            assembling = self._assembling(request)
         assembly = assembling.assembly()
         if not is_recorded:
             return assembly
         receipt = self._writer.write([Draft(assembling.event(assembly), assembling.scope)])
         return replace(assembly, recorded=receipt.seqs[0])
 
-    def _assembling(self, asked: Asked) -> Assembling:
-        return Assembling(self._whole(), self._agent, self._activity, asked, self._references)
+    def _assembling(self, request: AssemblyRequest) -> Assembling:
+        return Assembling(self._whole(), self._agent, self._activity, request, self._references)
 
-    def _ask_for_warm_start(self, assembling: Assembling, asked: Asked) -> bool:
+    def _ask_for_warm_start(self, assembling: Assembling, request: AssemblyRequest) -> bool:
         """Ask for a warm start if one is due; return whether the log may have a new one."""
-        arguments = asked.arguments
+        arguments = request.arguments
         is_due = arguments.resumed == "returned" and CONTINUITY in arguments.blocks
         if not is_due or isinstance(self._model, Extractive):
             return False

@@ -30,7 +30,7 @@ import msgspec
 import cerata
 from cerata import Agent, CerataError, Entity, MemorySpec, Store, View
 from cerata.agents.contexts.blocks import checked_blocks
-from cerata.agents.contexts.recorded import Arguments, Asked, Assembling
+from cerata.agents.contexts.recorded import Arguments, Assembling, AssemblyRequest
 from cerata.agents.continuity.models import Extractive, Task
 from cerata.agents.declarations import checked_memory
 from cerata.agents.run_results import RunResults
@@ -347,7 +347,7 @@ def _contexts(agent: Agent) -> object:
         timezone="UTC",
         run=None,
     )
-    asked = Asked("Do you remember the deadline?", 6, 2_000, arguments, ())
+    asked = AssemblyRequest("Do you remember the deadline?", 6, 2_000, arguments, ())
     made = [
         Assembling(snapshot, agent.name, row.seq, asked, agent._references).assembly().to_dict()
         for row in rows
