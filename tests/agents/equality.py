@@ -330,14 +330,14 @@ def _said(store: Store, view: View, name: str, version: int) -> object:
         snapshot.declared_slots(name),
         [_slot(agent, slot, user) for slot in memory(version) for user in USERS],
         _conversations(agent),
-        [] if version else _contexts(agent),
+        [] if version or name == "clerk" else _contexts(agent),
     ]
 
 
 def _contexts(agent: Agent) -> object:
-    """Return a context of the newest sessions, and the newest recorded ones made again."""
+    """Return a context of the newest session, and the newest recorded one made again."""
     snapshot = agent._snapshot()
-    rows = snapshot.activities.all_activities(ActivityKind.SESSION, agent.name)[-2:]
+    rows = snapshot.activities.all_activities(ActivityKind.SESSION, agent.name)[-1:]
     arguments = Arguments(
         titles="own",
         blocks=checked_blocks("all", "chat"),
@@ -357,7 +357,7 @@ def _contexts(agent: Agent) -> object:
         for event in snapshot.events(1, snapshot.basis)
         if isinstance(event.body, RecallContext) and event.body.activity is not None
     ]
-    return made, [_tried(agent.rerun_assembly, seq) for seq in recorded[-2:]]
+    return made, [_tried(agent.rerun_assembly, seq) for seq in recorded[-1:]]
 
 
 def _conversations(agent: Agent) -> object:
