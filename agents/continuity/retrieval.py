@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 
 from cerata.engine.plain_value import PlainValue
-from cerata.memory.search.gate import Admitted, admitted, floor_of_gate
+from cerata.memory.search.gate import Admitted, admitted, alone, floor_of_gate
 from cerata.memory.search.question_vectors import (
     QuestionVectors,
     Stored,
@@ -48,7 +48,7 @@ from cerata.projections.messages.line import (
 from cerata.projections.messages.projection import MESSAGE_KIND
 from cerata.retrieval.ranking.profiles import profile_of
 
-from .exchanges import ASSISTANT, Exchange, Talk
+from .exchanges import ASSISTANT, Exchange, Pair, Talk
 
 PROFILE: Final = "chat"
 GATED: Final = True
@@ -197,7 +197,28 @@ class _Recall:
             return Admitted(result.best, "the gate is off") if result.best else None
         columns = self.talk.messages.columns
         count = int(np.count_nonzero(columns.by_agent.view()[self.talk.rows] == 0))
-        return admitted(result, floor_of_gate(count), by_request=by_request)
+        return admitted(
+            result,
+            floor_of_gate(count),
+            by_request=by_request,
+            exchange_of=self._exchange_of if by_request else alone,
+        )
+
+    def _exchange_of(self, frame: int) -> tuple[int, ...]:
+        """Return a message and the messages of its exchange."""
+        seqs = self.talk.messages.columns.seq
+        row = int(np.searchsorted(seqs.view(), frame))
+        if row not in set(self.talk.rows.tolist()):
+            return (frame,)
+        _, pair = self._pair_of(row)
+        return (frame, *(seqs.item(each) for each in pair.rows))
+
+    def _pair_of(self, row: int) -> tuple[Talk, Pair]:
+        """Return the session of a message's row, and its exchange."""
+        sessions = self.talk.messages.columns.session
+        places = sessions.view()[self.talk.rows] == sessions.item(row)
+        session = self.talk.at(np.flatnonzero(places))
+        return session, next(pair for pair in session.pairs() if row in pair.rows)
 
     def _recency(self, created_us: int, weight: float) -> float:
         days = max(0, self.snapshot.head.recorded - created_us) / _DAY_US
@@ -239,9 +260,7 @@ class _Recall:
                 break
             if row in known:
                 continue
-            places = columns.session.view()[talk.rows] == columns.session.item(row)
-            session = talk.at(np.flatnonzero(places))
-            pair = next(pair for pair in session.pairs() if row in pair.rows)
+            session, pair = self._pair_of(row)
             known.update(pair.rows)
             exchange = session.exchange(pair)
             if shown.isdisjoint(message.id for message in exchange.messages):

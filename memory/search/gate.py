@@ -4,8 +4,8 @@ Owns the rules and their numbers, which the profile "continuity" has in place of
 Leaves out the ranking (`search`), and which exchange a hit belongs to. A question recalls
 
     all hits              if the best cosine is at least .5, or .155 among fewer than 2,000
-                          exchanges; without vectors, if the words found in the best hit by words
-                          carry half of the question's idf
+                          exchanges; without vectors, if the words found in the best hit by
+                          words, or in its exchange, carry half of the question's idf
     all hits              if the question asks for memory ("do you remember …")
     hits with the name    if a proper noun of the question occurs, and no other rule holds
 
@@ -14,7 +14,7 @@ The distances are those of the source (1.0 and 1.3 between vectors of length 1);
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -43,21 +43,33 @@ class Admitted(NamedTuple):
     rule: str
 
 
+def alone(frame: int) -> Sequence[int]:
+    """Return a frame alone."""
+    return (frame,)
+
+
 def floor_of_gate(exchanges: int) -> Floor:
     """Return the least cosine, or share of words, that admits all hits among some exchanges."""
     return _OF_FEW if exchanges < FEW_EXCHANGES else _OF_MANY
 
 
-def admitted(result: SearchResult, floor: Floor, *, by_request: bool = True) -> Admitted | None:
+def admitted(
+    result: SearchResult,
+    floor: Floor,
+    *,
+    by_request: bool = True,
+    exchange_of: Callable[[int], Sequence[int]] = alone,
+) -> Admitted | None:
     """Return the hits of a result that the gate admits; None if it admits none.
 
     Args:
         result: The result of a question in plain language.
         floor: The least cosine, and without vectors the least share of words.
         by_request: True if a question that asks for memory admits all hits; default True.
+        exchange_of: Returns the frames whose words count for a hit, that first; default it alone.
     """
     question = result.request.text
-    rule = _rule_of(result, floor)
+    rule = _rule_of(result, floor, exchange_of)
     if rule is None and by_request and asks_for_memory(question):
         rule = "the question asks for memory"
     if rule is not None:
@@ -72,13 +84,15 @@ def asks_for_memory(question: str) -> bool:
     return bool(counts.signs[SIGNS.index("recall")])
 
 
-def _rule_of(result: SearchResult, floor: Floor) -> str | None:
+def _rule_of(
+    result: SearchResult, floor: Floor, exchange_of: Callable[[int], Sequence[int]]
+) -> str | None:
     """Return the rule by which the best hit is near enough, or None."""
     if result.cosines:
         best = max(result.cosines.values())
         return f"a cosine of {best:.2f}" if best >= floor.cosine else None
     by_words = [hit.id for hit in result.best if "text" in hit.lanes][:1]
-    share = max((result.share_of_words(frame) for frame in by_words), default=0.0)
+    share = max((result.share_of_words(*exchange_of(frame)) for frame in by_words), default=0.0)
     return "the words of the question occur" if share >= floor.words else None
 
 

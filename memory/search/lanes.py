@@ -1,9 +1,9 @@
 """Lanes: the ways in which a search ranks the frames of a snapshot for a question.
 
-Owns the protocol, the lanes "text" and "facts", the choice of the lanes that run, and when a
-question has vectors or the embedder computes them. Leaves out the lanes of vectors (`vector_lane`,
-`late_lane`), ranking by words (`cerata.projections.fulltext.bm25`) and the choice of facts
-(`facts.search`).
+Owns the protocol, the lanes "text", "facts" and "graph", the choice of the lanes that run, and when
+a question has vectors or the embedder computes them. Leaves out the lanes of vectors
+(`vector_lane`, `late_lane`), ranking by words (`cerata.projections.fulltext.bm25`), the choice of
+facts (`facts.search`) and the hops (`facts.near_frames`).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cerata.retrieval.embedders import embedder as embedders
     from cerata.retrieval.embedders.embedder import TokenEmbedder
 
+    from ..facts import near_frames
     from ..facts import search as fact_search
     from ..facts.search import FactHit
     from ..snapshot.snapshot import Snapshot
@@ -40,6 +41,7 @@ else:
     speaker_names = late("cerata.retrieval.speaker_names")
     question_weights = late("cerata.retrieval.token_weights")
     fact_search = late("cerata.memory.facts.search")
+    near_frames = late("cerata.memory.facts.near_frames")
     late_lanes = late("cerata.memory.search.late_lane")
     search_vector_lanes = late("cerata.memory.search.vector_lane")
     space_lanes = late("cerata.memory.search.space_lane")
@@ -112,6 +114,29 @@ class FactsLane(msgspec.Struct, frozen=True):
         return self.snapshot.layers.rank_mask(fact_search.scored_frames(self.facts))
 
 
+class GraphLane(msgspec.Struct, frozen=True):
+    """The frames in which facts near the entities of a question were read, ranked by hops."""
+
+    name: ClassVar[str] = "graph"
+
+    snapshot: Snapshot
+    hops: Mapping[int, int]
+    """The hops to each frame, nearest first."""
+
+    def rank(self, k: int, among: Mask | None) -> LaneRanking:
+        """Return all frames; their rank is the number of hops."""
+        layers = self.snapshot.layers
+        frames = [*self.hops]
+        if frames:
+            frames = layers.among(frames, layers.sought if among is None else among)
+        ranks = [self.hops[frame] for frame in frames]
+        return LaneRanking(self.name, frames, [1.0 / rank for rank in ranks], ranks)
+
+    def candidates(self) -> Mask:
+        """Return the rows of the frames."""
+        return self.snapshot.layers.rank_mask([*self.hops])
+
+
 class RunningLanes(msgspec.Struct, frozen=True):
     """The lanes that run for a question.
 
@@ -179,11 +204,15 @@ def running_lanes(snapshot: Snapshot, request: SearchRequest) -> RunningLanes:
         facts = fact_search.relevant_facts(
             snapshot, request.text, by_words=profile.fact_words, where=where
         )
+    hops: Mapping[int, int] = {}
+    if "graph" in weights and not snapshot.facts_at.is_empty:
+        hops = near_frames.hops_to_frames(snapshot, request.text, request.where)
     able = (
         TextLane(snapshot, request.tree, request.profile.in_context),
         FactsLane(snapshot, facts),
         vectors,
         late,
+        GraphLane(snapshot, hops),
     )
     lanes = [lane for lane in able if lane is not None and lane.name in weights]
     return RunningLanes(weights, facts, vectors, late, lanes)
@@ -193,7 +222,7 @@ def _weights(request: SearchRequest, *vector_lanes: Lane | None) -> dict[str, fl
     """Return the lanes of the profile that run for a question, with their weights."""
     able: list[str] = []
     if request.mode != "vector":
-        able += ["text", "facts"] if request.is_plain else ["text"]
+        able += ["text", "facts", "graph"] if request.is_plain else ["text"]
     if request.mode != "text":
         able += [lane.name for lane in vector_lanes if lane is not None]
     of_profile = request.lane_weights

@@ -37,7 +37,7 @@ from ..values.arguments import SPAN, header_size
 from ..values.frames import CONTEXT_HITS, Context, Frame
 from ..values.source_line import heading_of, source_line, speaker_of
 from .question_vectors import stored_vectors
-from .relevance import floor_for, is_relevant
+from .relevance import floor_for, relevant_hits
 from .reranking import ByModel, ByTokens
 
 if TYPE_CHECKING:
@@ -93,11 +93,11 @@ def context_of(result: SearchResult, recall: RecallOptions) -> Context:
     fact_hits = result.facts[: options.max_tokens // _TOKENS_A_FACT]
     if result.request.where is not None and not result.request.profile.fact_words:
         fact_hits = []
-    frames = [hit.id for hit in result.best]
-    is_answered = floor is False or is_relevant(result, floor_for(result, floor=floor))
+    hits = result.best if floor is False else relevant_hits(result, floor_for(result, floor=floor))
+    is_answered = hits is not None
+    frames = [hit.id for hit in hits or ()]
     if not is_answered:
         fact_hits = []
-        frames = []
     is_fallback = is_answered and not frames and not fact_hits
     if is_fallback:
         frames = _newest(result)

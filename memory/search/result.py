@@ -136,11 +136,13 @@ class SearchResult:
             notices.append(f"no hit reaches min_cosine: {reason}")
         return tuple(notices)
 
-    def share_of_words(self, frame: int) -> float:
-        """Return the share of the question's words that a frame contains, weighted by idf."""
-        words = self._words_of(frame)
-        total = math.fsum(word.idf for word in words)
-        return math.fsum(word.idf for word in words if word.count) / total if total else 0.0
+    def share_of_words(self, *frames: int) -> float:
+        """Return the share of the question's words that frames together have, weighted by idf."""
+        of_frames = [self._words_of(frame) for frame in frames]
+        total = math.fsum(word.idf for word in of_frames[0])
+        contained = {place for words in of_frames for place, word in enumerate(words) if word.count}
+        found = math.fsum(word.idf for place, word in enumerate(of_frames[0]) if place in contained)
+        return found / total if total else 0.0
 
     def _words_of(self, frame: int) -> list[WordScore]:
         """Return the contributions of the question's words to the score of a frame by words."""
@@ -242,7 +244,7 @@ class SearchResult:
         added = 0.0
         if len(places):
             at = int(places[0])
-            rank = at + 1
+            rank = at + 1 if ranking.ranks is None else int(ranking.ranks[at])
             added = float(ranking.scores[at])
             score = round(added, bm25.SCORE_DECIMALS)
             if is_fused:

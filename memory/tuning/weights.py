@@ -13,6 +13,7 @@ import numpy as np
 
 from cerata.projections.columnar.columns import F64
 from cerata.retrieval.query_classifier import KINDS
+from cerata.retrieval.ranking.fusion import OF_FACTS
 from cerata.retrieval.ranking.learning import JudgedList, fitted
 from cerata.retrieval.ranking.profiles import LANES, SIGNAL_WEIGHT_MAX, Profile
 from cerata.retrieval.ranking.signals import SIGNALS
@@ -21,7 +22,7 @@ DECIMALS: Final = 3
 """Digits of a learned weight: more change no order that a person would notice, and with fewer the
 last bit of a sum, which machines compute differently, could show."""
 
-_SHARING: Final = [place for place, lane in enumerate(LANES) if lane != "facts"]
+_SHARING: Final = [place for place, lane in enumerate(LANES) if lane not in OF_FACTS]
 """The lanes whose weights are shares of 1."""
 
 

@@ -60,7 +60,7 @@ class LeftOut(PlainValue):
 class LaneShare(PlainValue):
     """The share of a lane that ran in a hit's score.
 
-    - ``rank`` and ``score`` are set if the lane found the hit.
+    - ``rank`` and ``score`` are set if the lane found the hit; in the graph, hops are ranks.
     - ``found`` counts the lane's hits; a lane stops at a depth, so it may have more candidates.
     """
 

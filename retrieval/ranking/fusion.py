@@ -8,7 +8,8 @@ adds
     minmax   w · (s − min) / (max − min)
     zscore   w · (s − min) / σ
 
-with min, max and σ (of the population) over the scores of the lane; a lane adds nothing for items
+with min, max and σ (of the population) over the scores of the lane. A lane may have other ranks
+than 1, 2, …: those of the graph are hops; a lane adds nothing for items
 that it did not return. `rrf` never compares scores of lanes (G. Cormack, C. Clarke and S. Büttcher,
 *Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods*, SIGIR 2009).
 `minmax` is J. Lee's (*Analyses of Multiple Evidence Combination*, SIGIR 1997). `zscore` is the ZMUV
@@ -49,13 +50,20 @@ _PENDING_AGE: Final = 1 << 62
 
 _EQUAL: Final[Mapping[str, float]] = {}
 
+OF_FACTS: Final = frozenset({"facts", "graph"})
+"""The lanes that find few frames, those read as evidence, and add to the scores of the content."""
+
 
 class LaneRanking(NamedTuple):
-    """A ranked list: distinct ids, best first, and their scores (n,), never ascending."""
+    """A ranked list: distinct ids, best first, and their scores (n,), never ascending.
+
+    ``ranks`` (n,) are from 1, never descending; None counts 1, 2, ….
+    """
 
     name: str
     ids: Sequence[int] | I64
     scores: Sequence[float] | F64
+    ranks: Sequence[int] | I64 | None = None
 
 
 class Fused(NamedTuple):
@@ -161,19 +169,21 @@ def shared_weights(
 ) -> Mapping[str, float]:
     """Return the weights with those of the lanes that found any item as shares of 1.
 
-    So another sum beside the lanes, that of the signals, counts the same with any lanes. The lane
-    "facts" keeps its weight: it finds few items, and adds to the scores of the content.
+    So another sum beside the lanes, that of the signals, counts the same with any lanes. The lanes
+    "facts" and "graph" keep their weights: they add to the scores of the content.
 
     >>> lanes = [LaneRanking("text", [7], [3.0]), LaneRanking("vectors", [], [])]
     >>> shared_weights(lanes, {"text": 0.3, "facts": 0.5, "vectors": 0.3})
     {'text': 1.0, 'facts': 0.5, 'vectors': 1.0}
     """
     total = sum(
-        weights.get(lane.name, 1.0) for lane in lanes if len(lane.ids) and lane.name != "facts"
+        weights.get(lane.name, 1.0) for lane in lanes if len(lane.ids) and lane.name not in OF_FACTS
     )
     if not total:
         return weights
-    return {name: weight if name == "facts" else weight / total for name, weight in weights.items()}
+    return {
+        name: weight if name in OF_FACTS else weight / total for name, weight in weights.items()
+    }
 
 
 def boosted(fused: Sequence[Fused], factors: Mapping[int, float]) -> list[Fused]:
@@ -211,6 +221,8 @@ def reranked(fused: Sequence[Fused], scores: Mapping[int, float]) -> list[Fused]
 def worth(lane: LaneRanking, method: Method) -> F64:
     """Return the share of each rank in a lane, before its weight: (n,) float64."""
     if method == "rrf":
+        if lane.ranks is not None:
+            return np.asarray(1.0 / (RANK_CONSTANT + np.asarray(lane.ranks, np.float64)))
         return 1.0 / np.arange(RANK_CONSTANT + 1, RANK_CONSTANT + 1 + len(lane.ids))
     scores = np.asarray(lane.scores, np.float64)
     if not len(scores) or scores[0] == scores[-1]:

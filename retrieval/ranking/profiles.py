@@ -21,7 +21,7 @@ from .feedback import FEEDBACK_MAX
 from .fusion import Method
 from .signals import SIGNALS
 
-LANES: Final = ("text", "facts", "vectors", "late")
+LANES: Final = ("text", "facts", "vectors", "late", "graph")
 """All lanes, in the order of their sum."""
 
 WEIGHT_MAX: Final = 1e6
@@ -61,6 +61,7 @@ class Profile(PlainValue):
         vector_window: if True, the vectors of neighbouring turns count for a turn; default False
         feedback: best hits of a first fusion toward which the question's vector moves; 0 is off
         signals: weight of each signal (`SIGNALS`), in deviations of a lane's scores; default none
+        gate: if True, `recall` has the gate of conversations in place of a relevance floor
 
     Raises:
         InvalidInput: a name, number or method is unknown or out of range.
@@ -83,6 +84,7 @@ class Profile(PlainValue):
     vector_window: bool = False
     feedback: int = 0
     signals: Mapping[str, float] = field(default_factory=dict[str, float], hash=False)
+    gate: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -91,7 +93,7 @@ class Profile(PlainValue):
         expect_positive("version", self.version, where)
         if self.method not in get_args(Method):
             raise unknown("method", self.method, get_args(Method), where=self._place)
-        for switch in ("rerank", *SWITCHES):
+        for switch in ("rerank", "gate", *SWITCHES):
             expect_bool(switch, getattr(self, switch), where)
         if not (_is_weight(self.importance) and self.importance <= 1):
             raise self._wrong(
@@ -223,7 +225,7 @@ class Profile(PlainValue):
     def to_dict(self) -> dict[str, JsonValue]:
         return {
             **plain_fields(self, ("name", "version", "method", "rerank", "importance")),
-            **plain_fields(self, (*SWITCHES, "feedback")),
+            **plain_fields(self, (*SWITCHES, "feedback", "gate")),
             "signals": {name: self.signals[name] for name in SIGNALS if name in self.signals},
             "weights": {kind: {**self.weights_for(kind)} for kind in KINDS},
         }
@@ -361,6 +363,14 @@ PROFILES: Final[Mapping[str, Profile]] = {
             signals=_OF_DOCUMENTS,
         ),
         AUTO,
+        # Talk of an agent: vectors first, and the boosts of a conversation in progress.
+        Profile(
+            "continuity",
+            1,
+            {"text": 0.15, "facts": 0.15, "vectors": 0.8, "graph": 0.15},
+            signals=OPTIONAL_SIGNALS,
+            gate=True,
+        ),
         # Used frames move up: from rank r of a lane by at most 10 + r / 6 places.
         Profile("used", 3, BALANCED.weights, importance=0.2),
     )

@@ -119,7 +119,7 @@ def _said(view: View, step: int) -> object:
         [
             view.recall(asked, max_tokens=200, **told).to_dict()
             for asked in QUERIES[::4]
-            for told in ({}, TOLD)
+            for told in ({}, TOLD, GATED)
         ],
         [
             (
@@ -248,6 +248,7 @@ TOLD: dict[str, Any] = {
     "include_superseded": True,
     "neighbours": 1,
 }
+GATED: dict[str, Any] = {"profile": "continuity"}
 CLOSED: dict[str, Any] = {"include_superseded": True, "include_deleted": True}
 EVERYTHING: dict[str, Any] = {**CLOSED, "include_chunks": True}
 

@@ -33,6 +33,7 @@ def test_a_profile_says_which_lanes_run_for_a_question_in_their_order() -> None:
         "names_out": True,
         "vector_window": False,
         "feedback": 0,
+        "gate": False,
         "signals": {},
         "weights": {
             "factual": {"text": 2.0},
@@ -55,12 +56,13 @@ def test_a_profile_comes_by_name_or_is_itself() -> None:
         ("notes", "notes"),
         ("documents", "documents"),
         ("auto", "auto"),
+        ("continuity", "continuity"),
         ("used", "used"),
     ]
     assert PROFILES["used"].importance == 0.2
     assert BALANCED.importance == 0
     assert PROFILES["words"].weights_for("semantic") == {"text": 1.0}
-    assert set(BALANCED.weights_for("factual")) == set(LANES)
+    assert set(BALANCED.weights_for("factual")) == set(LANES) - {"graph"}
 
 
 REFUSED: list[tuple[tuple[Any, ...], str]] = [
