@@ -19,6 +19,7 @@ from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.activities.columns import ActivityKind
 from cerata.projections.activities.reader import ActivityRow
 
+from .continuity.exchanges import Talk
 from .spec import WorkingSlot
 
 ABANDONED_US: Final = 24 * 3600 * 1_000_000
@@ -94,8 +95,11 @@ def _end(writer: WriteSession, scope: Scope, row: ActivityRow, patience: int) ->
 
 
 def _last_recorded(snapshot: Snapshot, row: ActivityRow) -> int:
-    """Return the time of an activity's last event; an event of a run is one of its session."""
+    """Return the time of an activity's last event; those of its runs and messages are its, too."""
     activities = snapshot.activities
     last = max([activities.last_seq(row.row), *map(activities.last_seq, activities.parts_of(row))])
+    if row.kind is ActivityKind.SESSION:
+        talk = Talk(snapshot, row.agent, session=row.name)
+        last = max([last, *talk.messages.columns.seq.view()[talk.rows].tolist()])
     event = snapshot.event_of(last)
     return row.recorded if event is None else event.recorded

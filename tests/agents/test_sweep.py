@@ -240,3 +240,16 @@ def test_an_agent_function_declares_its_memory(store: Store) -> None:
     assert Agent(store, "keeper", memory={"prefs": MemorySpec()}).slot("prefs").get("answer") == 8
     with pytest.raises(InvalidInput, match="tier"):
         cerata.agent("keeper", memory={"prefs": MemorySpec(tier="bogus")})
+
+
+def test_a_session_with_a_new_message_is_not_abandoned(store: Store, clock: StandingClock) -> None:
+    """A conversation of two days was ended between two messages of it."""
+    agent = Agent(store, "analyst")
+    session = agent.session("talk")
+    clock.time_us += 23 * HOUR
+    session.exchange("Are you there?", "I am.")
+    clock.time_us += 2 * HOUR
+    assert agent.sweep().activities == 0
+    clock.time_us += 24 * HOUR
+    assert agent.sweep().activities == 1
+    assert status(agent) == [("talk", "left")]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
-from cerata.engine.events import Scope
+from cerata.engine.events import RecallContext, Scope
 
 from ..histories import Folded
 
@@ -25,6 +25,7 @@ class ModelActivity:
     more: list[tuple[int, bool]] = field(default_factory=list[tuple[int, bool]])
     ended: tuple[int, str] | None = None
     calls: list[tuple[int, RecordCall]] = field(default_factory=list[tuple[int, RecordCall]])
+    has_shown_handoff: bool = False
 
 
 def same_scope(first: Scope, second: Scope) -> bool:
@@ -71,4 +72,8 @@ def activities_of(events: Sequence[Folded]) -> list[ModelActivity]:
             target = named(body.activity, event.scope)
             if target is not None:
                 target.calls.append((event.seq, body))
+        elif isinstance(body, RecallContext) and "handoff" in body.blocks and body.activity:
+            target = named(body.activity, event.scope)
+            if target is not None:
+                target.has_shown_handoff = True
     return found

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
-from cerata.engine.events import DEFAULT_SCOPE, Erased, EventBody, PutFrame, Scope
+from cerata.engine.events import DEFAULT_SCOPE, Erased, EventBody, PutFrame, RecallContext, Scope
 from cerata.projections.activities.projection import ActivitiesProjection
 from cerata.projections.activities.reader import ActivitiesAt
 from cerata.projections.columnar.scopes import Reach
@@ -66,6 +66,20 @@ def _body(source: Random, seq: int) -> EventBody:
             results=source.choice(((), (near,))),
             error=source.choice((None, None, "ValueError: no")),
         )
+    if draw < 0.95:
+        return RecallContext(
+            query="So?",
+            basis=seq - 1,
+            tokenizer="words",
+            profile="chat",
+            profile_version=4,
+            max_tokens=9,
+            entry_tokens=0,
+            form="text",
+            context=bytes(32),
+            activity=source.choice((None, near, near)),
+            blocks=source.choice(((), ("identity",), ("continuity", "handoff"))),
+        )
     return PutFrame(text="a result")
 
 
@@ -98,6 +112,7 @@ def answers(view: ActivitiesAt) -> list[object]:
             [call.seq for call in view.equal_calls(row.row, b"d" * 32)],
             view.last_turn(row.row),
             view.last_seq(row.row),
+            view.has_shown_handoff(row.row),
         )
         for row in view.all_activities()
     ]
@@ -134,6 +149,7 @@ def model_answers(events: Sequence[Folded], scope: Scope | None) -> list[object]
                 [seq for seq, body in reversed(activity.calls) if body.digest == b"d" * 32],
                 max((min(max(body.turn, 0), 2**32 - 1) for _, body in activity.calls), default=0),
                 max(seqs + [seq for seq in ends if _counts(activity.start, events, seq)]),
+                activity.has_shown_handoff,
             )
         )
     return said
