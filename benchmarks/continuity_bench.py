@@ -114,10 +114,10 @@ def fill(store: Store, exchanges: int) -> Agent:
                 draft = msgspec.structs.replace(draft, causation=-len(drafts))
             drafts.append(draft)
         if len(drafts) >= BATCH:
-            put_embedded(writer, drafts, finds_dates=False)
+            put_embedded(writer, tuple(drafts), finds_dates=False)
             drafts.clear()
     if drafts:
-        put_embedded(writer, drafts, finds_dates=False)
+        put_embedded(writer, tuple(drafts), finds_dates=False)
     return agent
 
 
@@ -156,7 +156,13 @@ def print_contexts(agent: Agent, rounds: int) -> None:
             times[number] = timed(lambda _, n=number: assemble(n), 1)[0]  # type: ignore[misc]
         show(f"assemble, blocks {blocks}, after an exchange", times, "goal p50 50, p95 100")
     show("handoff", timed(lambda _: agent.handoff(THREADS[3]), rounds), "no goal")
-    show("candidates", timed(lambda _: agent.candidates(), 3), "goal for one more 5")
+    show("candidates, the first look", timed(lambda _: agent.candidates(), 1), "no goal")
+    times = np.empty(rounds)
+    for number in range(rounds):
+        session.exchange(text_of(drawn, 20), text_of(drawn, 20))
+        session.entropy()  # folds the exchange
+        times[number] = timed(lambda _: agent.candidates(), 1)[0]
+    show("candidates, after an exchange", times, "goal 5")
 
 
 def print_exchanges(folder: Path, rounds: int) -> None:

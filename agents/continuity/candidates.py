@@ -10,20 +10,28 @@ model's answers (`reflecting`). Unvalidated heuristics; the constants are those 
   none.
 - The passes clarify, connect and synthesise are due 0, 4 and 20 hours after the candidate, each
   after the one before it.
+
+The process keeps the exchanges of high entropy of each line, and the choice among them, for each
+fold of messages: a row of messages never changes, so equal rows in an equal order give equal
+exchanges, whatever the snapshot. A line with another message is computed again. Nothing is stored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Final, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from cerata.engine.plain_value import PlainValue
 from cerata.memory.snapshot.snapshot import Snapshot
+from cerata.projections.columnar.columns import I64
 from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext.analyzer import terms, words
+from cerata.projections.messages.columns import MessageColumns
 from cerata.projections.messages.lexicon import SIGNS, english_lexicon
 from cerata.projections.messages.line import Line
 
@@ -44,6 +52,9 @@ REFLECTION_KIND: Final = "reflection"
 TASK: Final = "task"
 CANDIDATE: Final = "candidate"
 """Names in a reflection's metadata: its pass, and the seq of the candidate's first message."""
+
+_CHOICES_MAX: Final = 16
+"""Choices that the process keeps for a fold; each new line makes another."""
 
 _ALIKE: Final = 0.5
 _ASKING: Final = ("gap", "question")
@@ -78,40 +89,146 @@ class Candidate(PlainValue):
         return self.created_us + round(hours[len(self.done)] * _HOUR_US) if self.is_open else None
 
 
-def candidates_of(snapshot: Snapshot, agent: str, lines: Sequence[Line]) -> list[Candidate]:
-    """Return the candidates of lines of talk, oldest first."""
-    passes = _passes(snapshot, agent)
-    exchanges: list[tuple[int, Line, Talk, Pair]] = []
-    for line in lines:
-        talk = Talk(snapshot, agent, line=line)
-        pairs = talk.pairs()
-        columns = talk.messages.columns
-        values = Entropies(talk, pairs).values if pairs else np.zeros(0, np.int64)
-        for place in np.flatnonzero(values >= ENTROPY).tolist():
-            pair = pairs[place]
-            exchanges.append((columns.created.item(pair.rows[0]), line, talk, pair))
-    last: dict[tuple[object, str], int] = {}
-    candidates: list[Candidate] = []
-    stems_of: dict[int, frozenset[str]] = {}
-    for created, line, talk, pair in sorted(exchanges, key=_order):
+Passes = Mapping[int, Mapping[str, int]]
+"""The frames of the passes over each candidate, by pass."""
+
+
+class _Moved(NamedTuple):
+    """An exchange of high entropy: its time, its rows, its line."""
+
+    created: int
+    rows: tuple[int, ...]
+    pair: Pair
+    origin: int
+    """The frame of the first version of its first message."""
+    line: Line
+
+
+class _LineState(NamedTuple):
+    """The messages of a line, by row and first version, and its exchanges of high entropy."""
+
+    rows: I64
+    firsts: I64
+    moved: tuple[_Moved, ...]
+
+
+class _Inquiry(NamedTuple):
+    """The question that an exchange leaves, and its stems."""
+
+    text: str
+    stems: frozenset[str]
+
+
+@dataclass(slots=True)
+class _Choice:
+    """The candidates among exchanges of high entropy, in order of time."""
+
+    passes: Passes
+    moved: list[_Moved] = field(default_factory=list[_Moved])
+    candidates: list[Candidate] = field(default_factory=list[Candidate])
+    stems: dict[int, frozenset[str]] = field(default_factory=dict[int, frozenset[str]])
+    """The stems of each candidate's inquiry, by its id."""
+    last: dict[tuple[object, str], int] = field(default_factory=dict[tuple[object, str], int])
+    """The time of the last candidate of each mode group."""
+
+    def before(self, moved: Sequence[_Moved], passes: Passes) -> _Choice:
+        """Return a copy of this choice if the exchanges start with its own; else an empty one."""
+        count = len(self.moved)
+        if self.passes != passes or self.moved != moved[:count]:
+            return _Choice(passes)
+        return _Choice(passes, [*self.moved], [*self.candidates], {**self.stems}, {**self.last})
+
+    def add(self, moved: _Moved, kept: _Kept, talk: Talk) -> None:
+        """Add an exchange, which is a candidate or none."""
+        self.moved.append(moved)
+        line = moved.line
         group = (line.base, line.group)
-        if group in last and created - last[group] < APART_US:
-            continue
-        inquiry = inquiry_of(talk.exchange(pair))
-        origin = talk.origin(pair.rows[0])
-        stems = frozenset(terms(inquiry))
-        opened = (each for each in reversed(candidates) if each.is_open_at(origin))
-        if any(_are_alike(stems, stems_of[each.id]) for each in opened):
-            continue
-        stems_of[origin] = stems
-        last[group] = created
-        done = tuple(passes.get(origin, {}).values())
-        candidates.append(Candidate(origin, created, line.thread, line.group, inquiry, done))
-    return candidates
+        if group in self.last and moved.created - self.last[group] < APART_US:
+            return
+        inquiry = kept.inquiry(moved, talk)
+        opened = (each for each in reversed(self.candidates) if each.is_open_at(moved.origin))
+        if any(_are_alike(inquiry.stems, self.stems[each.id]) for each in opened):
+            return
+        self.stems[moved.origin] = inquiry.stems
+        self.last[group] = moved.created
+        done = tuple(self.passes.get(moved.origin, {}).values())
+        self.candidates.append(
+            Candidate(moved.origin, moved.created, line.thread, line.group, inquiry.text, done)
+        )
 
 
-def _order(item: tuple[int, Line, Talk, Pair]) -> tuple[int, tuple[int, ...]]:
-    return item[0], item[3].rows
+@dataclass(slots=True)
+class _Kept:
+    """What one fold of messages keeps. Threads share it: values are replaced, never changed."""
+
+    lines: dict[Line, _LineState] = field(default_factory=dict[Line, _LineState])
+    inquiries: dict[Pair, _Inquiry] = field(default_factory=dict[Pair, _Inquiry])
+    choices: dict[tuple[Line, ...], _Choice] = field(
+        default_factory=dict[tuple[Line, ...], _Choice]
+    )
+
+    def moved(self, talk: Talk, lines: Sequence[Line]) -> list[_Moved]:
+        """Return the exchanges of high entropy of an agent's lines, in order of time."""
+        columns = talk.messages.columns
+        codes = columns.line.view()[talk.rows]
+        moved: list[_Moved] = []
+        for line in lines:
+            places = np.flatnonzero(codes == (columns.lines.find(line.text) or 0))
+            of_line = talk.at(places)
+            state = self.lines.get(line)
+            if (
+                state is None
+                or not np.array_equal(state.rows, of_line.rows)
+                or not np.array_equal(state.firsts, of_line.firsts)
+            ):
+                state = _LineState(of_line.rows, of_line.firsts, _moved(of_line, line))
+                self.lines[line] = state
+            moved += state.moved
+        return sorted(moved, key=attrgetter("created", "rows"))
+
+    def inquiry(self, moved: _Moved, talk: Talk) -> _Inquiry:
+        """Return the inquiry of an exchange; its texts are read the first time."""
+        inquiry = self.inquiries.get(moved.pair)
+        if inquiry is None:
+            text = inquiry_of(talk.exchange(moved.pair))
+            inquiry = self.inquiries[moved.pair] = _Inquiry(text, frozenset(terms(text)))
+        return inquiry
+
+
+KEPT: Final[WeakKeyDictionary[MessageColumns, _Kept]] = WeakKeyDictionary()
+
+
+def candidates_of(snapshot: Snapshot, agent: str, lines: Sequence[Line]) -> list[Candidate]:
+    """Return the candidates of lines of talk, oldest first.
+
+    Cost: a comparison of the messages, and the computation of each line that has others than at the
+    last call in this process.
+    """
+    talk = Talk(snapshot, agent)
+    kept = KEPT.setdefault(talk.messages.columns, _Kept())
+    passes = _passes(snapshot, agent)
+    moved = kept.moved(talk, lines)
+    key = tuple(lines)
+    choice = kept.choices.get(key, _Choice(passes)).before(moved, passes)
+    for exchange in moved[len(choice.moved) :]:
+        choice.add(exchange, kept, talk)
+    if len(kept.choices) >= _CHOICES_MAX:
+        kept.choices = {}
+    kept.choices[key] = choice
+    return [*choice.candidates]
+
+
+def _moved(talk: Talk, line: Line) -> tuple[_Moved, ...]:
+    pairs = talk.pairs()
+    if not pairs:
+        return ()
+    created = talk.messages.columns.created
+    places = np.flatnonzero(Entropies(talk, pairs).values >= ENTROPY).tolist()
+    return tuple(
+        _Moved(created.item(rows[0]), rows, pair, talk.origin(rows[0]), line)
+        for pair in (pairs[place] for place in places)
+        for rows in (pair.rows,)
+    )
 
 
 def _passes(snapshot: Snapshot, agent: str) -> dict[int, dict[str, int]]:

@@ -142,12 +142,15 @@ def _calm(counted: Counted, bare: I64) -> I64:
 def _new_topics(talk: Talk, counted: Counted) -> I64:
     """Return how many topics of each exchange no earlier message of the thread has."""
     columns = talk.messages.columns
-    seqs: I64 = columns.topics.seq.view()
-    is_here = np.isin(seqs, columns.seq.view()[talk.rows])
-    owners = seqs[is_here]
+    seqs = np.sort(columns.seq.view()[talk.rows])
+    of_topics = columns.topics.seq.view()
+    starts = np.searchsorted(of_topics, seqs)
+    counts = np.searchsorted(of_topics, seqs, side="right") - starts
+    before = np.cumsum(counts) - counts
+    at: I64 = np.repeat(starts - before, counts) + np.arange(int(counts.sum()))
     # The topics are in order of seq, so the first of each code is its first mention.
-    _, places = np.unique(columns.topic.view()[: len(seqs)][is_here], return_index=True)
-    return counted.by_exchange(owners[places])
+    _, places = np.unique(columns.topic.view()[at], return_index=True)
+    return counted.by_exchange(np.repeat(seqs, counts)[places])
 
 
 def _level(value: int) -> Level:

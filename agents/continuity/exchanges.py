@@ -118,8 +118,8 @@ class Talk:
         if session is not None:
             code = self.messages.columns.names.find(session) or 0
             rows = rows[self.messages.columns.session.view()[rows] == code]
-        self.rows, self._firsts = self._current(rows)
-        """The rows of the messages in their order, by their first versions."""
+        self.rows, self.firsts = self._current(rows)
+        """The rows of the messages in their order, and the frames of their first versions."""
 
     def _current(self, rows: I64) -> tuple[I64, I64]:
         layer = self.snapshot.base
@@ -153,12 +153,12 @@ class Talk:
         """Return the messages of ascending places alone."""
         talk = copy(self)
         talk.__dict__.pop("_origins", None)
-        talk.rows, talk._firsts = self.rows[places], self._firsts[places]
+        talk.rows, talk.firsts = self.rows[places], self.firsts[places]
         return talk
 
     @cached_property
     def _origins(self) -> dict[int, int]:
-        return dict(zip(self.rows.tolist(), self._firsts.tolist(), strict=True))
+        return dict(zip(self.rows.tolist(), self.firsts.tolist(), strict=True))
 
     def origin(self, row: int) -> int:
         """Return the frame of the first version of a message's row; edits keep it."""
@@ -197,7 +197,7 @@ class Talk:
         questions: dict[int, int] = {}
         """The exchange of each question, by the seq of any of its versions."""
         last: list[int] | None = None
-        firsts = self._firsts.tolist()
+        firsts = self.firsts.tolist()
         seqs = columns.seq.view()[self.rows].tolist()
         for place, row in enumerate(rows):
             if continues[place] and last is not None:
@@ -232,7 +232,7 @@ class Talk:
             and not by_agent[::2].any()
             and bool(by_agent[1::2].all())
             and not columns.continues.view()[self.rows].any()
-            and bool(((answers == seqs) | (answers == self._firsts[::2])).all())
+            and bool(((answers == seqs) | (answers == self.firsts[::2])).all())
         )
 
     def exchange(self, pair: Pair) -> Exchange:
