@@ -139,7 +139,7 @@ class Talk:
 
     def before(self, seq: int) -> Talk:
         """Return the messages whose first version is older than an event."""
-        return self.at(np.flatnonzero(self._firsts < seq))
+        return self.at(np.flatnonzero(self.firsts < seq))
 
     def newest(self, count: int) -> Talk:
         """Return the newest messages alone, without a cut through a message of several chunks."""
