@@ -75,7 +75,10 @@ def remember(
         text = some_text(source, fields.uri)
         document = Document(text, markdown_sections(text), "text/plain")
     else:
-        remedy = "Pass bytes to put_frame(), and each text of a list to its own call."
+        remedy = (
+            "Pass bytes to put_frame(), messages of a chat to remember_messages(), and each text"
+            " of a list to its own call."
+        )
         raise wrong_type("text", "a str, Path or Document", source, remedy)
     dates: DateSearch = "none"
     if finds_dates:

@@ -101,7 +101,7 @@ class TestRefusals:
         """The remedy spoke of bytes."""
         with cerata.open(":memory:") as store, pytest.raises(InvalidInput) as error:
             store.remember([{"role": "user"}])  # type: ignore[arg-type]  # a user's mistake
-        assert "each text of a list" in str(error.value)
+        assert "messages of a chat to remember_messages(), and each text" in str(error.value)
 
     def test_a_backup_into_no_folder_names_the_folder(self, tmp_path: Path) -> None:
         """As open does; it said that there is no such file."""

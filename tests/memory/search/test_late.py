@@ -216,6 +216,9 @@ def test_words_vectors_and_tokens_are_lanes_of_one_search(store: Store) -> None:
     assert {hit.lanes for hit in store.search("tea", mode="text", **asked)} == {("text",)}
     context = store.recall("tea", **asked)
     assert context.lanes == ("text", "facts", "vectors", "late")
+    by_vectors = store.search("tea", mode="vector", **asked)
+    assert {hit.lanes for hit in by_vectors} == {("vectors", "late"), ("late",)}
+    assert [hit.score == hit.cosine for hit in by_vectors[:1]] == [False]
     with pytest.raises(cerata.Unsupported, match="None of the lanes"):
         store.search("", mode="vector", token_embedding=UNITS, profile="words")
 
