@@ -124,6 +124,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("path", type=Path, nargs="?", help="the file of the set")
     parser.add_argument("--embedder", choices=EMBEDDERS, default=PLAIN, help="default none")
     parser.add_argument("--profile", default="chat", help="default chat")
+    parser.add_argument(
+        "--weight", type=float, action="append", help="repeat it; default several to 2"
+    )
     parser.add_argument("--cache", type=Path, default=default_cache())
     options = parser.parse_args(arguments)
     if options.set == "synthetic":
@@ -133,7 +136,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         judged = LOADERS[options.set](options.path)
     with embedding(options.embedder, options.cache, judged, Style()) as embedder:
-        count, asked = thread_weights(judged, WEIGHTS, options.profile, embedder)
+        weights = options.weight or WEIGHTS
+        count, asked = thread_weights(judged, weights, options.profile, embedder)
     print(
         f"{judged.name}, set {judged.digest}: embedder {options.embedder}, {count:,} questions, "
         f"profile {options.profile}"

@@ -38,6 +38,18 @@ def test_the_command_prints_a_row_for_each_weight(capsys: pytest.CaptureFixture[
     assert [row.split()[0] for row in rows] == ["0", "0.1", "0.2", "0.3", "0.5", "1", "2"]
 
 
+def test_a_boost_of_a_rank_fused_score_by_1_8_hides_other_conversations(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """So no such weight is recommended, although the gain within the conversation is larger."""
+    assert main(["synthetic", "--profile", "balanced", "--weight", "0", "--weight", "4.4"]) == 0
+    _, _, off, heavy = capsys.readouterr().out.splitlines()
+    _, own, _, elsewhere, _ = map(float, off.split())
+    _, own_heavy, _, elsewhere_heavy, _ = map(float, heavy.split())
+    assert own_heavy > own
+    assert elsewhere_heavy < elsewhere - 20
+
+
 @pytest.mark.parametrize("signal", OPTIONAL_SIGNALS)
 def test_the_page_of_search_has_the_weight_of_each_optional_signal(signal: str) -> None:
     page = (ROOT / "docs" / "search.md").read_text(encoding="utf-8")
