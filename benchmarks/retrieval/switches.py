@@ -6,8 +6,8 @@ Owns the rule by which a part of a profile is left out, for any field that a pro
 - True or a number above 0: off is False or 0;
 - any further value of a field with the default None: off is that default.
 
-So a new signal of a profile is a switch without a change here. Name, version and method have no
-off state.
+So a new signal of a profile is a switch without a change here. Name, version, method and gate have
+no off state.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 
 from cerata import InvalidInput, Profile
 
-FIXED: Final = frozenset({"name", "version", "method"})
+FIXED: Final = frozenset({"name", "version", "method", "gate"})
 """Fields that are no part of a ranking, or that always have a value."""
 
 

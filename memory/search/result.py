@@ -139,10 +139,11 @@ class SearchResult:
     def share_of_words(self, *frames: int) -> float:
         """Return the share of the question's words that frames together have, weighted by idf."""
         of_frames = [self._words_of(frame) for frame in frames]
+        # Each list has all words, in the order of their parts of the frame's score.
+        contained = {word.word for words in of_frames for word in words if word.count}
         total = math.fsum(word.idf for word in of_frames[0])
-        contained = {place for words in of_frames for place, word in enumerate(words) if word.count}
-        found = math.fsum(word.idf for place, word in enumerate(of_frames[0]) if place in contained)
-        return found / total if total else 0.0
+        share = math.fsum(word.idf for word in of_frames[0] if word.word in contained)
+        return share / total if total else 0.0
 
     def _words_of(self, frame: int) -> list[WordScore]:
         """Return the contributions of the question's words to the score of a frame by words."""

@@ -79,6 +79,18 @@ def test_the_gate_holds_for_knowledge_alone(store: Store) -> None:
     assert texts_of(asked) == ["Mina keeps a red bicycle in Oslo."]
 
 
+def test_the_words_of_both_messages_of_an_exchange_count(store: Store) -> None:
+    """A reply lacks the words of its question: each message alone has a third of the words."""
+    agent = Agent(store, "wyatt")
+    with agent.session("before") as before:
+        for number in range(10):
+            before.exchange(f"Tea number {number} is green.", "Yes.", id=f"m{number}")
+        before.exchange("My violin is back.", "So they repaired the strings.")
+    recalled = agent.session("s").recall("Was the violin repaired by a luthier?")
+    assert recalled.reason == "the words of the question occur"
+    assert "violin" in str(recalled.exchanges[-1].exchange.question)
+
+
 def test_a_new_version_replaces_an_entry(store: Store) -> None:
     store.remember(f"{ABOUT}.", kind="knowledge", uri="knowledge:taxes")
     store.remember("The deadline of the taxes is 30 June.", kind="knowledge", uri="knowledge:taxes")
