@@ -3,6 +3,7 @@
     python -m benchmarks.continuity_bench                    # 25,000 exchanges
     python -m benchmarks.continuity_bench --exchanges 125000 --parts contexts
     python -m benchmarks.continuity_bench --tiny             # some seconds
+    python -m benchmarks.continuity_bench --dialogues FILE   # Dynamics on dialogues, and no more
 
 A generated history: sessions of about 83 exchanges in 12 threads and 4 modes, over a year, with a
 vector of 384 numbers for each message from a seeded embedder. Times are processor time of this
@@ -38,6 +39,7 @@ from cerata.projections.columnar.times import to_datetime
 from cerata.projections.messages.projection import MessagesProjection
 
 from .continuity_policies import print_policies
+from .dialogue_dynamics import print_dynamics
 
 PARTS: Final = ("contexts", "exchanges", "size", "policies", "fold")
 DIMENSION: Final = 384
@@ -235,12 +237,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--tiny", action="store_true", help="a small history, a few rounds")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--dialogues", type=Path, help="a file in LoCoMo's form")
     options = parser.parse_args()
     exchanges, rounds = (300, 4) if options.tiny else (options.exchanges, options.rounds)
     print(
         f"{platform.machine()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}, "
         f"Python {platform.python_version()}, numpy {np.__version__}"
     )
+    if options.dialogues is not None:
+        print_dynamics(options.dialogues)
+        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if "contexts" in options.parts:

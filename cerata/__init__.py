@@ -98,6 +98,7 @@ memory.values.result_change ResultChange
 memory.values.text_diff DiffLine
 memory.view View
 projections.columnar.intervals Allen
+projections.dynamics.projection Dynamics DynamicsState Surprise
 projections.facts.objects Standing
 projections.frames.filters Filter
 projections.frames.timeline Position

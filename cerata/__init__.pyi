@@ -146,6 +146,9 @@ from cerata.memory.values.result_change import ResultChange as ResultChange
 from cerata.memory.values.text_diff import DiffLine as DiffLine
 from cerata.memory.view import View as View
 from cerata.projections.columnar.intervals import Allen as Allen
+from cerata.projections.dynamics.projection import Dynamics as Dynamics
+from cerata.projections.dynamics.projection import DynamicsState as DynamicsState
+from cerata.projections.dynamics.projection import Surprise as Surprise
 from cerata.projections.facts.objects import Standing as Standing
 from cerata.projections.frames.filters import Filter as Filter
 from cerata.projections.frames.timeline import Position as Position

@@ -3,8 +3,8 @@
 Owns the choice of candidates, the inquiry of each and the times of its passes. Leaves out the
 model's answers (`reflecting`). Unvalidated heuristics; the constants are those of the source.
 
-- A candidate is an exchange with an entropy of .60 or more, at least 30 minutes after the candidate
-  before it in the mode group.
+- A candidate is an exchange with an entropy of .60 or more, or one that surprises Dynamics in a
+  store with this projection, at least 30 minutes after the candidate before it in the mode group.
 - Its inquiry is the first sentence with the sign "gap" or "question", else the user's first
   sentence. An exchange whose inquiry shares half of its stems with that of an open candidate is
   none.
@@ -57,6 +57,7 @@ _CHOICES_MAX: Final = 16
 """Choices that the process keeps for a fold; each new line makes another."""
 
 _ALIKE: Final = 0.5
+_NO_FRAMES: Final[I64] = np.zeros(0, np.int64)
 _ASKING: Final = ("gap", "question")
 
 
@@ -105,10 +106,14 @@ class _Moved(NamedTuple):
 
 
 class _LineState(NamedTuple):
-    """The messages of a line, by row and first version, and its exchanges of high entropy."""
+    """The messages of a line, by row and first version, and its exchanges of high entropy.
+
+    ``surprising`` are the first versions of messages that begin a surprising exchange.
+    """
 
     rows: I64
     firsts: I64
+    surprising: I64
     moved: tuple[_Moved, ...]
 
 
@@ -167,21 +172,24 @@ class _Kept:
         default_factory=dict[tuple[Line, ...], _Choice]
     )
 
-    def moved(self, talk: Talk, lines: Sequence[Line]) -> list[_Moved]:
-        """Return the exchanges of high entropy of an agent's lines, in order of time."""
+    def moved(self, talk: Talk, lines: Sequence[Line], surprising: Sequence[int]) -> list[_Moved]:
+        """Return the exchanges of high entropy, or surprising, of an agent's lines, by time."""
         columns = talk.messages.columns
         codes = columns.line.view()[talk.rows]
         moved: list[_Moved] = []
         for line in lines:
             places = np.flatnonzero(codes == (columns.lines.find(line.text) or 0))
             of_line = talk.at(places)
+            here = of_line.firsts[np.isin(of_line.firsts, surprising)] if surprising else _NO_FRAMES
             state = self.lines.get(line)
             if (
                 state is None
                 or not np.array_equal(state.rows, of_line.rows)
                 or not np.array_equal(state.firsts, of_line.firsts)
+                or not np.array_equal(state.surprising, here)
             ):
-                state = _LineState(of_line.rows, of_line.firsts, _moved(of_line, line))
+                moved_here = _moved(of_line, line, here)
+                state = _LineState(of_line.rows, of_line.firsts, here, moved_here)
                 self.lines[line] = state
             moved += state.moved
         return sorted(moved, key=attrgetter("created", "rows"))
@@ -207,7 +215,8 @@ def candidates_of(snapshot: Snapshot, agent: str, lines: Sequence[Line]) -> list
     talk = Talk(snapshot, agent)
     kept = KEPT.setdefault(talk.messages.columns, _Kept())
     passes = _passes(snapshot, agent)
-    moved = kept.moved(talk, lines)
+    surprising = sorted(talk.snapshot.surprising_exchanges(agent))
+    moved = kept.moved(talk, lines, surprising)
     key = tuple(lines)
     choice = kept.choices.get(key, _Choice(passes)).before(moved, passes)
     for exchange in moved[len(choice.moved) :]:
@@ -218,12 +227,15 @@ def candidates_of(snapshot: Snapshot, agent: str, lines: Sequence[Line]) -> list
     return [*choice.candidates]
 
 
-def _moved(talk: Talk, line: Line) -> tuple[_Moved, ...]:
+def _moved(talk: Talk, line: Line, surprising: I64) -> tuple[_Moved, ...]:
     pairs = talk.pairs()
     if not pairs:
         return ()
     created = talk.messages.columns.created
-    places = np.flatnonzero(Entropies(talk, pairs).values >= ENTROPY).tolist()
+    is_moved = Entropies(talk, pairs).values >= ENTROPY
+    if len(surprising):
+        is_moved |= np.isin([talk.origin(pair.rows[0]) for pair in pairs], surprising)
+    places = np.flatnonzero(is_moved).tolist()
     return tuple(
         _Moved(created.item(rows[0]), rows, pair, talk.origin(rows[0]), line)
         for pair in (pairs[place] for place in places)

@@ -6,17 +6,13 @@ Owns the sums over the rows of a message. Leaves out formulas over them (`entrop
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 
 from cerata.projections.columnar.columns import I64, U8, Mask
-from cerata.projections.messages.lexicon import SIGNS
+from cerata.projections.messages.lexicon import SIGN, SIGNS
 
 from .exchanges import Pair, Talk
-
-SIGN: Final = {name: place for place, name in enumerate(SIGNS)}
-"""The place of each sign in a row of counts."""
 
 
 class Counted:

@@ -1,8 +1,9 @@
 """Entropy of exchanges: how far a conversation leaves its course. An unvalidated heuristic.
 
-Owns the sum of its parts, in whole hundredths, and its levels; the constants are those of the
-source. An exchange over .60 calms a later answer by its other parts alone, so that the entropy of
-an exchange depends on 6 hours before it, and not on all of the thread.
+Owns the sum of its parts, in whole hundredths, the calm answer and the levels. Leaves out the other
+parts (`cerata.projections.messages.entropy_parts`). An exchange over .60 calms a later answer by
+its other parts alone, so that the entropy of an exchange depends on 6 hours before it, and not on
+all of the thread.
 """
 
 from __future__ import annotations
@@ -15,6 +16,13 @@ import numpy as np
 
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.columns import I64
+from cerata.projections.messages.entropy_parts import (
+    CALM,
+    CALM_US,
+    CALMED,
+    META_EXCHANGES,
+    entropy_parts,
+)
 
 from .counted import Counted
 from .exchanges import Pair, Talk
@@ -24,16 +32,7 @@ Level: TypeAlias = Literal["calm", "active", "elevated", "critical"]
 ACTIVE: Final = 40
 ELEVATED: Final = 80
 CRITICAL: Final = 100
-CALMED: Final = 60
-"""Hundredths of an exchange after which a calm answer counts."""
 
-_SHORT_WORDS: Final = 15
-_META_EXCHANGES: Final = 6
-_META: Final = ((16, 45), (14, 30), (10, 15))
-"""Counts of own thinking in 6 exchanges, and the addition beyond each."""
-
-_HOUR_US: Final = 3_600_000_000
-_CALM_US: Final = 6 * _HOUR_US
 _SUSTAINED_US: Final = 45 * 60_000_000
 _LOOKED_AT: Final = 64
 """Exchanges of which the newest entropy is computed, at least."""
@@ -102,30 +101,22 @@ def newest_entropy(talk: Talk) -> Entropy | None:
         columns = talk.messages.columns
         is_whole = count >= len(talk)
         times = [columns.created.item(pair.rows[0]) for pair in pairs]
-        if is_whole or (len(pairs) > _META_EXCHANGES and times[-1] - times[0] > _CALM_US):
+        if is_whole or (len(pairs) > META_EXCHANGES and times[-1] - times[0] > CALM_US):
             return Entropies(talk, pairs).of(len(pairs) - 1) if pairs else None
         count *= 4
 
 
 def _parts(counted: Counted, new_topics: I64) -> dict[str, I64]:
     """Return the parts of entropies but the calm answer, in hundredths; (exchanges,) each."""
-    question, reply = counted.question, counted.reply
-    is_short = counted.question_words < _SHORT_WORDS
-    ends = counted.has_question & (is_short | (question("conclusion") > 0))
-    metas = np.convolve(reply("meta"), np.ones(_META_EXCHANGES, np.int64))[: len(counted)]
-    own_thinking = np.zeros(len(counted), np.int64)
-    for count, added in reversed(_META):
-        own_thinking[metas > count] = added
-    return {
-        "correction": 40 * (question("correction") > 0),
-        "new topics": np.minimum(15 * new_topics, 30),
-        "emotion": 30 * (question("emotion") + reply("emotion") > 0),
-        "paradox": 20 * (reply("paradox") > 0),
-        "meta": 20 * (reply("meta") > 0),
-        "plan as if done": 30 * ((question("plan") > 0) & (reply("done") > 0)),
-        "intimacy": 20 * (ends & (reply("intimacy") > 0)),
-        "own thinking": own_thinking,
-    }
+    metas = np.convolve(counted.reply("meta"), np.ones(META_EXCHANGES, np.int64))[: len(counted)]
+    return entropy_parts(
+        counted.question,
+        counted.reply,
+        counted.question_words,
+        counted.has_question,
+        metas,
+        new_topics,
+    )
 
 
 def _calm(counted: Counted, bare: I64) -> I64:
@@ -134,8 +125,8 @@ def _calm(counted: Counted, bare: I64) -> I64:
     over = np.flatnonzero(bare > CALMED)
     for place in np.flatnonzero(counted.reply("calm") > 0).tolist():
         ages = counted.times[place] - counted.times[over[: np.searchsorted(over, place)]]
-        if bool(((ages >= 0) & (ages <= _CALM_US)).any()):
-            parts[place] = 15
+        if bool(((ages >= 0) & (ages <= CALM_US)).any()):
+            parts[place] = CALM
     return parts
 
 

@@ -15,11 +15,11 @@ from zoneinfo import ZoneInfo
 
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.times import to_microseconds
+from cerata.projections.messages.lexicon import SIGN
 from cerata.projections.messages.topics import WINDOW
 
 from ..text.summaries import quoted
 from .anchors import RelationalState, anchors_of, newest_session, relational_state
-from .counted import SIGN
 from .exchanges import Message, Talk
 from .topics import topics_of
 

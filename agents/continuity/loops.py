@@ -18,8 +18,8 @@ import numpy as np
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.activities.columns import ActivityKind, CallKind
 from cerata.projections.activities.reader import CallRow
+from cerata.projections.messages.lexicon import SIGN
 
-from .counted import SIGN
 from .exchanges import Pair, Talk
 
 CALLS: Final = 20

@@ -25,6 +25,7 @@ from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.proposals import ALIGN, ASSESSMENT, IDENTITY
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.frames.filters import Filter
+from cerata.projections.messages.dimensions import DIMENSIONS
 from cerata.projections.messages.line import Line, line_of
 
 from ..growth.identity import identity_of
@@ -46,7 +47,7 @@ from .candidates import (
 from .exchanges import Talk, frames_of_exchange
 from .models import Extractive, Model, Source, Task
 from .periods import LEVELS, Period
-from .standing import DIMENSIONS, Assessment
+from .standing import Assessment
 from .summaries import COMPACT, SUMMARY_KIND, DueSummary, Summaries
 from .tasks import TaskReport, Writer, reason_of, source_of, task_of
 from .topics import word_in

@@ -1,8 +1,7 @@
 """Standing: four scores of how a user talks, with their evidence. An unvalidated heuristic.
 
-Owns the patterns' changes and the sum. A model's assessment sets the base of the scores; the
-messages after it change them. The assignment of patterns to dimensions, the confidences and the
-base are ours, the changes are those of the source.
+Owns the sum of the patterns' changes (`cerata.projections.messages.dimensions`). A model's
+assessment sets the base of the scores; the messages after it change them. The base is ours.
 """
 
 from __future__ import annotations
@@ -16,47 +15,16 @@ import numpy as np
 
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.times import to_datetime
+from cerata.projections.messages.dimensions import CONFIDENCES, DIMENSIONS
 from cerata.projections.messages.lexicon import PATTERNS
 
 from .exchanges import Talk
-
-DIMENSIONS: Final[Mapping[str, Mapping[str, float]]] = {
-    "courage-self": {
-        "names-feeling": 0.1,
-        "corrects-self": 0.2,
-        "admits-not-knowing": 0.1,
-        "avoids": -0.1,
-        "deflects-with-humour": -0.1,
-        "performs-insight": -0.1,
-        "names-fear": 0.2,
-        "tells-hard-story": 0.2,
-        "sees-own-pattern": 0.2,
-        "asks-for-help": 0.1,
-    },
-    "courage-ground": {"concrete": 0.1, "sweeping-judgement": -0.1},
-    "word": {
-        "owns-mistake": 0.2,
-        "honest-question": 0.1,
-        "treats-agent-as-tool": -0.1,
-        "empty-agreement": -0.1,
-        "kept-promise": 0.2,
-    },
-    "brand": {
-        "follows-through": 0.2,
-        "excuse": -0.1,
-        "stuck": -0.1,
-        "small-action": 0.1,
-        "own-agency": 0.1,
-    },
-}
-"""The change of each pattern, by dimension."""
 
 BASE: Final = 5.0
 EVIDENCE: Final = 5
 """Newest matches that are shown."""
 
 _SCORE_MAX: Final = 10.0
-_CONFIDENCES: Final = {0.2: 0.8, 0.1: 0.5}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +83,7 @@ def _score(
     matches: list[tuple[int, str]] = []
     for pattern, change in changes.items():
         has = (bits >> np.uint32(PATTERNS.index(pattern))) & np.uint32(1) == 1
-        score += change * _CONFIDENCES[abs(change)] * int(np.count_nonzero(has & is_later))
+        score += change * CONFIDENCES[abs(change)] * int(np.count_nonzero(has & is_later))
         places = np.flatnonzero(has)[-EVIDENCE:]
         matches += [(place, pattern) for place in places.tolist()]
     newest = sorted(matches, reverse=True)[:EVIDENCE]

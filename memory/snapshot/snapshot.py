@@ -38,6 +38,7 @@ from cerata.projections.columnar.scopes import (
     tenant_of_rows,
 )
 from cerata.projections.columnar.times import to_datetime, to_microseconds
+from cerata.projections.dynamics import NAME as DYNAMICS
 
 from ..values.arguments import narrowed
 from ..values.frames import Frame, FrameId, frame_id
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from cerata.projections.activities import reader as activity_reader
     from cerata.projections.activities.reader import ActivitiesAt
     from cerata.projections.columnar import relative_times
+    from cerata.projections.dynamics import projection as dynamics_projection
     from cerata.projections.facts import projection as facts_projection
     from cerata.projections.facts import reader as facts_reader
     from cerata.projections.facts import repeats as fact_repeats
@@ -96,6 +98,7 @@ else:
     activity_folds = late("cerata.projections.activities.projection")
     activity_reader = late("cerata.projections.activities.reader")
     relative_times = late("cerata.projections.columnar.relative_times")
+    dynamics_projection = late("cerata.projections.dynamics.projection")
     facts_projection = late("cerata.projections.facts.projection")
     facts_reader = late("cerata.projections.facts.reader")
     fact_repeats = late("cerata.projections.facts.repeats")
@@ -668,6 +671,18 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         verdicts = self._rows(verdict_rows.Verdicts.name)
         assert isinstance(verdicts, verdict_rows.Verdicts)
         return verdicts.of(proposal, self.basis)
+
+    def surprising_exchanges(self, agent: str) -> frozenset[int]:
+        """Return the exchanges of an agent that surprise Dynamics, by their first frames.
+
+        None in a store that was opened without this projection. Cost: its rows.
+        """
+        if DYNAMICS not in self._fold.registry.names:
+            return frozenset()
+        rows = self._rows(DYNAMICS)
+        if not isinstance(rows, dynamics_projection.Dynamics):
+            return frozenset()
+        return frozenset(exchange for scope, exchange in rows.surprising(agent) if self.sees(scope))
 
     # --- the embedder ----------------------------------------------------------------------------
 

@@ -26,6 +26,9 @@ SIGNS: Final = (
 )
 """The signs, in the order of their counts. On disk: only append, with another version."""
 
+SIGN: Final = {name: place for place, name in enumerate(SIGNS)}
+"""The place of each sign."""
+
 PATTERNS: Final = (
     *("names-feeling", "corrects-self", "admits-not-knowing", "avoids", "deflects-with-humour"),
     *("performs-insight", "names-fear", "tells-hard-story", "sees-own-pattern", "asks-for-help"),

@@ -87,7 +87,7 @@ class MessagesProjection(ScopedFold[MessageColumns]):
             scope = columns.scopes[place]
             if scope is None or not body.text or body.track is None:
                 continue
-            session = _session_of(scope, body)
+            session = session_of(scope, body)
             if session is not None:
                 seq = columns.seqs[place]
                 causation = events[seq - events.first_seq].causation
@@ -107,7 +107,7 @@ class MessagesProjection(ScopedFold[MessageColumns]):
         window.append(stems)
         is_users = body.role != ASSISTANT
         counts = self.lexicon.counts(body.text or "", folded, is_users=is_users)
-        start, end = _span_of(body)
+        start, end = span_of(body)
         row = Row(
             seq,
             event.recorded if body.created is None else body.created,
@@ -198,7 +198,7 @@ def simhashes(texts: Sequence[Sequence[bytes]]) -> list[int]:
     return simhashed
 
 
-def _session_of(scope: Scope, body: PutFrame) -> str | None:
+def session_of(scope: Scope, body: PutFrame) -> str | None:
     """Return the session of a message, or None."""
     for name, value in scope:
         if name == SESSION_DIMENSION:
@@ -208,7 +208,7 @@ def _session_of(scope: Scope, body: PutFrame) -> str | None:
     return str(session) if is_name else None
 
 
-def _span_of(body: PutFrame) -> tuple[int, int]:
+def span_of(body: PutFrame) -> tuple[int, int]:
     """Return the characters of a chunk in its document, or zeros."""
     span = body.metadata.get(_SPAN)
     if body.chunk_index is None or not isinstance(span, list):

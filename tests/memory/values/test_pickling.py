@@ -118,6 +118,13 @@ def chained(store: Store) -> cerata.Agent:
     return agent
 
 
+def surprised() -> cerata.DynamicsState:
+    """Return the state of a predictor after an exchange."""
+    with cerata.open(":memory:", projections=[cerata.Dynamics]) as store:
+        cerata.Agent(store, "talker").session("s").exchange("Did he call?", "No.")
+        return store.projection(cerata.Dynamics).states("talker")[0]
+
+
 def task_report(store: Store) -> cerata.TaskReport:
     """Return the report of a task that is due."""
     session = cerata.Agent(store, "talker").session("s0")
@@ -189,6 +196,8 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "Extraction": lambda store, _: store.extract(extractor=Model(first_word)),
     "Fact": lambda store, _: store.fact(3),
     "FactChange": lambda store, _: store.diff(1).facts[0],
+    "DynamicsState": lambda _, _folder: surprised(),
+    "Surprise": lambda _, _folder: surprised().surprises[0],
     "FactEvidence": lambda store, _: store.fact(3).evidence[0],
     "FactHit": lambda store, _: store.search_facts("Ann")[0],
     "FactPath": lambda store, _: store.paths("Ann", "Bern")[0],
@@ -255,7 +264,7 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
 }
 
 NO_VALUES = {
-    *("Environment", "EventStream", "Store", "Transaction", "View", "RowProjection"),
+    *("Environment", "EventStream", "Store", "Transaction", "View", "RowProjection", "Dynamics"),
     *("Agent", "Run", "Session", "Slot", "agent", "Block", "Extractive", "Model"),
     *("CallableEmbedder", "EndpointEmbedder", "MiniLMEmbedder", "SentenceTransformersEmbedder"),
     *("ContextEmbedder", "Embedder", "TokenEmbedder", "Reranker", "Extractor", "EnglishFacts"),

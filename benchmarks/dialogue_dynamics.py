@@ -1,0 +1,120 @@
+"""Dynamics on dialogues: the predictor's error beside that of the running mean and persistence.
+
+`continuity_bench --dialogues FILE` prints it, for a file in LoCoMo's form. Each dialogue is an
+agent's memory: the speaker of its first turn is the user, the other the agent, a session a session,
+and each turn has the time of its session. Errors are mean squares over the 64 states, of exchanges
+with one before in their session, in the later half of each dialogue.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import cerata
+from cerata import Agent, Dynamics
+from cerata.engine.events import Event
+from cerata.memory.batch.writer import session_of
+from cerata.projections.dynamics.features import ONE
+from cerata.projections.dynamics.message import heard
+from cerata.projections.dynamics.predictor import Scored
+from cerata.projections.dynamics.stream import Stream
+from cerata.projections.rows.row_fold import row_fold
+
+from .retrieval.conversations import load
+from .retrieval.judged_set import Corpus
+
+_AGENT: Final = "bench"
+
+
+class _Errors(NamedTuple):
+    """Sums of the three errors over exchanges."""
+
+    exchanges: int
+    learned: int
+    frozen: int
+    persistent: int
+
+    def line(self, name: str) -> str:
+        """Return the errors for each exchange, and two ratios."""
+        learned, frozen, persistent = (
+            total / max(self.exchanges, 1) / ONE
+            for total in (self.learned, self.frozen, self.persistent)
+        )
+        return (
+            f"{name:<12} {self.exchanges:>5,} exchanges: predictor {learned:.4f}, mean "
+            f"{frozen:.4f}, persistence {persistent:.4f}; predictor / mean "
+            f"{learned / (frozen or 1):.3f}, mean / persistence {frozen / (persistent or 1):.3f}"
+        )
+
+
+def print_dynamics(path: Path) -> None:
+    """Print the errors for each dialogue of a file, and the cost of the fold."""
+    results = hashlib.sha256()
+    total = _Errors(0, 0, 0, 0)
+    seconds, exchanges, size = 0.0, 0, 0
+    for corpus in load(path, path.name, tolerant=True).corpora:
+        events = _events(corpus)
+        scored = _scored(events)
+        results.update(repr([each[:3] for each in scored]).encode())
+        errors = _errors(scored[len(scored) // 2 :])
+        print(errors.line(corpus.name))
+        total = _Errors(*map(sum, zip(total, errors, strict=True)))
+        fold = row_fold(Dynamics)
+        start = time.process_time()
+        for event in events:
+            # One by one, as a session appends: the worst case for rows of 24 KB.
+            fold.apply([event])
+        seconds += time.process_time() - start
+        exchanges += len(scored)
+        size = max(size, *(len(fold.chunk(*saved)) for saved in _ranges(len(events))))
+    print(total.line("all"))
+    print(f"{'a fold of one message at a time':<44} {1e3 * seconds / exchanges:.2f} ms an exchange")
+    print(f"{'largest chunk of rows':<44} {size / 1e3:.1f} KB")
+    print(f"hash of all errors {results.hexdigest()[:12]}")
+
+
+def _events(corpus: Corpus) -> list[Event]:
+    """Write a dialogue, and return the events of its memory."""
+    user = corpus.documents[0].role
+    with cerata.open(":memory:") as store:
+        agent = Agent(store, _AGENT)
+        for name in dict.fromkeys(each.parent for each in corpus.documents):
+            with agent.session(name) as session:
+                for turn in corpus.documents:
+                    if turn.parent == name:
+                        role = "user" if turn.role == user else "assistant"
+                        session.message(role, turn.text, id=turn.id, created=turn.time)
+        log = session_of(store).log
+        return [log.event(seq) for seq in range(1, log.head.seq + 1)]
+
+
+def _scored(events: Sequence[Event]) -> list[Scored]:
+    """Return the scores of all exchanges; the rows of the projection keep 256."""
+    scored: list[Scored] = []
+    stream: Stream | None = None
+    for event in events:
+        message = heard(event)
+        if message is not None:
+            stream = stream or Stream(message.stream, {})
+            scored += stream.take(message)
+    return scored if stream is None else scored + stream.settle()
+
+
+def _errors(scored: Sequence[Scored]) -> _Errors:
+    compared = [each for each in scored if each.persistent is not None]
+    return _Errors(
+        len(compared),
+        sum(each.learned for each in compared),
+        sum(each.frozen for each in compared),
+        sum(each.persistent or 0 for each in compared),
+    )
+
+
+def _ranges(head: int) -> list[tuple[int, int]]:
+    """Return the ranges of a fold at ``head`` events: of 512, and the rest."""
+    starts = range(0, head, 512)
+    return [(start, min(start + 512, head)) for start in starts]
