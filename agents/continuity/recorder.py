@@ -18,7 +18,7 @@ import msgspec
 
 from cerata.engine.arguments import expect_text
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import Scope
+from cerata.engine.events import PutFrame, Scope
 from cerata.engine.integrity import hash_bytes
 from cerata.memory.batch.session import WriteSession
 from cerata.memory.embeddings.drafts import put_embedded
@@ -74,6 +74,7 @@ class Recorder:
         self._session = session
         self._identity = identity
         self._check = check
+        self._of_role: dict[str, PutFrame] = {}
         self._newest: tuple[int, Part | None] = -1, None
         """The last message of this object, and the event after which nothing was appended."""
 
@@ -102,24 +103,23 @@ class Recorder:
             check_not_empty(part.text)
         key = None if message is None else self._key(message)
         head, newest = self._newest
-        # Without a read, if nothing was appended since and the last message differs.
-        if key is None and (newest == parts[-1] or self._writer.log.refresh().seq != head):
+        # One look at the log serves the whole call. Without a read, if nothing was appended since
+        # and the last message differs.
+        through = self._writer.newest_known_seq()
+        if key is None and (newest == parts[-1] or through != head):
             repeated = self._repeated(parts, created)
             if repeated is not None:
                 return repeated
         scope = self._writer.scope
         assert scope is not None
-        fields = [
-            frame_fields(kind=MESSAGE_KIND, role=part.role, track=self.agent, created=created)
-            for part in parts
-        ]
+        created_us = None if created is None else to_microseconds(created)
         drafts = [
-            frame_draft(part.text, each, scope) for part, each in zip(parts, fields, strict=True)
+            frame_draft(part.text, self._fields(part.role, created_us), scope) for part in parts
         ]
         drafts[1:] = [msgspec.structs.replace(draft, causation=-1) for draft in drafts[1:]]
         # The time and the mode may differ when a message is sent again.
-        arguments = arguments_hash([[part.role, part.text] for part in parts])
-        receipt = put_embedded(self._writer, drafts, key, arguments=arguments)
+        said = None if key is None else arguments_hash([[part.role, part.text] for part in parts])
+        receipt = put_embedded(self._writer, drafts, key, arguments=said, through=through)
         self._newest = receipt.seqs[-1] if receipt.seqs else -1, parts[-1]
         return receipt
 
@@ -128,6 +128,16 @@ class Recorder:
         head, newest = self._newest
         if seq == head + 1:
             self._newest = seq, newest
+
+    def _fields(self, role: str, created_us: int | None) -> PutFrame:
+        """Return a message without its text; the checks of a role's fields are made once."""
+        fields = self._of_role.get(role)
+        if fields is None:
+            fields = frame_fields(kind=MESSAGE_KIND, role=role, track=self.agent)
+            self._of_role[role] = fields
+        if created_us is None:
+            return fields
+        return msgspec.structs.replace(fields, created=created_us)
 
     def _key(self, message: str) -> str:
         expect_text("id", message)

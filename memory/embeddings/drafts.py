@@ -48,11 +48,12 @@ def put_embedded(
     *,
     finds_dates: bool = True,
     arguments: bytes | None = None,
+    through: int | None = None,
 ) -> Receipt:
     """Append drafts with the vectors of their texts and, by default, the dates that these name.
 
     The hash stored with a key leaves out both, which are no arguments of the caller; with
-    ``arguments`` it is that hash.
+    ``arguments`` it is that hash. ``through`` is the `newest_known_seq` of a caller that looked.
     """
     if key is None:
         arguments = None
@@ -61,7 +62,7 @@ def put_embedded(
     if finds_dates:
         drafts = with_text_dates(session, drafts)
     # One look at the log serves all reads of the call.
-    through = session.newest_known_seq()
+    through = session.newest_known_seq() if through is None else through
     drafts = with_vectors(session, drafts, text_vectors(session, through), key)
     notices = notices_of(session, drafts, through)
     return noted(session, session.write(drafts, key=key, arguments=arguments), notices)
