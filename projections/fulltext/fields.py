@@ -78,16 +78,12 @@ class FieldLengths(msgspec.Struct, frozen=True):
 _FACTORS: Final = np.array([WEIGHTS[field] for field in Field], np.int64)
 
 
-def weigh(
-    rows: Unsigned, counts: Unsigned, positions: Unsigned, lengths: FieldLengths
-) -> I64 | Unsigned:
-    """Return the weighted occurrences of each posting; ``counts`` if all tokens are text."""
-    if lengths.are_plain():
-        return counts
+def weigh(rows: I64, counts: Unsigned, positions: Unsigned, lengths: FieldLengths) -> I64:
+    """Return the weighted occurrences of each posting, (p,)."""
     token_rows = np.repeat(rows, counts)
     beyond: Mask = positions >= lengths.text_ends()[token_rows]
     places = np.flatnonzero(beyond)
-    fields = lengths.fields_of(token_rows[places].astype(np.int64), positions[places])
+    fields = lengths.fields_of(token_rows[places], positions[places])
     postings = np.searchsorted(np.cumsum(counts, dtype=np.int64), places, side="right")
-    extra = np.bincount(postings, _FACTORS[fields] - 1, len(counts)).astype(np.int64)
-    return counts + extra
+    extra: I64 = np.bincount(postings, _FACTORS[fields] - 1, len(counts)).astype(np.int64)
+    return extra + counts

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..columnar.columns import F64, I64, U32, Unsigned, concatenate, gather_ranges
 from .fields import WEIGHTS, Field, FieldLengths
-from .postings import Piece
+from .postings import Piece, rows_of_runs
 
 
 class Occurrences:
@@ -28,9 +28,11 @@ class Occurrences:
         than 1; the weights of these.
         """
         places = [self._places(piece, ids) for piece in self._pieces]
-        rows: list[Unsigned] = []
+        gaps: list[Unsigned] = []
         weights: list[Unsigned] = []
-        first_rows: list[int] = []
+        sizes: list[int] = []
+        bases: list[int] = []
+        end_rows: list[int] = []
         ends: list[int] = []
         filled = 0
         for index in range(len(ids)):
@@ -38,16 +40,18 @@ class Occurrences:
                 start = term_starts[index]
                 end = term_ends[index]
                 if start < end:
-                    rows.append(piece.rows[start:end])
+                    gaps.append(piece.gaps[start:end])
                     weights.append(piece.weights[start:end])
-                    first_rows.append(piece.first_row)
+                    sizes.append(end - start)
+                    bases.append(piece.first_row)
+                    end_rows.append(piece.end_row)
                     filled += end - start
             ends.append(filled)
-        joined = concatenate(rows, np.uint32).astype(np.int64)
-        joined += np.repeat(np.array(first_rows, np.int64), [len(part) for part in rows])
+        runs = [np.array(column, np.int64) for column in (sizes, bases, end_rows)]
+        rows = rows_of_runs(concatenate(gaps, np.uint32).astype(np.uint32), *runs)
         counts = concatenate(weights, np.uint32).astype(np.uint32)
         heavy = np.flatnonzero(counts > 1)
-        return joined, ends, heavy, counts[heavy].astype(np.float64)
+        return rows.astype(np.int64), ends, heavy, counts[heavy].astype(np.float64)
 
     def of(self, ids: U32, field: Field | None = None) -> tuple[I64, I64]:
         """Return the rows that hold any of the terms, ascending, and the weights of these rows.
@@ -72,8 +76,10 @@ class Occurrences:
         index = piece.terms.searchsorted(ids)
         index = index[index < piece.terms.searchsorted(ids, side="right")]
         starts = piece.starts[index]
-        postings = gather_ranges(starts, piece.starts[index + 1] - starts)
-        rows = piece.rows[postings].astype(np.int64) + piece.first_row
+        sizes = piece.starts[index + 1] - starts
+        postings = gather_ranges(starts, sizes)
+        bases = np.full(len(sizes), piece.first_row)
+        rows = rows_of_runs(piece.gaps[postings], sizes, bases, piece.end_row).astype(np.int64)
         if field is None:
             weights = piece.weights[postings].astype(np.int64)
         else:
@@ -88,18 +94,21 @@ class Occurrences:
 
     def positions(self, term: int) -> I64:
         """Return the places of a term, ascending: row · 2^32 + position."""
-        rows: list[I64] = []
+        rows: list[U32] = []
         counts: list[Unsigned] = []
         positions: list[Unsigned] = []
         for piece in self._pieces:
             index = int(piece.terms.searchsorted(np.uint32(term)))
             if index < len(piece.terms) and piece.terms[index] == term:
                 start, end = piece.starts[index : index + 2].tolist()
-                rows.append(np.add(piece.rows[start:end], piece.first_row, dtype=np.int64))
+                run = np.array([end - start]), np.array([piece.first_row])
+                rows.append(rows_of_runs(piece.gaps[start:end], *run, piece.end_row))
                 counts.append(piece.counts[start:end])
                 start, end = piece.token_starts[index : index + 2].tolist()
                 positions.append(piece.positions[start:end])
-        joined = np.repeat(concatenate(rows, np.int64), concatenate(counts, np.uint32))
+        joined = np.repeat(concatenate(rows, np.uint32), concatenate(counts, np.uint32)).astype(
+            np.int64
+        )
         return ((joined << 32) + concatenate(positions, np.uint32))[joined < self.rows]
 
     def fields_within(self, rows: I64, positions: I64) -> I64:
@@ -110,11 +119,9 @@ class Occurrences:
         starts: list[int] = piece.starts[piece.terms.searchsorted(ids)].tolist()
         ends: list[int] = piece.starts[piece.terms.searchsorted(ids, side="right")].tolist()
         limit = self.rows - piece.first_row
-        if piece.end_row > self.rows and limit <= np.iinfo(piece.rows.dtype).max:
-            # Use the dtype of the rows: with another dtype each search would copy them.
-            row = piece.rows.dtype.type(limit)
+        if piece.end_row > self.rows:
             ends = [
-                start + int(piece.rows[start:end].searchsorted(row))
+                start + int(np.cumsum(piece.gaps[start:end], dtype=np.int64).searchsorted(limit))
                 for start, end in zip(starts, ends, strict=True)
             ]
         return starts, ends

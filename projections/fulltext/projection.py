@@ -317,7 +317,7 @@ class FulltextProjection(BlockFold):
         new = np.arange(term_count, term_count + added)
         place = len(piece.terms) - added
         require(place >= 0 and (piece.terms[place:] == new).all(), "a new term has no posting")
-        first_rows = piece.rows[piece.starts[place:-1]].astype(np.int64) + row
+        first_rows = piece.gaps[piece.starts[place:-1]].astype(np.int64) + row
         require(
             (first_rows[1:] >= first_rows[:-1]).all(),
             "new terms are not in the order of their first rows",

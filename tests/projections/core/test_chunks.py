@@ -1,6 +1,7 @@
 """Chunks: damage is refused and changes nothing; what is loaded is what was folded."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TypeAlias
 
 import numpy as np
@@ -41,7 +42,10 @@ from cerata.projections.facts.projection import FactsProjection
 from cerata.projections.facts.reader import FactsAt
 from cerata.projections.frames.projection import FramesProjection
 from cerata.projections.frames.reader import Frames
+from cerata.projections.fulltext.bm25 import Fulltext
+from cerata.projections.fulltext.fields import Field
 from cerata.projections.fulltext.projection import FulltextProjection
+from cerata.projections.fulltext.query import AnyWord, Phrase, Prefix, Term
 from cerata.projections.links.labelling import Labelling
 from cerata.projections.links.projection import LinksProjection
 from cerata.projections.links.reader import Links, LinksAt
@@ -197,6 +201,8 @@ def test_any_damaged_byte_is_refused_or_harmless(kind: Kind, events: Sequence[Fo
                     ask_all_activities(read)
                 elif isinstance(read, Messages):
                     ask_all_messages(read)
+                elif isinstance(read, Fulltext):
+                    ask_fulltext(read)
     assert refused > len(chunk)
 
 
@@ -291,6 +297,21 @@ def ask_all_messages(messages: Messages) -> None:
                 assert view.line(row).agent == agent
                 view.name(view.columns.session.item(row))
         view.of_session("a", "s")
+
+
+def ask_fulltext(fulltext: Fulltext) -> None:
+    """Every kind of question; the rows of a word are summed when it is asked for."""
+    count = len(fulltext.lengths.total)
+    for rows in {count // 2, count}:
+        view = fulltext.view(np.ones(rows, np.bool_))
+        for query in (
+            AnyWord("index memory"),
+            Phrase("the index"),
+            Prefix("in"),
+            Term("index", Field.TAGS),
+        ):
+            with suppress(Corrupt):
+                view.search(query)
 
 
 def test_a_chunk_whose_merges_make_a_circle_is_refused() -> None:

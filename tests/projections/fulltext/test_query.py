@@ -11,11 +11,14 @@ from hypothesis import strategies as st
 from cerata.cli.bench_documents import vocabulary
 from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.engine.events import PutFrame
-from cerata.projections.columnar.columns import I64, Mask
+from cerata.projections.columnar.columns import I64, U32, Mask, Unsigned
 from cerata.projections.frames.filters import Filter
+from cerata.projections.fulltext import occurrences, postings
 from cerata.projections.fulltext.analyzer import terms, words
 from cerata.projections.fulltext.bm25 import FulltextView
 from cerata.projections.fulltext.fields import Field
+from cerata.projections.fulltext.postings import rows_of_runs
+from cerata.projections.fulltext.projection import FulltextProjection
 from cerata.projections.fulltext.query import (
     And,
     AnyWord,
@@ -116,6 +119,28 @@ def test_a_plain_question_is_any_of_its_words(events: list[Folded], words: list[
     fast = found_by(view, table.ids, AnyWord(text))
     slow = found_by(view, table.ids, Or((AnyWord(text), AnyWord(text))))
     assert fast == slow == found_by(view, table.ids, text)
+
+
+def test_a_question_sums_the_rows_of_its_words_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sums of all postings were most of a first answer's load; see docs/measurements.md."""
+    texts = PutFrame(text="one two"), PutFrame(text="two three", title="two")
+    _, fulltext = fold(events_of(texts))
+    restored = FulltextProjection()
+    restored.load(fulltext.chunk(0))
+    sizes: list[int] = []
+
+    def counted(gaps: Unsigned, run_sizes: I64, bases: I64, end_row: int | I64) -> U32:
+        sizes.append(len(gaps))
+        return rows_of_runs(gaps, run_sizes, bases, end_row)
+
+    for module in (postings, occurrences):
+        monkeypatch.setattr(module, "rows_of_runs", counted)
+    view = restored.snapshot().view(np.ones(2, np.bool_))
+    past = restored.snapshot().view(np.ones(1, np.bool_))
+    for query in (AnyWord("three"), Term("three", Field.TEXT), Phrase("three"), Prefix("thr")):
+        assert rows(view, query) == [1]
+        assert rows(past, query) == []
+    assert max(sizes) == 1
 
 
 def view_of(*texts: str, title: str | None = None) -> FulltextView:

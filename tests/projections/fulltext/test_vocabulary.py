@@ -98,10 +98,11 @@ def stream_of(batches: Sequence[Sequence[str]]) -> list[list[str]]:
     rows: list[dict[int, str]] = [{} for _ in events]
     for piece in view.pieces:
         place = 0
+        piece_rows = piece.first_row + piece.rows()
         for index, term in enumerate(piece.terms.tolist()):
             for posting in range(int(piece.starts[index]), int(piece.starts[index + 1])):
                 for _ in range(int(piece.counts[posting])):
-                    row = piece.first_row + int(piece.rows[posting])
+                    row = int(piece_rows[posting])
                     rows[row][int(piece.positions[place])] = view.vocabulary.text(term)
                     place += 1
     return [[row[position] for position in sorted(row)] for row in rows]
