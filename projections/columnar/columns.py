@@ -237,8 +237,9 @@ class Columns:
         dtypes: Mapping[str, str],
         starts: Mapping[str, int],
         counts: Mapping[str, int],
+        parts: Sequence[Columns] = (),
     ) -> None:
-        """Create the columns of a chunk, by name.
+        """Create the columns of a chunk, or those of several chunks end to end, by name.
 
         Maps of numbers keep the garbage collector away: an object for each column of each chunk
         would start it in the first question of a process.
@@ -248,8 +249,10 @@ class Columns:
             dtypes: The dtype of each column.
             starts: The offset of each column in the chunk.
             counts: The number of items of each column.
+            parts: The chunks that are joined; empty for a single chunk.
         """
         self._data = data
+        self._parts = parts
         self._dtypes = dtypes
         self._starts = starts
         self._counts = counts
@@ -267,28 +270,42 @@ class Columns:
             return first
         for part in following:
             require(part.names() == first.names(), "its columns differ from the previous chunk's")
-        joined = cls(b"", first._dtypes, {}, {})
-        for name, dtype in first._dtypes.items():
-            same = all(part._dtypes[name] == dtype for part in parts)
-            require(same, f"column {name!r} differs in type from the previous chunk's")
-            pieces = [part._array(name) for part in parts]
-            joined._columns[name] = cast("AnyColumn", np.concatenate(pieces))
-        return joined
+            if part._dtypes != first._dtypes:
+                name = next(
+                    name for name in first.names() if part._dtypes[name] != first._dtypes[name]
+                )
+                raise damaged(f"column {name!r} differs in type from the previous chunk's")
+        counts = {name: sum([part._counts[name] for part in parts]) for name in first._dtypes}
+        return cls(b"", first._dtypes, {}, counts, parts)
 
     def names(self) -> list[str]:
         return list(self._dtypes)
 
+    def count(self, name: str) -> int:
+        """Return the number of items of a column; 0 if it is missing."""
+        return self._counts.get(name, 0)
+
     def is_empty(self, *, but: Container[str]) -> bool:
-        """Return whether no column has an item, ``but`` some; not of joined chunks."""
+        """Return whether no column has an item, ``but`` some."""
         return not any(count and name not in but for name, count in self._counts.items())
 
     def _array(self, name: str) -> AnyColumn:
         column = self._columns.get(name)
         if column is None:
-            start, count = self._starts[name], self._counts[name]
-            column = cast("AnyColumn", np.frombuffer(self._data, self._dtypes[name], count, start))
-            self._columns[name] = column
+            dtype, count = self._dtypes[name], self._counts[name]
+            if not self._parts:
+                array = np.frombuffer(self._data, dtype, count, self._starts[name])
+            elif count:
+                array = np.frombuffer(b"".join([part._bytes(name) for part in self._parts]), dtype)
+            else:
+                array = np.empty(0, dtype)
+            column = self._columns[name] = cast("AnyColumn", array)
         return column
+
+    def _bytes(self, name: str) -> memoryview:
+        start = self._starts[name]
+        size = self._counts[name] * int(self._dtypes[name][-1])
+        return memoryview(self._data)[start : start + size]
 
     def _check(self, name: str, *dtypes: str) -> None:
         dtype = self._dtypes.get(name)
@@ -373,9 +390,11 @@ def decode_columns(data: bytes) -> Columns:
         name, dtype = _described(descriptor)
         if dtype is None or not name or name in dtypes:
             raise damaged(f"column {index} has an invalid descriptor: {descriptor!r}")
-        end = offset + items * int(dtype[-1])
-        padded = end + -end % 8
-        if padded > len(data) or data[end:padded] != bytes(padded - end):
+        end = padded = offset
+        if items:
+            end += items * int(dtype[-1])
+            padded = end + -end % 8
+        if padded > len(data) or (padded != end and any(data[end:padded])):
             raise damaged(f"column {name!r} of {items:,} items does not fit")
         dtypes[name], starts[name], counts[name] = dtype, offset, items
         offset = padded

@@ -60,6 +60,12 @@ class StringTable:
         # Last, since readers rely on this column.
         self.sizes.extend(rows.sizes)
 
+    def reserve(self, count: int, size: int) -> None:
+        """Make room for so many more strings, and their bytes."""
+        for column in (self._hashes, self._ends, self.firsts, self.sizes):
+            column.reserve(count)
+        self._utf8.reserve(size)
+
     def share(self, table: "StringTable", end: int) -> None:
         """Become the strings of another table, of this unit, that first occur before ``end``."""
         _, count = table.within(0, end)

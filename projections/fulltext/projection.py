@@ -289,6 +289,7 @@ class FulltextProjection(BlockFold):
         rows = sum(len(part.i64("rows.seq")) for part in parts)
         for column in self._by_row():
             column.reserve(rows)
+        self._vocabulary.reserve(parts)
         for part in parts:
             self._load(part)
 

@@ -10,7 +10,7 @@ Each distinct word is stemmed once; then a `WordTable` returns the terms of a ba
 
 import fnmatch
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -267,6 +267,15 @@ class Vocabulary:
             require((rows[1:] >= rows[:-1]).all(), "new forms are not in the order of their rows")
             require(int(rows[-1]) < row_count, "the row of a form is out of range")
         return added
+
+    def reserve(self, chunks: Sequence[Columns]) -> None:
+        """Make room for the words of chunks, so that loading each copies no old words."""
+        for name, table in (("terms", self._terms), ("forms", self._forms)):
+            sizes = [
+                (chunk.count(f"{name}.sizes"), chunk.count(f"{name}.utf8")) for chunk in chunks
+            ]
+            table.reserve(*map(sum, zip(*sizes, strict=True)))
+        self._form_terms.reserve(sum(chunk.count("forms.terms") for chunk in chunks))
 
     def load(self, columns: Columns, first_row: int, term_rows: I64) -> None:
         """Append the words of a chunk that `check` accepted; ``term_rows``: first rows of terms."""
