@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..columnar.columns import F64, I64, U32, Unsigned, concatenate, gather_ranges
+from ..columnar.columns import F64, I64, U8, U32, Unsigned, concatenate, gather_ranges
 from .fields import WEIGHTS, Field, FieldLengths
-from .postings import Piece, rows_of_runs
+from .postings import Piece, joined_gaps, rows_of_runs
 
 
 class Occurrences:
@@ -28,7 +28,8 @@ class Occurrences:
         than 1; the weights of these.
         """
         places = [self._places(piece, ids) for piece in self._pieces]
-        gaps: list[Unsigned] = []
+        lows: list[U8] = []
+        highs: list[U8] = []
         weights: list[Unsigned] = []
         sizes: list[int] = []
         bases: list[int] = []
@@ -40,7 +41,9 @@ class Occurrences:
                 start = term_starts[index]
                 end = term_ends[index]
                 if start < end:
-                    gaps.append(piece.gaps[start:end])
+                    low, high = piece.gaps
+                    lows.append(low[start:end])
+                    highs.append(high[start:end])
                     weights.append(piece.weights[start:end])
                     sizes.append(end - start)
                     bases.append(piece.first_row)
@@ -48,7 +51,8 @@ class Occurrences:
                     filled += end - start
             ends.append(filled)
         runs = [np.array(column, np.int64) for column in (sizes, bases, end_rows)]
-        rows = rows_of_runs(concatenate(gaps, np.uint32).astype(np.uint32), *runs)
+        gaps = joined_gaps(concatenate(lows, np.uint8), concatenate(highs, np.uint8))
+        rows = rows_of_runs(gaps, *runs)
         counts = concatenate(weights, np.uint32).astype(np.uint32)
         heavy = np.flatnonzero(counts > 1)
         return rows.astype(np.int64), ends, heavy, counts[heavy].astype(np.float64)
@@ -79,7 +83,8 @@ class Occurrences:
         sizes = piece.starts[index + 1] - starts
         postings = gather_ranges(starts, sizes)
         bases = np.full(len(sizes), piece.first_row)
-        rows = rows_of_runs(piece.gaps[postings], sizes, bases, piece.end_row).astype(np.int64)
+        gaps = joined_gaps(piece.gaps.low[postings], piece.gaps.high[postings])
+        rows = rows_of_runs(gaps, sizes, bases, piece.end_row).astype(np.int64)
         if field is None:
             weights = piece.weights[postings].astype(np.int64)
         else:
@@ -102,7 +107,8 @@ class Occurrences:
             if index < len(piece.terms) and piece.terms[index] == term:
                 start, end = piece.starts[index : index + 2].tolist()
                 run = np.array([end - start]), np.array([piece.first_row])
-                rows.append(rows_of_runs(piece.gaps[start:end], *run, piece.end_row))
+                gaps = joined_gaps(piece.gaps.low[start:end], piece.gaps.high[start:end])
+                rows.append(rows_of_runs(gaps, *run, piece.end_row))
                 counts.append(piece.counts[start:end])
                 start, end = piece.token_starts[index : index + 2].tolist()
                 positions.append(piece.positions[start:end])
@@ -120,8 +126,10 @@ class Occurrences:
         ends: list[int] = piece.starts[piece.terms.searchsorted(ids, side="right")].tolist()
         limit = self.rows - piece.first_row
         if piece.end_row > self.rows:
+            low, high = piece.gaps
             ends = [
-                start + int(np.cumsum(piece.gaps[start:end], dtype=np.int64).searchsorted(limit))
+                start
+                + int(np.cumsum(joined_gaps(low[start:end], high[start:end])).searchsorted(limit))
                 for start, end in zip(starts, ends, strict=True)
             ]
         return starts, ends

@@ -12,12 +12,13 @@ number of pieces is O(log rows) for any sequence of puts.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from ..columnar.columns import (
     I64,
+    U8,
     U32,
     AnyColumn,
     Columns,
@@ -38,12 +39,46 @@ _LEVEL_ROWS: Final = 8
 """Pieces below 8 · 4 rows share a level: the rows of single puts are merged at most a few times."""
 
 
+class Gaps(NamedTuple):
+    """Gaps as the planes of a chunk: the low and the high byte of each, (p,) each.
+
+    A piece has at most 4,096 rows, so two bytes hold a gap.
+    """
+
+    low: U8
+    high: U8
+
+    @classmethod
+    def of(cls, gaps: Unsigned) -> "Gaps":
+        """Return the planes of gaps. Cost: nothing, the planes are views."""
+        low, *high = planes("gaps", gaps).values()
+        assert len(high) < 2
+        return cls(low, high[0] if high else _no_bytes(len(gaps)))
+
+    def joined(self) -> U32:
+        """Return the gaps, a new array."""
+        return joined_gaps(self.low, self.high)
+
+
+def joined_gaps(low: U8, high: U8) -> U32:
+    """Return the gaps with these low and high bytes."""
+    gaps: U32 = high.astype(np.uint32)
+    gaps <<= np.uint32(8)
+    gaps |= low
+    return gaps
+
+
+def _no_bytes(count: int) -> U8:
+    """Return zeros that take no memory."""
+    return np.broadcast_to(np.zeros(1, np.uint8), count)
+
+
 @dataclass(frozen=True)
 class Piece:
     """Postings of rows [first_row, end_row), in order of term, then row.
 
     - ``terms``: (m,) ascending; the postings of ``terms[i]`` are [starts[i], starts[i + 1]).
-    - ``gaps``: (p,) rows relative to ``first_row`` and ascending within a term, as differences; the
+    - ``gaps``: rows relative to ``first_row`` and ascending within a term, as differences; the
       first row of a term as it is. A question sums the gaps of its terms only (`rows_of_runs`).
     - ``counts``: (p,) occurrences in the row, at least 1.
     - ``positions``: (counts.sum(),) ascending within a posting, counted without stop words.
@@ -55,7 +90,7 @@ class Piece:
     end_row: int
     terms: U32
     starts: I64
-    gaps: Unsigned
+    gaps: Gaps
     counts: Unsigned
     positions: Unsigned
     weights: Unsigned
@@ -63,7 +98,9 @@ class Piece:
     def rows(self) -> U32:
         """Return the rows of all postings, relative to ``first_row``. Raises `Corrupt`."""
         sizes = np.diff(self.starts)
-        return rows_of_runs(self.gaps, sizes, np.zeros_like(sizes), self.end_row - self.first_row)
+        return rows_of_runs(
+            self.gaps.joined(), sizes, np.zeros_like(sizes), self.end_row - self.first_row
+        )
 
     @cached_property
     def token_starts(self) -> I64:
@@ -73,7 +110,7 @@ class Piece:
     @property
     def size_bytes(self) -> int:
         columns: list[AnyColumn] = [self.terms, self.starts]
-        columns += [self.gaps, self.counts, self.positions]
+        columns += [*self.gaps, self.counts, self.positions]
         size = sum(column.nbytes for column in columns)
         return size if self.weights is self.counts else size + self.weights.nbytes
 
@@ -107,7 +144,7 @@ def _piece(
     span: tuple[int, int],
     terms: U32,
     starts: I64,
-    gaps: Unsigned,
+    gaps: Gaps,
     counts: Unsigned,
     positions: Unsigned,
     fields: FieldLengths,
@@ -120,22 +157,22 @@ def _piece(
     )
 
 
-def _gaps_of(rows: I64 | U32, starts: I64) -> Unsigned:
+def _gaps_of(rows: I64 | U32, starts: I64) -> Gaps:
     """Return the gaps of rows that ascend from the start of each term."""
     gaps = rows.copy()
     gaps[1:] -= rows[:-1]
     firsts = starts[:-1]
     gaps[firsts] = rows[firsts]
-    return narrow(gaps)
+    return Gaps.of(narrow(gaps))
 
 
-def rows_of_runs(gaps: Unsigned, sizes: I64, bases: I64, end_row: int | I64) -> U32:
+def rows_of_runs(gaps: U32, sizes: I64, bases: I64, end_row: int | I64) -> U32:
     """Return the rows of runs of gaps: the sums of the gaps of each run, and its base.
 
     Cost: 1.3 ns a posting.
 
     Args:
-        gaps: The gaps of all runs, run after run.
+        gaps: The gaps of all runs, run after run; the rows are written over them.
         sizes: The number of gaps of each run, at least 1, (runs,).
         bases: The row that the rows of each run are relative to, (runs,).
         end_row: The end of the rows of all runs, or of each, relative to no base.
@@ -144,7 +181,7 @@ def rows_of_runs(gaps: Unsigned, sizes: I64, bases: I64, end_row: int | I64) -> 
         Corrupt: a row lies past the end; the chunk is damaged.
     """
     # A sum of all runs may pass 2^32, but no row does: the difference is right modulo 2^32.
-    rows: U32 = np.cumsum(gaps, dtype=np.uint32)
+    rows: U32 = np.cumsum(gaps, dtype=np.uint32, out=gaps)
     if len(rows):
         ends = np.cumsum(sizes)
         before = rows[ends - sizes - 1]
@@ -237,7 +274,8 @@ def gather(pieces: Sequence[Piece], first_row: int, end_row: int) -> Piece:
     if parts:
         return merge(parts)
     empty = np.empty(0, np.uint8)
-    return Piece(first_row, end_row, np.empty(0, np.uint32), offsets([]), *(empty,) * 4)
+    no_gaps = Gaps(empty, empty)
+    return Piece(first_row, end_row, np.empty(0, np.uint32), offsets([]), no_gaps, *(empty,) * 3)
 
 
 def stream_of(piece: Piece, lengths: U32) -> U32:
@@ -288,7 +326,7 @@ def encode(piece: Piece) -> dict[str, AnyColumn]:
     return {
         **planes("postings.terms", narrow(np.diff(piece.terms, prepend=np.uint32(0)))),
         **planes("postings.sizes", narrow(np.diff(piece.starts))),
-        **planes("postings.row_gaps", piece.gaps),
+        **planes("postings.row_gaps", narrow(piece.gaps.joined())),
         "postings.counts": piece.counts,
         "postings.positions": piece.positions,
     }
@@ -303,13 +341,13 @@ def decode(columns: Columns, fields: FieldLengths, first_row: int, term_count: i
     lengths = fields.total
     gaps = columns.planes("postings.terms")
     sizes = columns.planes("postings.sizes")
-    row_gaps = columns.planes("postings.row_gaps")
+    row_gaps = _gaps_in(columns)
     counts = columns.narrow("postings.counts")
     positions = columns.narrow("postings.positions")
-    ends = np.cumsum(gaps, dtype=np.int64)
+    terms = np.cumsum(gaps, dtype=np.uint32)
     starts = offsets(sizes)
     require(len(gaps) == len(sizes), "its terms and their sizes differ in count")
-    is_even = int(starts[-1]) == len(row_gaps) == len(counts)
+    is_even = int(starts[-1]) == len(row_gaps.low) == len(counts)
     require(is_even, "the columns of its postings differ in count")
     require(_sum_of_counts(counts) == len(positions), "its counts do not sum to its positions")
     require(
@@ -318,14 +356,26 @@ def decode(columns: Columns, fields: FieldLengths, first_row: int, term_count: i
     )
     if len(gaps):
         require(int(sizes.min()) > 0 and int(counts.min()) > 0, "a posting is empty")
-        require((gaps[1:] > 0).all(), "its terms do not ascend")
-        require(int(ends[-1]) < term_count, "a term id is out of range")
-    firsts = row_gaps[starts[:-1]]
-    zeros = len(row_gaps) - int(np.count_nonzero(row_gaps))
+        # A sum past 2^32 is below its predecessor.
+        require((terms[1:] > terms[:-1]).all(), "its terms do not ascend")
+        require(int(terms[-1]) < term_count, "a term id is out of range")
+    is_gap = row_gaps.low | row_gaps.high
+    firsts = is_gap[starts[:-1]]
+    zeros = len(is_gap) - int(np.count_nonzero(is_gap))
     ascends = zeros == len(firsts) - int(np.count_nonzero(firsts))
     require(ascends, "the rows of a term do not ascend")
     span = first_row, first_row + len(lengths)
-    return _piece(span, ends.astype(np.uint32), starts, row_gaps, counts, positions, fields)
+    return _piece(span, terms, starts, row_gaps, counts, positions, fields)
+
+
+def _gaps_in(columns: Columns) -> Gaps:
+    """Return the gaps in a chunk, as views of its bytes."""
+    low = columns.u8("postings.row_gaps.0")
+    if columns.count("postings.row_gaps.1"):
+        high = columns.u8("postings.row_gaps.1")
+        require(len(low) == len(high), "the planes of its gaps differ in length")
+        return Gaps(low, high)
+    return Gaps(low, _no_bytes(len(low)))
 
 
 def _sum_of_counts(counts: Unsigned) -> int:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cerata.cli.bench_documents import vocabulary
 from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.engine.events import PutFrame
-from cerata.projections.columnar.columns import I64, U32, Mask, Unsigned
+from cerata.projections.columnar.columns import I64, U32, Mask
 from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext import occurrences, postings
 from cerata.projections.fulltext.analyzer import terms, words
@@ -129,7 +129,7 @@ def test_a_question_sums_the_rows_of_its_words_only(monkeypatch: pytest.MonkeyPa
     restored.load(fulltext.chunk(0))
     sizes: list[int] = []
 
-    def counted(gaps: Unsigned, run_sizes: I64, bases: I64, end_row: int | I64) -> U32:
+    def counted(gaps: U32, run_sizes: I64, bases: I64, end_row: int | I64) -> U32:
         sizes.append(len(gaps))
         return rows_of_runs(gaps, run_sizes, bases, end_row)
 
