@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Final, NamedTuple, Protocol, cast
 
 from cerata.engine.agent_events import RecordCall
 from cerata.engine.errors import Conflict, InvalidInput
@@ -25,13 +25,16 @@ from .activity import RESULT_KIND, Result, body_of
 from .recording import result_of
 from .references import reference
 from .run_counts import Captured, RunCounts
-from .run_results import RunResults
+from .run_results import ResultFrame, RunResults
 from .spec import WorkingSlot, WorkingSlots
 from .text.json_text import NOT_RECORDED, decoded, digest_of, encoded, error_text
 from .text.summaries import summary_of
 
 WITHOUT_FRAME = ("clock", "random")
 """The kinds of calls whose results are in their events."""
+
+_FRAMES_MAX: Final = 4_096
+"""Frames of results that a journal keeps between lists, each with at most 300 characters."""
 
 RETURN = "return"
 """In the names of ``secret``: the result, which is then not recorded. No argument has this name."""
@@ -145,6 +148,10 @@ class LiveJournal:
         self._working = working
         self._agent = agent
         self._counts = RunCounts(session, run, working.prefix)
+        self._frames: dict[int, ResultFrame] = {}
+        """Frames of results that lists have read, since an erasure or a rebuild."""
+        self._frames_of = 0
+        """`Fold.replaced` when the first of these was read."""
         self._finished = 0
         self._lock = threading.Lock()
 
@@ -195,7 +202,11 @@ class LiveJournal:
         return f"{self._agent}/{slot.name}"
 
     def results(self) -> RunResults:
-        return RunResults(self._session.snapshot(), self._run, self._working.prefix)
+        replaced = self._session.fold.replaced
+        if self._frames_of != replaced or len(self._frames) > _FRAMES_MAX:
+            self._frames_of, self._frames = replaced, {}
+        snapshot = self._session.snapshot()
+        return RunResults(snapshot, self._run, self._working.prefix, read=self._frames)
 
     def record_value(self, request: Request, value: JsonValue) -> None:
         text = encoded(value, f"The result of {request.name!r}").decode()
@@ -245,7 +256,7 @@ class LiveJournal:
             )
             batch = [call] if result is None else [result, call]
             proof = self._counts.proof(captured, slot.size_max)
-            proof = proof and proof.at_head(self._session.log)
+            proof = proof and proof.at_head(self._session.log, self._session.fold.replaced)
             receipt = None
             if proof is not None:
                 # A conflict shows that the proof has just ended.

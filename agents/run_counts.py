@@ -93,7 +93,7 @@ class RunCounts:
     def _counted(self, captured: Captured, receipt: Receipt) -> int:
         """Return the number of a result from the fold, and prove the run if nothing is later."""
         run = self._run
-        erased = self._session.log.erased
+        replaced = self._session.fold.replaced
         snapshot = self._session.snapshot()
         activities = snapshot.activities
         number = activities.result_number(run.row, captured.name, receipt.seqs[0])
@@ -102,14 +102,14 @@ class RunCounts:
             snapshot.basis == receipt.seqs[-1]
             and activities.call_count(run.row) == self._weighed + 1
         )
-        if not is_next or (before is not None and before.erased != erased):
+        if not is_next or (before is not None and before.replaced != replaced):
             self._numbers.clear()
         if is_next:
             # The batch was appended to an open run, and no event is later.
             self._count_call()
             self._numbers[captured.name] = number
             scope = activities.scope_of(run.row)
-            self._proof = OpenRun(snapshot.basis, erased, run.seq, run.frame, scope)
+            self._proof = OpenRun(snapshot.basis, replaced, run.seq, run.frame, scope)
         return number
 
     def evicted(self, snapshot: Snapshot, captured: Captured, size_max: int) -> list[int]:

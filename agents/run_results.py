@@ -47,11 +47,26 @@ class StoredResult(NamedTuple):
     size: int
 
 
+class ResultFrame(NamedTuple):
+    """The frame of a result as lists need it: its summary, track, bytes of JSON and expiry."""
+
+    summary: str
+    track: str
+    size: int
+    expires: int | None
+
+
 class RunResults:
     """The results of a run in a snapshot, as of an event; immutable, for any thread."""
 
     def __init__(
-        self, snapshot: Snapshot, run: ActivityRow, prefix: str, n: int | None = None
+        self,
+        snapshot: Snapshot,
+        run: ActivityRow,
+        prefix: str,
+        n: int | None = None,
+        *,
+        read: dict[int, ResultFrame] | None = None,
     ) -> None:
         """Read the results of a run.
 
@@ -60,10 +75,12 @@ class RunResults:
             run: The run.
             prefix: The start of references, such as "$ref".
             n: An event after whose batch the results are read; default the basis.
+            read: Frames of results that lists need not read; they add the frames that they read.
         """
         self._snapshot = snapshot
         self._run = run
         self._prefix = prefix
+        self._read = {} if read is None else read
         last = None if n is None else snapshot.event_of(n)
         self._last = last
         self._n = snapshot.basis if last is None else last.header.last_seq
@@ -139,35 +156,33 @@ class RunResults:
 
     def references_of(self, calls: Iterable[CallRow]) -> Iterable[Reference]:
         """Yield the reference of each call that has a result."""
-        for call, body, size in self._bodies(calls):
+        for call, frame in self._current(calls):
             yield Reference(
                 ref=reference(self._prefix, call.name, call.number),
-                summary=body.search_text or "",
-                size=size,
+                summary=frame.summary,
+                size=frame.size,
                 turn=call.turn,
                 id=call.result,
-                expires=None if body.expires is None else to_datetime(body.expires),
+                expires=None if frame.expires is None else to_datetime(frame.expires),
             )
 
     def stored(self, calls: Iterable[CallRow]) -> Iterable[StoredResult]:
         """Yield the frame of each call that has a result."""
-        for call, body, size in self._bodies(calls):
-            yield StoredResult(call.result, body.track or "", size)
+        for call, frame in self._current(calls):
+            yield StoredResult(call.result, frame.track, frame.size)
 
-    def _bodies(self, calls: Iterable[CallRow]) -> Iterable[tuple[CallRow, PutFrame, int]]:
+    def _current(self, calls: Iterable[CallRow]) -> Iterable[tuple[CallRow, ResultFrame]]:
+        """Yield each call whose result is current, with the frame of the result."""
         now = self._now
         kept = [call for call in calls if call.result and not self._closing(call.result)]
-        bodies = self._bodies_of([call.result for call in kept])
+        self._read_frames([call.result for call in kept if call.result not in self._read])
         for call in kept:
-            body = bodies[call.result]
-            if body is None or body.blob is None:
-                continue
-            if body.expires is None or body.expires > now:
-                yield call, body, body.blob.size
+            frame = self._read.get(call.result)
+            if frame is not None and (frame.expires is None or frame.expires > now):
+                yield call, frame
 
-    def _bodies_of(self, frames: Sequence[int]) -> dict[int, PutFrame | None]:
-        """Return the bodies of frames; None for one that was erased. Close frames are one read."""
-        bodies: dict[int, PutFrame | None] = {}
+    def _read_frames(self, frames: Sequence[int]) -> None:
+        """Read frames that are not erased. Close frames are one read."""
         spans: list[list[int]] = []
         for frame in sorted(frames):
             if spans and frame - spans[-1][1] <= _CLOSE:
@@ -177,10 +192,13 @@ class RunResults:
         wanted = set(frames)
         for first, last in spans:
             for seq, body in self._snapshot.bodies(first, last, wanted):
-                bodies[seq] = body if isinstance(body, PutFrame) else None
-        for frame in wanted - bodies.keys():
+                wanted.discard(seq)
+                if isinstance(body, PutFrame) and body.blob is not None:
+                    self._read[seq] = ResultFrame(
+                        body.search_text or "", body.track or "", body.blob.size, body.expires
+                    )
+        for frame in wanted:
             raise _outside(frame)
-        return bodies
 
     def lineage(self, text: str) -> Lineage:
         """Return the results from which a result was made, and those made from it.

@@ -63,18 +63,23 @@ class OpenRun:
     """
 
     n: int
-    erased: int
-    """`Log.erased` at the proof: an erasure ends it."""
+    replaced: int
+    """`Fold.replaced` at the proof: an erasure or a rebuild ends it."""
     run: int
     """Seq of the run's first start."""
     frame: int
     """Seq of the run's frame."""
     scope: Scope
 
-    def at_head(self, log: Log) -> OpenRun | None:
-        """Return the proof for the newest event; None if an event since may have ended the run."""
+    def at_head(self, log: Log, replaced: int) -> OpenRun | None:
+        """Return the proof for the newest event; None if an event since may have ended the run.
+
+        Args:
+            log: The log.
+            replaced: `Fold.replaced` now.
+        """
         head = log.refresh().seq
-        if log.erased != self.erased or not 0 <= head - self.n <= NEAR:
+        if replaced != self.replaced or not 0 <= head - self.n <= NEAR:
             return None
         if head > self.n and not self._is_kept_by(log.recent(self.n + 1, head)):
             return None

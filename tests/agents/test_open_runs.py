@@ -20,6 +20,7 @@ from cerata.agents.run_counts import Captured, RunCounts
 from cerata.engine.environment import Environment
 from cerata.engine.log import Log
 from cerata.memory.batch.session import WriteSession
+from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.open_run import NEAR, OpenRun
 from cerata.replay.fold import Fold
 
@@ -75,6 +76,9 @@ class World:
         ]
         [(_, chosen)] = self.drawn.choices(acts, [weight for weight, _ in acts])
         chosen()
+        # A list that keeps frames is the list of a new reader.
+        for store, run in zip(self.stores, self.runs, strict=True):
+            assert run.refs() == Agent(store, "analyst", memory=MEMORY).refs("r1")
 
     def value(self) -> str:
         return "x" * self.drawn.randrange(80)
@@ -217,8 +221,8 @@ def meanwhile(request: pytest.FixtureRequest) -> Iterator[Callable[[Between, Sto
     looked = OpenRun.at_head
     waiting: list[tuple[Between, Store]] = []
 
-    def at_head(proof: OpenRun, log: Any) -> OpenRun | None:
-        now = looked(proof, log)
+    def at_head(proof: OpenRun, log: Any, replaced: int) -> OpenRun | None:
+        now = looked(proof, log, replaced)
         for act, store in waiting:
             waiting.clear()
             act(store)
@@ -330,3 +334,14 @@ def test_another_process_ends_the_run_after_a_folded_append(pair: tuple[Store, S
         assert run.put("z", 1).ref == "$ref:z.1"
     with pytest.raises(Closed, match="ended"):
         run.put("z", 2)
+
+
+def test_a_list_reads_a_result_once_until_an_erasure(pair: tuple[Store, Store]) -> None:
+    run = _opened(pair[0])
+    listed = run.refs()
+    with mock.patch.object(Snapshot, "bodies", side_effect=AssertionError("a read")):
+        assert run.refs() == listed
+        with mock.patch.object(Log, "erased", 1), pytest.raises(AssertionError, match="a read"):
+            run.refs()
+    added = run.put("x", 1)
+    assert [each.id for each in run.refs()] == [*(each.id for each in listed), added.id]
