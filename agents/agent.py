@@ -75,7 +75,7 @@ from .replayed import ReplayedJournal
 from .rerun import Repetition, Rerun, chosen_function, repeat
 from .run import Context, Run, check_outside_transaction
 from .run_results import RunResults
-from .session import Session, Talking
+from .session import PROJECT, PROJECT_SPEC, Session, Talking
 from .slot import Slot
 from .spec import MemorySpec, working_slots
 from .sweep import AgentSweep, close_expired, end_abandoned
@@ -197,6 +197,7 @@ class Agent(Readings, Handle):
         *,
         thread: str = MAIN_THREAD,
         mode: str = CHAT_MODE,
+        project: str | None = None,
         **dimensions: ScopeValue,
     ) -> Session:
         """Return a session, to be used in a ``with`` block: a conversation, and a group of runs.
@@ -209,16 +210,20 @@ class Agent(Readings, Handle):
                 never changes. Default that of the store's scope, if the scope has one.
             mode: The mode of its messages from now on, such as "code"; default "chat". Summaries,
                 topics and handoffs belong to a mode; "booth" shares those of "chat".
+            project: The project that the session works on, kept in its slot `project`; default that
+                of its last entry.
             dimensions: Scope names and values, stamped on every event of the session.
 
         Raises:
             Conflict: the session of this id belongs to another thread.
-            InvalidInput: the id, thread or mode is unusable, or a dimension would widen the store's
-                scope.
+            InvalidInput: the id, thread, mode or project is unusable, or a dimension would widen
+                the store's scope.
             ReadOnly: the store or the agent only reads.
         """
         check_label("thread", thread)
         check_label("mode", mode)
+        if project is not None:
+            check_label("project", project)
         if thread != MAIN_THREAD:
             dimensions[THREAD_DIMENSION] = thread
         writer = self._writer(dimensions)
@@ -261,7 +266,18 @@ class Agent(Readings, Handle):
             ),
             self._timezone,
         )
-        return Session(name, seq, dimensions, (self.run_of, self.slot_of), talking, ending)
+        session = Session(name, seq, dimensions, (self.run_of, self.slot_of), talking, ending)
+        if project is not None and session.project != project:
+            self._declare_project()
+            session.slot(PROJECT).set(project)
+        return session
+
+    def _declare_project(self) -> None:
+        """Declare the slot of a session's project, unless the agent or its log has one."""
+        if PROJECT not in self._memory.declared(self._store, None):
+            specs = {**self._memory.specs, **checked_memory({PROJECT: PROJECT_SPEC})}
+            self._memory = self._memory._replace(specs=specs)
+            self._memory.declare(self._store)
 
     def run(
         self,

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self
 
 from cerata.engine.arguments import expect_bool, expect_positive, expect_text
-from cerata.engine.errors import Closed
+from cerata.engine.errors import Closed, NotFound
 from cerata.engine.events import ScopeValue
 from cerata.engine.handle import Handle
 from cerata.memory.snapshot.snapshot import Snapshot
@@ -30,7 +30,7 @@ from .continuity.summaries import Summaries, Summary
 from .declarations import Source
 from .run import Ending, Run
 from .slot import Slot
-from .spec import SESSION_DIMENSION
+from .spec import SESSION_DIMENSION, MemorySpec
 
 
 class Starting(Protocol):
@@ -61,6 +61,11 @@ TITLE_WORDS: Final = 8
 """Words of a session's first message that are its title; ours."""
 
 RESTART_AFTER: Final = 5
+
+PROJECT: Final = "project"
+"""The slot of a session that names its project. On disk: never change it."""
+
+PROJECT_SPEC: Final = MemorySpec(tier="session", type="value", ttl=None)
 
 
 class Talking(NamedTuple):
@@ -149,6 +154,15 @@ class Session(Handle):
     def mode(self) -> str:
         """The mode of the session; enter it again with another mode to change it."""
         return self._talking.mode
+
+    @property
+    def project(self) -> str | None:
+        """The project of the session, from its slot `project`; None without one."""
+        try:
+            project: object = self._slotting(PROJECT, {}, [self.source]).get()
+        except NotFound:
+            return None
+        return None if project is None else str(project)
 
     @property
     def resumed(self) -> Resumed:

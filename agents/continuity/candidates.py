@@ -13,7 +13,7 @@ model's answers (`reflecting`). Unvalidated heuristics; the constants are those 
 
 The process keeps the exchanges of high entropy of each line, and the choice among them, for each
 fold of messages: a row of messages never changes, so equal rows in an equal order give equal
-exchanges, whatever the snapshot. A line with another message is computed again. Nothing is stored.
+exchanges in any snapshot. A line with another message is computed again. Nothing is stored.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class _Choice:
 
 @dataclass(slots=True)
 class _Kept:
-    """What one fold of messages keeps. Threads share it: values are replaced, never changed."""
+    """The kept values of a fold of messages. Threads share them: values are replaced as a whole."""
 
     lines: dict[Line, _LineState] = field(default_factory=dict[Line, _LineState])
     inquiries: dict[Pair, _Inquiry] = field(default_factory=dict[Pair, _Inquiry])
@@ -209,8 +209,8 @@ KEPT: Final[WeakKeyDictionary[MessageColumns, _Kept]] = WeakKeyDictionary()
 def candidates_of(snapshot: Snapshot, agent: str, lines: Sequence[Line]) -> list[Candidate]:
     """Return the candidates of lines of talk, oldest first.
 
-    Cost: a comparison of the messages, and the computation of each line that has others than at the
-    last call in this process.
+    Cost: a comparison of the messages, and the computation of each line whose messages changed
+    since the last call in this process.
     """
     talk = Talk(snapshot, agent)
     kept = KEPT.setdefault(talk.messages.columns, _Kept())

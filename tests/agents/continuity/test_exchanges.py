@@ -334,3 +334,25 @@ def test_the_newest_entry_is_that_of_a_search_at_every_event(store: Store) -> No
             assert newest == max(entries, default=None)
         assert activities.newest_entry(ActivityKind.RUN, "wyatt", main) is None
         assert activities.newest_entry(ActivityKind.SESSION, "wyat", main) is None
+
+
+def test_a_session_keeps_its_project_in_a_slot(store: Store) -> None:
+    agent = Agent(store, "wyatt")
+    with agent.session("s") as session:
+        assert session.project is None
+    with agent.session("s", project="taxes 2025") as session:
+        assert session.project == "taxes 2025"
+        assert session.slot("project").get() == "taxes 2025"
+        before = store.head.seq
+    with Agent(store, "wyatt").session("s") as session:
+        assert session.project == "taxes 2025", "kept without a ttl"
+    with Agent(store, "wyatt").session("t") as session:
+        assert session.project is None, "of its session alone"
+    with agent.session("s", project="garden") as session:
+        assert session.project == "garden"
+    assert agent.at(before).slot("project", session_id="s").get() == "taxes 2025"
+    head = store.head.seq
+    agent.session("s", project="garden")
+    assert store.head.seq == head + 1, "the entry alone"
+    with pytest.raises(InvalidInput, match="project"):
+        agent.session("s", project="")
