@@ -73,9 +73,11 @@ class ReferenceRules(Rule):
                 with located(f"event {place} of the batch"):
                     raise wrong_type(name, "a number", value, remedy)
         self._causes: list[tuple[int, int]] = [
-            (place, draft.causation) for place, draft in self._new if draft.causation is not None
+            (place, draft.causation)
+            for place, draft in self._new
+            if draft.causation is not None and not -place < draft.causation < 0
         ]
-        """Causations: the place of a draft in the batch, and the seq or −place of its cause."""
+        """Causations but those of an earlier draft, which exists: a place, and the cause."""
         return bool(self._named or self._causes)
 
     def check(self, state: State) -> Validate | None:
