@@ -8,7 +8,6 @@ import threading
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from cerata.engine.draft_validation import DTYPE_SIZES
 from cerata.engine.file import LogFile
@@ -19,9 +18,6 @@ from cerata.projections.vectors.columns import SpaceRows
 
 UNPLACED: Final = -1
 """In place of an offset: the vector is not sealed yet, and has none."""
-
-NEAR_SIZE: Final = 8 << 10
-"""Bytes between two vectors up to which one read has both: they take less time than a read."""
 
 
 class Runs(NamedTuple):
@@ -86,8 +82,8 @@ class VectorPlaces:
     def read(self, seqs: I64, rows: I64, *, again: bool = False) -> U8:
         """Return the bytes of rows, which ascend; (n, size). Not verified.
 
-        Cost: a read for each group of rows near each other; on the first use of a batch or segment
-        its index, too.
+        Cost: a read for each group of adjacent rows; on the first use of a batch or segment its
+        index, too.
 
         Args:
             seqs: The event of each row of the space.
@@ -153,30 +149,18 @@ class VectorPlaces:
 
 
 def read_rows(file: StorageFile, offsets: I64, size: int) -> U8:
-    """Return the bytes of rows at offsets, in order; rows near each other take one read.
+    """Return the bytes of rows at offsets, in order; adjacent rows take one read.
+
+    A read of the bytes between two rows takes longer than another read: they are copied twice.
 
     Shape: (len(offsets), size). Bytes past the end of the file are blanks.
     """
-    steps = np.diff(offsets)
-    is_apart = (steps < size) | (steps > size + NEAR_SIZE)
-    starts = np.flatnonzero(np.append(len(offsets) > 0, is_apart))
-    firsts = offsets[starts]
-    counts = np.diff(np.append(starts, len(offsets)))
-    lengths = offsets[starts + counts - 1] + size - firsts
+    starts = np.flatnonzero(np.append(len(offsets) > 0, np.diff(offsets) != size))
+    lengths = (size * np.diff(np.append(starts, len(offsets)))).tolist()
     read = file.read_at
-    reads = zip(firsts.tolist(), lengths.tolist(), strict=True)
+    reads = zip(offsets[starts].tolist(), lengths, strict=True)
     pieces = [read(first, length) for first, length in reads]
-    total = int(lengths.sum())
-    if sum(map(len, pieces)) < total:
+    if sum(map(len, pieces)) < size * len(offsets):
         # Pad a short read of a truncated file; the hash check rejects the padding.
-        pieces = [
-            piece.ljust(length) for piece, length in zip(pieces, lengths.tolist(), strict=True)
-        ]
-    data = np.frombuffer(bytearray().join(pieces), np.uint8)
-    if total == size * len(offsets):
-        return data.reshape(-1, size)
-    ends = np.cumsum(lengths)
-    places = offsets + np.repeat(ends - lengths - firsts, counts)
-    # A row of bytes begins at each place.
-    rows: U8 = as_strided(data, (total - size + 1, size), (1, 1))[places]
-    return rows
+        pieces = [piece.ljust(length) for piece, length in zip(pieces, lengths, strict=True)]
+    return np.frombuffer(bytearray().join(pieces), np.uint8).reshape(-1, size)

@@ -220,5 +220,7 @@ def _rows_in(ids: I64, named: I64) -> U32:
 
 def _wrong(space: Space, rows: I64, data: U8) -> I64:
     """Return the places of the rows whose bytes have other hashes than the space has."""
-    hashes = hashes64([row.tobytes() for row in data])
+    size = data.shape[1]
+    flat = np.ascontiguousarray(data).reshape(-1).data
+    hashes = hashes64([flat[start : start + size] for start in range(0, len(flat), size)])
     return np.flatnonzero(hashes != space.checks[rows])

@@ -333,7 +333,7 @@ def hash_bytes64(data: bytes) -> int:
     return int.from_bytes(blake3(data).digest(8), "little")
 
 
-def hashes64(pieces: Sequence[bytes]) -> U64:
+def hashes64(pieces: Sequence[bytes | memoryview]) -> U64:
     """Return `hash_bytes64` of each item."""
     digests = b"".join([blake3(piece).digest(8) for piece in pieces])
     return np.frombuffer(digests, "<u8").astype(np.uint64, copy=False)

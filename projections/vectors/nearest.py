@@ -143,9 +143,10 @@ def _in_steps(query: QueryVector) -> I32:
 
 def first_best(items: npt.NDArray[Any], limit: int, count: int) -> I64:
     """Return the indices of the items below a limit and of the first at it, ``count`` in all."""
-    below = np.flatnonzero(items < limit)
-    at_limit = np.flatnonzero(items == limit)[: count - len(below)]
-    return np.sort(np.concatenate([below, at_limit]))
+    selected: Mask = items < limit
+    at_limit = np.flatnonzero(items == limit)
+    selected[at_limit[: count - int(np.count_nonzero(selected))]] = True
+    return np.flatnonzero(selected)
 
 
 def _close(

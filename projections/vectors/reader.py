@@ -1,11 +1,16 @@
 """Vectors as of any event: the reader of the columns that `projection` folds."""
 
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from ..columnar.columns import I32, I64, U16, U32, U64, Mask, rows_up_to
 from .columns import Key, SpaceRows, VectorColumns
+
+_WORD_BITS: Final = 64
+_WORDS_OF_BYTE: Final = 3
+"""Words whose counts of bits add up to less than 256."""
 
 _BLOCK_ROWS: Final = 1 << 16
 """Rows that are compared at once: 512 KiB of signs, which fit a processor's cache."""
@@ -105,18 +110,48 @@ def distances(space: Space, rows: I64 | slice, query: U64) -> U16 | U32:
 def agreement(space: Space, rows: I64 | slice, query: I32) -> I32:
     """Return for each row the sum of the query's numbers in the dimensions with a set sign bit.
 
-    Exact, if the magnitudes of the query add up to less than 2**31. Computed by table look-up, a
-    byte of signs at a time.
+    Exact, if the magnitudes of the query add up to less than 2**31. Computed a bit of the query's
+    numbers at a time, from the highest: in how many dimensions are this bit and the sign set? The
+    numbers are raised to at least 0 first. Sums that overflow on the way are right modulo 2**32.
     """
-    pooled = np.zeros(64 * len(space.words), np.int32)
-    pooled[: len(query)] = query
-    bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
-    tables = pooled.reshape(-1, 8) @ bits.T.astype(np.int32)
-    totals: I32 | None = None
-    for place, column in enumerate(space.words):
-        codes = column[rows].astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)
-        for byte in range(8):
-            share = tables[8 * place + byte][codes[:, byte]]
-            totals = share if totals is None else np.add(totals, share, out=totals)
-    assert totals is not None
+    words = [column[rows] for column in space.words]
+    totals: I32 = np.zeros(len(words[0]), np.int32)
+    least = min(int(query.min()), 0)
+    masks = _bit_masks(query.astype(np.int64) - least, len(words))
+    every = _bit_masks(np.ones(len(query), np.int64), len(words))[0]
+    for start in range(0, len(totals), _BLOCK_ROWS):
+        block = totals[start : start + _BLOCK_ROWS]
+        signs = [column[start : start + _BLOCK_ROWS] for column in words]
+        for mask in masks:
+            np.add(block, block, out=block)
+            _add_common(block, signs, mask)
+        if least:
+            counts: I32 = np.zeros(len(block), np.int32)
+            _add_common(counts, signs, every)
+            np.add(block, np.multiply(counts, least, out=counts), out=block)
     return totals
+
+
+def _bit_masks(numbers: I64, words: int) -> U64:
+    """Return the bits of numbers from 0 on, the highest first; (bits, words)."""
+    raised = np.zeros(_WORD_BITS * words, np.int64)
+    raised[: len(numbers)] = numbers
+    shifts = np.arange(int(numbers.max()).bit_length() - 1, -1, -1)
+    bits = (raised >> shifts[:, None] & 1).astype(np.uint8)
+    packed = np.packbits(bits, axis=1, bitorder="little").view("<u8")
+    return packed.astype(np.uint64, copy=False)
+
+
+def _add_common(totals: I32, signs: Sequence[U64], mask: Iterable[np.uint64]) -> None:
+    """Add to each total the number of bits that the words of its row and of the mask share."""
+    common = np.empty(len(totals), np.uint64)
+    counts = np.empty(len(totals), np.uint8)
+    few = np.empty(len(totals), np.uint8)
+    for place, (column, word) in enumerate(zip(signs, mask, strict=True)):
+        np.bitwise_and(column, word, out=common)
+        if place % _WORDS_OF_BYTE:
+            np.add(few, np.bitwise_count(common, out=counts), out=few)
+        else:
+            np.bitwise_count(common, out=few)
+        if place % _WORDS_OF_BYTE == _WORDS_OF_BYTE - 1 or place == len(signs) - 1:
+            np.add(totals, few, out=totals)

@@ -75,10 +75,9 @@ def test_a_hole_below_a_damaged_checkpoint_is_the_same_hole(holed: tuple[Path, P
     data = bytearray(whole.read_bytes())
     with cerata.open(whole, mode="r") as store:
         (segment,) = store._log.reader.segment_refs(store._log.snapshot)
-        chunks = [
-            row[0] for entry in store._log.toc().projections.values() for row in entry["chunks"]
-        ]
-    for offset in (segment.offset + segment.length // 2, *(chunk + 100 for chunk in chunks)):
+        toc = store._log.toc()
+        pages = {ref.offset for key in toc.projections for ref in toc.saved(key).extents()}
+    for offset in (segment.offset + segment.length // 2, *(page + 100 for page in pages)):
         data[offset] ^= 1
     path.write_bytes(data)
     with cerata.open(path, mode="r", salvage=True) as store:
