@@ -12,12 +12,15 @@ import pytest
 
 import cerata
 from cerata import Agent, Dynamics, Store, Unsupported
+from cerata.agents.continuity.candidates import KEPT, Candidate
 from cerata.agents.continuity.entropy import Entropies
 from cerata.agents.continuity.exchanges import Talk
 from cerata.engine.events import Draft, PutFrame, Scope
 from cerata.engine.log import Log
 from cerata.memory.batch.writer import session_of
 from cerata.memory.snapshot.reader import snapshot_of
+from cerata.memory.snapshot.snapshot import Snapshot
+from cerata.projections.dynamics import predictor
 from cerata.projections.dynamics.features import FEATURES, Moments, Values
 from cerata.projections.registry import Registry
 from cerata.projections.rows.row_fold import RowFold, row_fold
@@ -105,6 +108,10 @@ def test_states_as_of_an_event_are_those_of_a_store_that_stopped_there(seed: int
             assert isinstance(stopped, Dynamics)
             for agent in ("wyatt", "doc"):
                 assert view.states(agent) == stopped.states(agent), n
+
+
+def _nothing(_: Snapshot, __: str) -> frozenset[int]:
+    return frozenset()
 
 
 @pytest.fixture
@@ -211,3 +218,38 @@ print([name for name in sys.modules if name.startswith("cerata.projections.dynam
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=checkout
     )
     assert done.stdout.split("\n") == ["False", "[]", ""]
+
+
+def test_candidates_as_of_events_in_any_order_are_those_of_an_empty_cache() -> None:
+    """A line's candidates are kept in the process; new surprises without new messages count."""
+    drawn = Random(7)
+    with (
+        mock.patch.object(predictor, "SURPRISING_AFTER", 4),
+        talking(4, 150) as store,
+        store.scoped({"tenant": "default"}) as part,
+    ):
+        agent = Agent(part, "wyatt")
+        points = drawn.sample(range(store.head.seq // 2, store.head.seq + 1), 14)
+        warm = [agent.at(n).candidates() for n in points]
+        cold: list[list[Candidate]] = []
+        for n in points:
+            KEPT.clear()
+            cold.append(agent.at(n).candidates())
+        assert warm == cold
+        with mock.patch.object(Snapshot, "surprising_exchanges", _nothing):
+            KEPT.clear()
+            assert [agent.at(n).candidates() for n in points] != warm
+        KEPT.clear()
+
+
+def test_a_message_of_another_mode_may_end_a_surprising_exchange(store: Store) -> None:
+    """The line of the exchange has no new message, but a new candidate."""
+    agent = Agent(store, "wyatt")
+    session = agent.session("s")
+    for day in range(1, 29):
+        for hour in (8, 20):
+            session.exchange("Good.", "Fine.", created=f"2026-01-{day:02}T{hour:02}:00Z")
+    odd = session.message("user", "word? " * 400, created="2026-02-09").id
+    assert odd not in [each.id for each in agent.candidates()]
+    agent.session("s", mode="code").message("user", "Good.", created="2026-02-10")
+    assert odd in [each.id for each in agent.candidates()]
