@@ -171,11 +171,12 @@ class _Recall:
 
     def knowledge(self) -> list[RecalledKnowledge]:
         """Return the recalled entries of knowledge, best first."""
-        where = _knowledge_of(self.line)
-        masks = self.snapshot.layers.admitted(where, include_superseded=False)
+        # Most memories have no knowledge, so the look at kinds alone saves a search.
+        of_kind = Filter(kind=KNOWLEDGE_KIND)
+        masks = self.snapshot.layers.admitted(of_kind, include_superseded=False)
         if not any(mask.any() for mask in masks):
             return []
-        passed = self._admitted(where, by_request=False)
+        passed = self._admitted(_knowledge_of(self.line), by_request=False)
         if passed is None:
             return []
         scored: list[tuple[float, Frame]] = []
