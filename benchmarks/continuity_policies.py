@@ -19,11 +19,12 @@ import numpy as np
 
 import cerata
 from cerata import Agent, Environment, Filter, Store
-from cerata.agents.continuity.entropy import CALMED, Entropies
+from cerata.agents.continuity.entropy import Entropies
 from cerata.agents.continuity.exchanges import Talk
 from cerata.engine.memory_storage import MemoryStorage
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.projections.columnar.times import to_microseconds
+from cerata.projections.messages.entropy_parts import CALMED
 from cerata.projections.messages.lexicon import SIGNS, Lexicon, english_lexicon, lexicon_file
 from cerata.projections.messages.projection import MessagesProjection
 
