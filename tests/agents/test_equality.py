@@ -11,8 +11,9 @@ from cerata.projections.columnar.times import to_datetime
 from . import equality
 
 
-@pytest.mark.parametrize("seed", [3, 11])
+@pytest.mark.parametrize("seed", [3, 15])
 def test_every_read_is_the_same_in_four_ways(seed: int) -> None:
+    # The life of seed 15 has a pending name and a meta-pattern.
     states, _ = equality.compare(seed, acts=8)
     assert states >= 6
 
