@@ -93,6 +93,17 @@ def test_facts_that_are_retracted_or_not_true_lead_nowhere(store: Store) -> None
     assert [hit.id for hit in before.search("Where is Ann?", profile=GRAPH)] == found
 
 
+def test_a_value_that_another_replaced_leads_nowhere(store: Store) -> None:
+    """Both values are stated without an end; the later one ends the earlier."""
+    store.declare_predicate("lives in", functional=True)
+    frames = [store.put_frame(f"Line {place}.").id for place in range(2)]
+    for year, (city, frame) in enumerate(zip(("Paris", "Rome"), frames, strict=True), start=2020):
+        store.assert_fact("Ann", "lives in", city, valid_from=f"{year}-01-01", evidence=[frame])
+    for time, frame in zip(("2020-06-01", "2022-06-01"), frames, strict=True):
+        view = store.at("HEAD", valid_at=time)
+        assert [hit.id for hit in view.search("Where is Ann?", profile=GRAPH)] == [frame]
+
+
 def test_no_way_passes_a_fact_that_the_filter_or_the_scope_leaves_out(store: Store) -> None:
     """A fact of another mode would else order the frames of this one."""
     code = store.put_frame("Line.", kind="code")
