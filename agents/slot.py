@@ -142,7 +142,7 @@ class Slot(Handle):
         """
         view = self._reader()
         frame = self._current(snapshot_of(view), self._uri(key))
-        return default if frame is None else self._value(view, self._frame(view, frame))
+        return default if frame is None else self._value(*self._read(view, frame))
 
     def keys(self) -> list[str]:
         """Return the current keys of a map, sorted. Cost: a read of each value's frame."""
@@ -209,8 +209,8 @@ class Slot(Handle):
         opened = layers.opened(include_superseded=True, include_deleted=True)
         masks = [mask & passing for mask, passing in zip(opened, where, strict=True)]
         ids = self._of_instance(layers, layers.newest(masks))
-        frames = (self._frame(view, frame) for frame in ids)
-        return [self._item_of(view, frame) for frame in frames if uri in (None, frame.uri)]
+        read = (self._read(view, frame) for frame in ids)
+        return [self._item_of(*each) for each in read if uri in (None, each[0].uri)]
 
     def raw(self, key: str | int) -> JsonValue:
         """Return a stored value, neither lifted nor checked.
@@ -222,7 +222,7 @@ class Slot(Handle):
             NotFound: the instance has no such value.
         """
         view = self._reader()
-        return self._stored(view, self._frame(view, self._id_of(snapshot_of(view), key)))
+        return self._read(view, self._id_of(snapshot_of(view), key))[1]
 
     # --- writes ----------------------------------------------------------------------------------
 
@@ -482,23 +482,25 @@ class Slot(Handle):
             )
         return frame
 
-    def _stored(self, view: View, frame: Frame) -> JsonValue:
+    def _read(self, view: View, number: int) -> tuple[Frame, JsonValue]:
+        """Return the checked frame of a value, and its stored JSON."""
+        frame, content = snapshot_of(view).frame_and_content_at(number)
         # The text of a value is never empty.
-        return frame.text or decoded(view.content(frame.id))
+        return self._checked(frame), frame.text or decoded(content)
 
-    def _value(self, view: View, frame: Frame) -> Any:
+    def _value(self, frame: Frame, stored: JsonValue) -> Any:
         where = f"slot {self._instance.slot!r}, value {frame.id:,}"
         version = _version_of(frame)
-        return read_value(self._spec, self._stored(view, frame), version or 1, where)
+        return read_value(self._spec, stored, version or 1, where)
 
     def _item(self, view: View, number: int) -> SlotItem:
-        return self._item_of(view, self._frame(view, number))
+        return self._item_of(*self._read(view, number))
 
-    def _item_of(self, view: View, frame: Frame) -> SlotItem:
+    def _item_of(self, frame: Frame, stored: JsonValue) -> SlotItem:
         return SlotItem(
             frame.id,
             self._key(frame),
-            self._value(view, frame),
+            self._value(frame, stored),
             frame.created,
             frame.expires,
             _version_of(frame),

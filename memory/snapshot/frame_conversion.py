@@ -101,6 +101,19 @@ def frame_of(layers: Layers, number: int, act: Callable[[int], Act | None]) -> F
     return _frame_from(layers, number, act, layers.event(number))
 
 
+def frame_and_content_of(
+    layers: Layers, number: int, act: Callable[[int], Act | None]
+) -> tuple[Frame, bytes]:
+    """Return a frame and its content; a stored frame is one read. Raises as `frame_of`."""
+    event = layers.event(number)
+    frame = _frame_from(layers, number, act, event)
+    body = event.body
+    if isinstance(event, Event) and isinstance(body, PutFrame) and body.blob is not None:
+        return frame, event.attached(body.blob)
+    blob = blob_of(layers, number)
+    return frame, frame.text.encode() if blob is None else blob
+
+
 def _frame_from(
     layers: Layers, number: int, act: Callable[[int], Act | None], event: Event | PendingEvent
 ) -> Frame:

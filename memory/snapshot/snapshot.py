@@ -536,6 +536,10 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         """
         return frame_conversion.frame_of(self.layers, number, self.act)
 
+    def frame_and_content_at(self, number: int) -> tuple[Frame, bytes]:
+        """Return a frame and its content by its id, with one read. Raises as `frame_at`."""
+        return frame_conversion.frame_and_content_of(self.layers, number, self.act)
+
     def frames_at(self, numbers: Collection[int]) -> dict[int, Frame]:
         """Return frames by their ids; takes less time than `frame_at` if they lie close together.
 
