@@ -103,8 +103,7 @@ def test_golden_file_binds_hashes_of_content_to_salts() -> None:
     told = {event.header[3]: event for event in events if event.payload is not None}
     recalls = [body_of(event) for event in events if event.header[3] == "recall"]
     recall, assembly = recalls
-    [proposal] = assembly["frames"]
-    text = salts[proposal - 1] + b"[TRAITS]"
+    text = salts[int(assembly["frames"][0]) - 1] + b"[TRAITS]"
     assert (assembly["context"], assembly["entry_tokens"]) == (blake3(text).digest(), 0)
     frame, fact = int(recall["frames"][0]), int(recall["facts"][0])
     shown = salts[frame - 1] + salts[fact - 1] + specimen.SHOWN
