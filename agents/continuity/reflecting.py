@@ -426,7 +426,8 @@ def write_summary(
         metadata={COMPACT: True} if is_compact else None,
     )
     further = [Draft(SupersedeFrame(old=old, new=-1), line.scope) for old in due.old]
-    return writer.record(task, writer.ask(task), fields, line.scope, further, due.old).id
+    answer = writer.recorded(task) or writer.ask(task)
+    return writer.record(task, answer, fields, line.scope, further, due.old).id
 
 
 def summary_task(due: DueSummary, sources: list[Source]) -> Task:

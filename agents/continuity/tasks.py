@@ -135,11 +135,34 @@ class Writer:
         # The key decides alone: of two answers to one task the first stays.
         return put_embedded(self._session, drafts, key, arguments=hash_bytes(key.encode()))
 
-    def _call(
-        self, task: Task, *, results: tuple[int, ...] = (), error: str | None = None
-    ) -> Draft:
-        name = f"{MODEL_CALL}{task.kind}"
-        arguments = json.dumps(
+    def recorded(self, task: Task) -> str | None:
+        """Return the recorded answer to a task whose sources are whole frames, or None.
+
+        Sources may return to an earlier state, such as after a deletion; the answer is then known.
+        """
+        snapshot = self._session.snapshot()
+        digest = self._digest(task, self._arguments(task))
+        for seq in reversed(snapshot.activities.calls_using(task.sources[-1].id)):
+            event = snapshot.event_of(seq)
+            body = None if event is None else event.body
+            if (
+                isinstance(body, RecordCall)
+                and (body.digest, body.version) == (digest, self._model.version)
+                and body.results
+                and self._is_of_agent(snapshot, body.activity)
+            ):
+                answer = snapshot.event_of(body.results[0])
+                # Retention may have given up the text.
+                if answer is not None and isinstance(answer.body, PutFrame):
+                    return answer.body.text
+        return None
+
+    def _is_of_agent(self, snapshot: Snapshot, activity: int) -> bool:
+        row = snapshot.activities.activity(activity)
+        return row is not None and row.agent == self._agent
+
+    def _arguments(self, task: Task) -> str:
+        return json.dumps(
             {
                 "instructions": task.instructions,
                 "max_tokens": task.max_tokens,
@@ -150,13 +173,21 @@ class Writer:
             separators=(",", ":"),
             sort_keys=True,
         )
+
+    def _digest(self, task: Task, arguments: str) -> bytes:
+        return hash_bytes(f"{MODEL_CALL}{task.kind}\0{arguments}".encode())
+
+    def _call(
+        self, task: Task, *, results: tuple[int, ...] = (), error: str | None = None
+    ) -> Draft:
+        arguments = self._arguments(task)
         body = RecordCall(
             activity=self._activity,
             kind="model",
-            name=name,
+            name=f"{MODEL_CALL}{task.kind}",
             version=self._model.version,
             arguments=arguments,
-            digest=hash_bytes(f"{name}\0{arguments}".encode()),
+            digest=self._digest(task, arguments),
             used=tuple(dict.fromkeys(source.id for source in task.sources)),
             results=results,
             error=error,

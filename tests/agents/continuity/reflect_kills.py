@@ -156,8 +156,6 @@ def run(folder: Path, kills: int, seed: int) -> Result:
         store.remember("I keep my word.", kind="identity", uri="identity:SOUL")
     while result.kills < kills:
         change(path, drawn, result.ended)
-        with journal.open("a") as lines:
-            lines.write("changed history\n")
         for _ in range(min(drawn.randint(1, 5), kills - result.kills)):
             if _killed(path, journal, drawn):
                 result.kills += 1
@@ -276,10 +274,7 @@ def summary_faults(store: Store, *, is_ended: bool) -> list[str]:
 
 
 def check_journal(journal: Path, result: Result) -> None:
-    """No task is asked after its answer was acknowledged, until the history changes.
-
-    A change may bring the sources of a summary back to an earlier state, whose task is asked again.
-    """
+    """No task is asked after its answer was acknowledged."""
     acknowledged: set[str] = set()
     asked: Counter[str] = Counter()
     pending: str | None = None
@@ -294,11 +289,9 @@ def check_journal(journal: Path, result: Result) -> None:
                 result.faults.append(f"the acknowledged task {key} was asked again")
         elif word == "answered":
             pending = None
-        elif word == "changed":
-            acknowledged.clear()
         else:
             acknowledged.add(key)
-            result.acknowledged += 1
+    result.acknowledged = len(acknowledged)
     result.repeated = asked.total() - len(asked)
 
 

@@ -444,3 +444,24 @@ def test_a_reflection_needs_a_writable_store_and_a_limit_from_1(
     with pytest.raises(ReadOnly):
         past.reflect()
     assert past.reflect(dry_run=True).skipped
+
+
+def test_a_task_whose_sources_return_is_not_asked_again(store: Store, clock: StandingClock) -> None:
+    """A deletion brought a day back to the state of its first summary, whose answer is recorded."""
+    model = Writer(lambda task: f"Summary of {len(task.sources)}.")
+    agent = Agent(store, "wyatt", model=model)
+    session = agent.session("s")
+    day = to_datetime(clock.time_us)
+    session.exchange("Is the boat red?", "It is red.", created=day)
+    clock.time_us += 2 * DAY
+    agent.reflect()
+    late = session.message("user", "And the harbour?", created=day + timedelta(hours=1))
+    agent.reflect()
+    asked = [len(task.sources) for task in model.tasks if task.kind == "summarize"]
+    assert asked == [2, 3]
+    store.delete(late.id)
+    agent.reflect()
+    [summary] = [each for each in agent.summaries() if each.level == "day"]
+    assert summary.text == "Summary of 2."
+    asked = [len(task.sources) for task in model.tasks if task.kind == "summarize"]
+    assert asked == [2, 3]
