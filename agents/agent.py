@@ -237,11 +237,13 @@ class Agent(Readings, Handle):
         receipt = writer.write([Draft(body, scope)])
         seq = receipt.seqs[0] if row is None else row.seq
         ending = partial(end_activity, writer, seq, None)
+        # The store's scope may name the mode.
+        mode = str(dict(scope).get(MODE_DIMENSION, mode))
         of_messages = {
             **dict(scope),
             SESSION_DIMENSION: name,
             THREAD_DIMENSION: thread_of(scope),
-            MODE_DIMENSION: dict(scope).get(MODE_DIMENSION, mode),
+            MODE_DIMENSION: mode,
         }
         check = partial(check_outside_transaction, self._store)
         recorder = Recorder(

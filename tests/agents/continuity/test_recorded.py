@@ -171,6 +171,20 @@ def test_a_recorded_context_needs_no_open_transaction(store: Store, clock: Stand
     assert store.head.seq == head
 
 
+def test_a_session_has_the_mode_of_the_scope_of_its_store(
+    store: Store, clock: StandingClock
+) -> None:
+    """The context was that of the mode chat, and had no message."""
+    agent = Agent(store.scoped({"mode": "code"}), "wyatt")
+    with agent.session("s") as session:
+        session.exchange("Why does the build fail?", "A test is red.")
+    session = agent.session("t")
+    assert session.mode == "code"
+    context = session.assemble("So?", max_tokens=1_000)
+    assert "A test is red." in context.text
+    assert agent.rerun_assembly(context).outcome == "same"
+
+
 # --- the handoff, once a session -----------------------------------------------------------------
 
 
