@@ -31,6 +31,7 @@ from .stories.interleavings import Violation
 from .stories.runs import Runs
 from .stories.second_crash import read_only, recover
 from .stories.store_stories import Judge
+from .stories.talks import Talks
 from .stories.workload import Workload
 
 CASE_VERSION = 1
@@ -188,7 +189,7 @@ def replay_case(case: Case, opener: Opener | None = None) -> Finding | None:
 
 
 def _opener(case: Case, model: Model) -> Opener:
-    workloads: dict[str, type[Workload]] = {"store": Agent, "runs": Runs}
+    workloads: dict[str, type[Workload]] = {"store": Agent, "runs": Runs, "talks": Talks}
     if case.engine not in workloads:
         return {"log": recover, "read": read_only}[case.engine]
     judge = Judge(workloads[case.engine])

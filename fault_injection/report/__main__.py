@@ -30,6 +30,7 @@ TITLES = {
     "judged": "a share of them opened for reading",
     "store": "stories of whole stores, recovered and checked in full",
     "runs": "stories of agents, whose runs are executed again after each recovery",
+    "talks": "stories of conversations, whose contexts are made again after each recovery",
     "lying": "a share of them on a disk whose syncs lie",
     "rot": "a share of their crash states with one fault of a living disk",
     "failing": "a share of them with a sync that fails",

@@ -15,6 +15,7 @@ from ..stories.engine_workloads import ALPHABET, EXTRA, STORIES
 from ..stories.initial_states import STARTS
 from ..stories.interleavings import MEETING_PLAN, MEETINGS
 from ..stories.runs import Runs
+from ..stories.talks import Talks
 from ..stories.workload import Workload
 from .tasks import Task
 
@@ -143,6 +144,8 @@ def _tasks(scale: Scale, plan: Plan, source: Random) -> Iterator[Task]:
         yield Task("store", "agent", share, plan, deep_every=scale.deep_every)
     for share in _pieces(_store_stories(Runs(), scale.runs, source), 12):
         yield Task("runs", "runs", share, plan, deep_every=scale.deep_every)
+    for share in _pieces(_store_stories(Talks(), scale.runs, source), 12):
+        yield Task("talks", "talks", share, plan, deep_every=scale.deep_every)
     yield Task("documents", "documents", plan=plan, lives_max=scale.documents)
     yield Task("damage", "damage")
     yield from meetings(scale)

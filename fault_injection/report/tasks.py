@@ -36,6 +36,7 @@ from ..stories.runs import Runs
 from ..stories.second_crash import live_on, read_only, recover
 from ..stories.shrinking import shrink
 from ..stories.store_stories import Judge, prepared_image, record_workload
+from ..stories.talks import Talks
 from ..stories.workload import Workload
 from ..sweeps.bit_rot import ROT_PLAN, RotCampaign
 from ..sweeps.lying_syncs import LyingCampaign
@@ -166,7 +167,7 @@ def _of_log(make: Made, engine: str, task: Task, result: Result) -> None:
     _try(task, result, partial(make, task), recorded, engine)
 
 
-_WORKLOADS: Final[dict[str, type[Workload]]] = {"store": Agent, "runs": Runs}
+_WORKLOADS: Final[dict[str, type[Workload]]] = {"store": Agent, "runs": Runs, "talks": Talks}
 
 
 @lru_cache(maxsize=1)
@@ -322,6 +323,7 @@ PARTS: Final[dict[str, Callable[[Task, Result], None]]] = {
     "judged": partial(_of_log, _judged, "read"),
     "store": partial(_store, "store"),
     "runs": partial(_store, "runs"),
+    "talks": partial(_store, "talks"),
     "lying": partial(_of_log, _lying, "log"),
     "rot": partial(_of_log, _rot, "log"),
     "failing": _failing,
