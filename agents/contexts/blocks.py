@@ -236,6 +236,7 @@ class Turn:
         agent, line = self.line.agent, self.line
         lines = [each for each in Summaries(self.snapshot, agent).lines if each.group == line.group]
         candidates = candidates_of(self.snapshot, agent, lines)
+        opened = [each for each in candidates if each.is_open][-INQUIRIES:]
         inquiries = [
             Piece(
                 f"  {quoted(each.inquiry)}",
@@ -243,9 +244,8 @@ class Turn:
                 "open inquiry",
                 further=frames_of_exchange(self.snapshot, agent, each.id),
             )
-            for each in candidates
-            if each.is_open
-        ][-INQUIRIES:]
+            for each in opened
+        ]
         talk = self._talk()
         last = talk.messages.columns.seq.item(int(talk.rows[-1])) if len(talk) else 0
         reflections = [

@@ -266,8 +266,11 @@ def frames_of_exchange(snapshot: Snapshot, agent: str, first: int) -> tuple[int,
     scope = snapshot.layers.scope_of(first)
     assert scope is not None
     talk = Talk(snapshot, agent, line=line_of(agent, scope))
-    seqs = talk.messages.columns.seq
-    pair = next(pair for pair in talk.pairs() if talk.origin(pair.rows[0]) == first)
+    columns = talk.messages.columns
+    sessions, seqs = columns.session.view()[talk.rows], columns.seq
+    code = columns.session.item(int(np.searchsorted(seqs.view(), first)))
+    session = talk.at(np.flatnonzero(sessions == code))
+    pair = next(pair for pair in session.pairs() if session.origin(pair.rows[0]) == first)
     return tuple(seqs.item(row) for row in pair.rows)
 
 
