@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cerata.engine.late import late
 
-from .columns import I64, AnyColumn, AppendOnly, Column, Columns, damaged, require, rows_up_to
+from .columns import I64, AnyColumn, AppendOnly, Column, Columns, require, rows_up_to
 from .string_table import joined, split
 
 if TYPE_CHECKING:
@@ -97,24 +97,20 @@ class Names:
 
     def load(self, loaded: "LoadedNames") -> None:
         """Append names that `read` checked."""
-        for text in loaded.texts:
-            self._texts.append(text)
-            self._codes[text] = len(self._texts)
+        start = len(self._texts) + 1
+        self._texts += loaded.texts
+        self._codes.update(zip(loaded.texts, range(start, start + len(loaded.texts)), strict=True))
         self._seqs.extend(loaded.seqs)
 
     def read(self, columns: Columns, after: int, through: int) -> "LoadedNames":
         """Return the names of a chunk, checked, without a change of state. Raises `Corrupt`."""
         prefix = self._prefix
         seqs = columns.i64(f"{prefix}.seqs")
-        pieces = split(columns.u32(f"{prefix}.sizes"), columns.u8(f"{prefix}.utf8"), prefix)
-        try:
-            texts = [piece.decode() for piece in pieces]
-        except UnicodeDecodeError as error:
-            raise damaged(f"one of its {prefix} is not UTF-8 ({error.reason})") from error
+        texts = split(columns.u32(f"{prefix}.sizes"), columns.u8(f"{prefix}.utf8"), prefix)
         check_seqs(seqs, after, through, f"{prefix}.seqs", strict=False)
         require(len(seqs) == len(texts), f"{prefix} has {len(seqs)} seqs, {len(texts)} names")
-        fresh = {text for text in texts if text not in self._codes}
-        require(len(fresh) == len(texts), f"{prefix} repeats a name")
+        is_fresh = len(set(texts)) == len(texts) and self._codes.keys().isdisjoint(texts)
+        require(is_fresh, f"{prefix} repeats a name")
         return LoadedNames(texts, seqs)
 
 

@@ -189,9 +189,16 @@ def joined(pieces: Sequence[bytes]) -> tuple[U32, U8]:
     return sizes, np.frombuffer(b"".join(pieces), np.uint8)
 
 
-def split(sizes: U32, data: U8, name: str) -> list[bytes]:
-    """Return the byte strings that `joined` joined. Raises `Corrupt`."""
+def split(sizes: U32, data: U8, name: str) -> list[str]:
+    """Return the strings whose UTF-8 `joined` joined. Raises `Corrupt`."""
     bounds = offsets(sizes).tolist()
     require(bounds[-1] == len(data), f"the sizes of its {name} do not fill their bytes")
     whole = data.tobytes()
-    return [whole[start:end] for start, end in pairwise(bounds)]
+    if whole.isascii():
+        # A character is a byte.
+        text = whole.decode("ascii")
+        return [text[start:end] for start, end in pairwise(bounds)]
+    try:
+        return [whole[start:end].decode() for start, end in pairwise(bounds)]
+    except UnicodeDecodeError as error:
+        raise damaged(f"one of its {name} is not UTF-8 ({error.reason})") from error

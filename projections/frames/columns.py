@@ -27,11 +27,12 @@ from ..columnar.columns import (
 )
 from ..columnar.hash_index import HashIndex
 from ..columnar.names import Names
-from ..columnar.scopes import AdmittedCodes, read_scope, scope_text
+from ..columnar.scopes import AdmittedCodes, scope_text
 from ..columnar.tables import ClosedRows, LoadedRows, Table, check_codes
 from .attributes import Attributes
 from .children import ChildLinks
 from .conversations import ConversationIndex
+from .scope_parts import ScopeParts
 from .timeline import TimelineIndex
 
 NO_INDEX: Final = -1
@@ -104,7 +105,7 @@ class FrameColumns:
         self.flags = births.column("flags", np.uint8)
         self.attributes = Attributes()
         # Derived: the names and values of each scope; a row is its code.
-        self.scope_parts = Attributes()
+        self.scope_parts = ScopeParts(self.scopes)
         self.admitted_scopes = AdmittedCodes(self.scopes)
         # A row for each embedding that an event gave to a frame, in a space.
         self.spaces = Names("spaces")
@@ -136,21 +137,12 @@ class FrameColumns:
         count_before = len(self.seq)
         self.births.extend(*births)
         self.attributes.settle()
-        self.scope_parts.settle()
         for seq in self._link(len(self.seq) - count_before):
             self.note(seq, FrameAnomaly.UNKNOWN_REFERENCE)
 
     def scope_code(self, scope: Scope, seq: int) -> int:
         """Return the code of a scope."""
-        count_before = len(self.scopes)
-        code = self.scopes.code(scope_text(scope), seq)
-        if code > count_before:
-            self._split_scope(code, seq, scope)
-        return code
-
-    def _split_scope(self, code: int, seq: int, scope: Scope) -> None:
-        for name, value in scope:
-            self.scope_parts.add_value(code, seq, name, value)
+        return self.scopes.code(scope_text(scope), seq)
 
     def embed(self, row: int, seq: int, space: str) -> None:
         """Collect, for `keep_batch`, the embedding in a space that event ``seq`` gave a row."""
@@ -261,10 +253,6 @@ class FrameColumns:
         check_codes(closings["kind"], 1, max(ClosingKind))
         check_codes(anomalies["kind"], 1, max(FrameAnomaly))
         attributes = self.attributes.read(columns, rows, after, through)
-        scopes = [read_scope(text) for text in loaded[2].texts]
-        for code, scope in enumerate(scopes, start=len(self.scopes) + 1):
-            self._split_scope(code, after, scope)
-        self.scope_parts.settle()
         for names, new in zip(self._names, loaded, strict=True):
             names.load(new)
         for table, rows_of in zip(self._tables, tables, strict=True):

@@ -28,7 +28,8 @@ from ..columnar.scopes import scope_text
 from ..columnar.strings import Strings
 from ..columnar.turn_order import NO_CONVERSATION
 from ..columnar.typed_values import ValueType, number_key
-from .attributes import METADATA, TRACK, Attributes, AttributeView
+from .attributes import METADATA, TRACK, AttributeView
+from .scope_parts import ScopeParts
 
 SESSION_OF_SCOPE: Final = "session_id"
 SESSION: Final = "session"
@@ -89,7 +90,7 @@ class ConversationIndex:
         self._known: dict[Key, int] = {}
         self._lock = threading.RLock()
 
-    def codes(self, turns: Turns, attributes: AttributeView, scope_parts: Attributes) -> I64:
+    def codes(self, turns: Turns, attributes: AttributeView, scope_parts: ScopeParts) -> I64:
         """Return the code of each row's conversation, or `NO_CONVERSATION`; (rows,) int64.
 
         Cost: about 20 ns for each new row.
@@ -111,7 +112,7 @@ class ConversationIndex:
         return self._known.get(Key(name.kind, value, scope))
 
     def _of_rows(
-        self, first: int, turns: Turns, attributes: AttributeView, scope_parts: Attributes
+        self, first: int, turns: Turns, attributes: AttributeView, scope_parts: ScopeParts
     ) -> I64:
         role, parent, scope = turns.role[first:], turns.parent[first:], turns.scope[first:]
         count = len(role)
@@ -154,7 +155,7 @@ class ConversationIndex:
         return self._codes.size_bytes
 
 
-def _scopes_with_sessions(scope_parts: Attributes) -> U32:
+def _scopes_with_sessions(scope_parts: ScopeParts) -> U32:
     """Return the codes of the scopes that have a session."""
     view = scope_parts.view()
     last = np.iinfo(np.uint32).max
