@@ -248,7 +248,8 @@ def _newest_footer(log_file: LogFile, page: HeaderPage, size: int) -> tuple[Head
 
     A footer that moves the ring does not count. Nothing is in its ring yet: a record goes to a new
     ring only when both header pages name the ring. But a process that joined before the flip died
-    may have gone on in the old ring.
+    may have gone on in the old ring. Nor does a footer of another log: a flip gave a log without
+    events the id of the log that it copies, and died before a page had that id.
     """
     footers = sectors_with(log_file.file, FOOTER_MAGIC, page.data_end, size)
     for offset in reversed(footers):
@@ -256,7 +257,7 @@ def _newest_footer(log_file: LogFile, page: HeaderPage, size: int) -> tuple[Head
         if footer is None or footer.toc_offset < page.data_end:
             continue
         toc = _whole_toc(log_file, footer, page.data_end)
-        if toc is None or toc.sealed_seq < page.sealed_seq:
+        if toc is None or toc.sealed_seq < page.sealed_seq or toc.log_id != page.log_id:
             continue
         if (toc.ring_offset, toc.ring_size) == (page.ring_offset, page.ring_size):
             newer = replace(

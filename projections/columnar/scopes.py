@@ -153,12 +153,15 @@ def scope_text(scope: Scope) -> str:
     return msgspec.json.encode(scope).decode()
 
 
+_decode: Final = msgspec.json.Decoder(Scope).decode
+
+
 # Each projection keeps the scopes of its own events: a text is decoded once for all of them.
 @lru_cache(1 << 17)
 def read_scope(text: str) -> Scope:
     """Return the scope with a canonical text. Raises `Corrupt`."""
     try:
-        return msgspec.json.decode(text, type=Scope)
+        return _decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
         raise damaged(f"a scope cannot be decoded ({error})") from error
 

@@ -3,8 +3,10 @@
 import os
 import signal
 import time
+from itertools import count
 from pathlib import Path
 from random import Random
+from unittest import mock
 
 import cerata
 from cerata.memory.interchange import importing
@@ -59,3 +61,39 @@ def test_an_import_that_was_killed_goes_on(tmp_path: Path, seed: int) -> None:
         "events.jsonl.zst",
         "log.cera",
     ]
+
+
+def _import_up_to(path: Path, lines: Path, calls: int) -> bool:
+    """Import in a child that dies before a write; return whether it died."""
+    child = os.fork()
+    if child == 0:
+        write, numbers = os.pwrite, count(1)
+
+        def counted(descriptor: int, data: bytes, offset: int) -> int:
+            if next(numbers) == calls:
+                os._exit(7)
+            return write(descriptor, data, offset)
+
+        try:
+            with mock.patch.object(os, "pwrite", counted), cerata.open(path) as store:
+                store.import_events(lines)
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status) == 7
+
+
+def test_a_copy_that_died_before_each_of_its_writes_verifies(tmp_path: Path) -> None:
+    """An opener took the TOC that gave the log another id, which no header page had yet."""
+    lines = tmp_path / "events.jsonl.zst"
+    with cerata.open(tmp_path / "log.cera") as store:
+        store.put_frames(["one", "two"])
+        store.export_events(lines)
+    calls = 1
+    while _import_up_to(path := tmp_path / f"copy-{calls}.cera", lines, calls):
+        with cerata.open(path) as copy:
+            assert copy.verify().log.problems == (), calls
+        with cerata.open(path, mode="r") as copy:
+            assert copy.verify().ok, calls
+        calls += 1
+    assert calls > 10

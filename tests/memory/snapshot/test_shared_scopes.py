@@ -383,6 +383,7 @@ def test_each_reference_of_an_event_changes_or_only_names_a_thing() -> None:
         ("linkFacts", "target"),
         ("putEmbedding", "context"),
         ("putFrame", "parent"),
+        ("recall", "activity"),
         ("recall", "facts"),
         ("recall", "frames"),
         ("recall", "omitted"),

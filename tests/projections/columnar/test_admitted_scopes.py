@@ -74,5 +74,5 @@ def test_a_load_decodes_a_scope_for_each_tenant(monkeypatch: pytest.MonkeyPatch)
     assert loaded.tenants == written.tenants
     assert loaded.tenant_number('"b"') == 2
     reach = Reach((("tenant", "b"), ("user_id", "u300")))
-    assert loaded.admitted(reach) == {300}
+    assert loaded.admitted(reach) == frozenset((300,))
     assert len(decoded) == 3
