@@ -27,7 +27,7 @@ else:
 TENANT: Final = "tenant"
 
 _CACHED_REACHES_MAX: Final = 1024
-_LOOKS_MAX: Final = 16
+_LOOKS_MAX: Final = 4
 """Reaches for which the texts of all scopes are read, before an index is built."""
 
 
