@@ -1,8 +1,11 @@
 """A few of the kills of `tests.agents.kills`, and proof that the check sees each fault."""
 
+import shutil
 from pathlib import Path
 
 import pytest
+
+import cerata
 
 from . import kills
 
@@ -38,17 +41,17 @@ def test_a_broken_promise_is_seen(life: Path, line: str, fault: str) -> None:
     assert [fault in each for each in result.faults] == [True]
 
 
-def test_a_lost_result_is_seen(life: Path) -> None:
-    import cerata
-
-    with cerata.open(life / "memory.cera") as store:
+def test_a_lost_result_is_seen(life: Path, tmp_path: Path) -> None:
+    """The life is copied: a further run would be a fault of the other tests."""
+    path = Path(shutil.copy(life / "memory.cera", tmp_path))
+    with cerata.open(path) as store:
         agent = cerata.Agent(store, "analyst", memory=kills.MEMORY)
         open_run = agent.run("r99")
         open_run.put("fetch", [1])
-        journal = life / "other"
+        journal = tmp_path / "journal"
         journal.write_text(
             "acknowledged r99 fetch 0 $ref:fetch.1\nacknowledged r99 fetch 1 $ref:fetch.2\n"
         )
         result = kills.Result()
-        kills._check_open(life / "memory.cera", journal, result)
+        kills._check_open(path, journal, result)
     assert result.faults == ["changed: $ref:fetch.1 of r99", "lost: $ref:fetch.2 of r99"]
