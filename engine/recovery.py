@@ -248,8 +248,8 @@ def _newest_footer(log_file: LogFile, page: HeaderPage, size: int) -> tuple[Head
 
     A footer that moves the ring does not count. Nothing is in its ring yet: a record goes to a new
     ring only when both header pages name the ring. But a process that joined before the flip died
-    may have gone on in the old ring. Nor does a footer of another log: a flip gave a log without
-    events the id of the log that it copies, and died before a page had that id.
+    may have gone on in the old ring. A footer of another log does not count either: a flip died
+    between the TOC and the page that give an empty log the id of the log that it copies.
     """
     footers = sectors_with(log_file.file, FOOTER_MAGIC, page.data_end, size)
     for offset in reversed(footers):
