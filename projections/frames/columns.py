@@ -27,7 +27,7 @@ from ..columnar.columns import (
 )
 from ..columnar.hash_index import HashIndex
 from ..columnar.names import Names
-from ..columnar.scopes import AdmittedCodes, scope_text
+from ..columnar.scopes import AdmittedCodes, check_texts, scope_text
 from ..columnar.tables import ClosedRows, LoadedRows, Table, check_codes
 from .attributes import Attributes
 from .children import ChildLinks
@@ -253,6 +253,7 @@ class FrameColumns:
         check_codes(closings["kind"], 1, max(ClosingKind))
         check_codes(anomalies["kind"], 1, max(FrameAnomaly))
         attributes = self.attributes.read(columns, rows, after, through)
+        check_texts(loaded[2].texts)
         for names, new in zip(self._names, loaded, strict=True):
             names.load(new)
         for table, rows_of in zip(self._tables, tables, strict=True):
