@@ -470,8 +470,9 @@ def _joined(rows: Ranking, turns: Ranking, k: int) -> Ranking:
         joined = np.concatenate([rows.rows, turns.rows])
         turns = Ranking(joined, np.concatenate([rows.scores, turns.scores]))
     rounded = np.round(turns.scores, SCORE_DECIMALS)
-    order = np.lexsort((turns.rows, -rounded))[:k]
-    return Ranking(turns.rows[order], rounded[order])
+    best, scores = _nearly_best(turns.rows, rounded, k)
+    order = np.lexsort((best, -scores))[:k]
+    return Ranking(best[order], scores[order])
 
 
 def _saturated(counts: F64, norms: F64, k1: float = K1) -> F64:
@@ -499,14 +500,17 @@ def _candidates(scores: F64, k: int) -> I64:
 
 def _best(rows: I64, scores: F64, k: int) -> Ranking:
     """Return the k best of ascending rows by (rounded score descending, row)."""
-    rounded = np.round(scores, SCORE_DECIMALS)
-    if len(rows) > k:
-        # Keep all scores equal to the k-th, so that ties are broken by row alone.
-        least = np.partition(rounded, len(rounded) - k)[len(rounded) - k]
-        keep = rounded >= least
-        rows, rounded = rows[keep], rounded[keep]
+    rows, rounded = _nearly_best(rows, np.round(scores, SCORE_DECIMALS), k)
     order = np.argsort(-rounded, kind="stable")[:k]
     return Ranking(rows[order], rounded[order])
+
+
+def _nearly_best(rows: I64, scores: F64, k: int) -> tuple[I64, F64]:
+    """Return the rows with the k best scores, and those with the k-th; ties need all of these."""
+    if len(rows) <= k:
+        return rows, scores
+    best = scores >= np.partition(scores, len(scores) - k)[len(scores) - k]
+    return rows[best], scores[best]
 
 
 _NOTHING: Final = Ranking(np.empty(0, np.int64), np.empty(0, np.float64))

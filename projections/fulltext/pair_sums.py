@@ -1,22 +1,25 @@
 """Sums of shares of some turns among many, by pairs of places.
 
 A pair is two places beside each other, the first of them even: most steps pass over half as many
-numbers. Owns the sums of a few pairs, and two upper bounds of those of every pair: a count of a
-pair has the share of the nearest of its places. Leaves out the shares (`context_kernel`), and which
+numbers. Owns the sums of some pairs, and an upper bound of those of every pair: a count of a pair
+has the share of the nearest of its places. Leaves out the shares (`context_kernel`), and which
 pairs matter (`turn_ranking`).
 
-The sums of a few pairs are in a compact row: only the pairs that have a share in them, in order.
-All pairs within reach of a wanted pair are there, so each step to a neighbour is the same as among
-all pairs.
+The sums of some pairs read the counts of a word from a row of all places, in which those within
+reach of a pair are beside each other.
 """
 
-from typing import Final, NamedTuple
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from ..columnar.columns import F32, F64, I64, Mask
+from ..columnar.columns import F32, F64, I64, Mask, narrow
 from ..columnar.turn_order import REACH
 from .context_kernel import DECAY, MILLION, NEXT, PARTS, PREVIOUS, Counts
+
+Counted: TypeAlias = npt.NDArray[Any]
+"""Counts of unsigned whole numbers."""
 
 _SIDE: Final = (REACH + 1) // 2
 """Pairs on each side that have a share in a pair."""
@@ -33,23 +36,14 @@ _PAIR_PARTS: Final = np.zeros((_WIDTH, 2))
 _PAIR_PARTS[:-1, 0] = PARTS
 _PAIR_PARTS[1:, 1] = PARTS
 
-_WINDOW: Final = np.arange(_WIDTH) - REACH
+_WINDOW: Final = np.arange(-_SIDE, _SIDE + 1)
+"""The pairs that have a share in a pair, by their distance."""
 
-_WINDOW_NUMBERS: Final = 15_000
-"""Numbers of the windows that are summed up at once: 120 KB fit a processor's cache."""
+_WINDOW_PAIRS: Final = 1_024
+"""Pairs that are summed up at once: 120 KB of counts fit a processor's cache."""
 
-
-class _Near(NamedTuple):
-    """A compact row.
-
-    - ``pairs`` (m,) are its pairs, ascending; ``number`` (pairs,) is the place of each in it, any
-      value for other pairs.
-    - ``used`` (n,) are the indices of the counts in it.
-    """
-
-    pairs: I64
-    number: I64
-    used: I64
+_ROWS_BYTES: Final = 1 << 23
+"""The size of the rows that are kept; those of further words are made again."""
 
 
 class PairSums:
@@ -57,82 +51,90 @@ class PairSums:
 
     def __init__(self, words: Counts, pair_count: int) -> None:
         self._words = words
-        self._pairs = words.places >> 1
         self._count = pair_count
+        self._numbers: Counted = narrow(words.counts.astype(np.int64))
+        self._rows: dict[int, Counted] = {}
 
-    def bounds(self, worth: F64, inverse: F32) -> F32:
-        """Return a bound of the weighted sum of each word's sum in both places of every pair.
+    def weighted(self, worth: F64) -> F64:
+        """Return the weighted sum of the counts of each place, (pairs, 2).
 
-        Not exact. Cost: 5 ns a count, 2 ns a pair.
+        Cost: 5 ns a count, 1 ns a pair.
 
         Args:
             worth: The weight of each word; (words,).
-            inverse: The factor of each pair; (pairs,).
         """
-        weighted = np.bincount(self._pairs, self._words.of_words(worth), self._count)
-        return _reached(weighted.astype(np.float32)) * inverse
-
-    def bounds_of_words(self, pairs: I64, worth: F64, inverse: F32) -> F32:
-        """Return a bound of the weighted sum of x / (1 + x) of some pairs; (m,).
-
-        x is a word's sum of shares times the factor of the pair. Not exact. Cost: 1 ns for each
-        word and pair within reach, 3 ns a pair of all.
-
-        Args:
-            pairs: The pairs; (m,), distinct.
-            worth: The weight of each word; (words,).
-            inverse: The factor of each pair; (pairs,).
-        """
-        near = self._near(pairs)
         words = self._words
-        size = len(near.pairs)
-        at = words.words(near.used) * size + near.number[self._pairs[near.used]]
-        flat = np.bincount(at, words.counts[near.used], len(worth) * size).astype(np.float32)
-        # Sums at the end of a row have a part of the next row, which no wanted pair has.
-        x = _reached(flat).reshape(len(worth), size)
-        x *= inverse[near.pairs]
-        x /= x + np.float32(1)
-        total = np.zeros(size, np.float32)
-        for weight, of_word in zip(worth.astype(np.float32), x, strict=True):
-            total += weight * of_word
-        return total[near.number[pairs]]
+        counts = np.bincount(words.places, words.of_words(worth), 2 * self._count)
+        return counts.astype(np.float64, copy=False).reshape(-1, 2)
 
     def at(self, pairs: I64) -> F64:
         """Return the sum of shares of each word in the places of some pairs, (words, 2 m).
 
-        Cost: 20 ns for each word and pair, 2 ns a count, 1 ns a pair of all.
+        Cost: 20 ns for each word and pair; the first call also 3 ns a count, and a pass over a byte
+        for each word and place.
 
         Args:
-            pairs: The pairs; (m,), distinct.
+            pairs: The pairs; (m,), distinct, with `_SIDE` pairs on each side.
         """
-        words = self._words
-        near = self._near(pairs)
-        places = 2 * near.number[self._pairs[near.used]] + (words.places[near.used] & 1)
-        matrix = np.zeros((len(words.ends), 2 * len(near.pairs)))
-        matrix[words.words(near.used), places] = words.counts[near.used]
-        windows = 2 * near.number[pairs, np.newaxis] + _WINDOW
-        sums = np.empty((len(words.ends), len(pairs), 2))
-        step = max(_WINDOW_NUMBERS // (_WIDTH * len(words.ends)), 1)
-        for start in range(0, len(pairs), step):
-            part = slice(start, start + step)
+        sums = np.empty((len(self._words.ends), len(pairs), 2))
+        for word, of_word in enumerate(sums):
+            self._add_up(word, pairs, of_word)
+        return sums.reshape(len(sums), -1)
+
+    def of_word(self, word: int, pairs: I64) -> F64:
+        """Return the sums of shares of a word in the places of some pairs, (m, 2); as `at`."""
+        sums = np.empty((len(pairs), 2))
+        self._add_up(word, pairs, sums)
+        return sums
+
+    def _add_up(self, word: int, pairs: I64, out: F64) -> None:
+        counts = self._row(word)
+        for start in range(0, len(pairs), _WINDOW_PAIRS):
+            part = slice(start, start + _WINDOW_PAIRS)
+            windows = pairs[part, np.newaxis] + _WINDOW
+            within = counts.take(windows, axis=0).reshape(len(windows), _WIDTH)
             # Products of whole numbers, so their sums are exact in any order.
-            np.matmul(matrix.take(windows[part], axis=1), _PAIR_PARTS, out=sums[:, part])
-        sums /= MILLION
-        return sums.reshape(len(words.ends), -1)
+            np.matmul(within.astype(np.float64), _PAIR_PARTS, out=out[part])
+        out /= MILLION
 
-    def _near(self, pairs: I64) -> _Near:
-        is_near = np.zeros(self._count, np.bool_)
-        is_near[pairs] = True
-        _widen(is_near)
-        near = np.flatnonzero(is_near)
-        number = np.empty(self._count, np.int64)
-        number[near] = np.arange(len(near))
-        return _Near(near, number, np.flatnonzero(is_near[self._pairs]))
+    def _row(self, word: int) -> Counted:
+        """Return the counts of a word in all places, (pairs, 2)."""
+        kept = self._rows.get(word)
+        if kept is not None:
+            return kept
+        start = int(self._words.ends[word - 1]) if word else 0
+        of_word = slice(start, int(self._words.ends[word]))
+        counts: Counted = np.zeros(2 * self._count, self._numbers.dtype)
+        counts[self._words.places[of_word]] = self._numbers[of_word]
+        row: Counted = counts.reshape(-1, 2)
+        if len(self._rows) * row.nbytes < _ROWS_BYTES:
+            self._rows[word] = row
+        return row
 
 
-def _reached(counts: F32) -> F32:
-    """Return the sums of shares in every pair, of the counts in all pairs; (pairs,) each."""
-    return np.correlate(counts, _PAIR_SHARES, "same")
+def bounds_of_all(weighted: F64) -> F32:
+    """Return a bound of the sum of shares in both places of every pair, (pairs,); not exact.
+
+    Cost: 2 ns a pair.
+
+    Args:
+        weighted: The counts of each place; (pairs, 2).
+    """
+    of_pairs = (weighted[:, 0] + weighted[:, 1]).astype(np.float32)
+    return np.correlate(of_pairs, _PAIR_SHARES, "same")
+
+
+def sums_of_some(weighted: F64, pairs: I64) -> F64:
+    """Return the sums of shares in the places of some pairs, (m, 2); not exact.
+
+    Args:
+        weighted: The counts of each place; (pairs, 2).
+        pairs: The pairs; (m,).
+    """
+    within = weighted.take(pairs[:, np.newaxis] + _WINDOW, axis=0).reshape(len(pairs), _WIDTH)
+    sums: F64 = within @ _PAIR_PARTS
+    sums /= MILLION
+    return sums
 
 
 def reached_pairs(words: Counts, pair_count: int) -> I64:
