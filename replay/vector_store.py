@@ -108,7 +108,7 @@ class StoredVectors(StoredSpace):
     def rows(self, space: Space, rows: I64) -> tuple[Matrix, F64]:
         """Return the vectors in rows of the space, which ascend, and their lengths.
 
-        Shapes: (len(rows), dimension) and (len(rows),).
+        Shapes: (len(rows), dimension) and (len(rows),); read-only if they need no copy.
 
         Cost: a read and a hash of each row on its first use, no other row. In a larger space than
         ``size_max`` each call reads its rows.
@@ -138,7 +138,8 @@ class StoredVectors(StoredSpace):
             Corrupt: the vector is damaged.
         """
         vectors, _ = self.rows(space, np.array([row]))
-        vector: Matrix = vectors[0]
+        # A copy, which the caller may change.
+        vector: Matrix = vectors[0].copy()
         return vector
 
     @property

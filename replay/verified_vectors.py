@@ -53,7 +53,10 @@ class KeptVectors:
         self._state = _State(np.empty(0, np.int32), ())
 
     def find(self, rows: I64) -> tuple[Matrix, F64] | None:
-        """Return the vectors of rows, which ascend, and their lengths; None if one is missing."""
+        """Return the vectors of rows, which ascend, and their lengths; None if one is missing.
+
+        Vectors that are side by side in memory are read-only, and not copied.
+        """
         slots, pieces = self._state
         if not len(rows):
             return self._model[:0], np.empty(0)
@@ -64,6 +67,9 @@ class KeptVectors:
             return None
         if len(pieces) == 1:
             [piece] = pieces
+            start, end = int(places[0]), int(places[-1]) + 1
+            if end - start == len(rows) and bool((places[1:] > places[:-1]).all()):
+                return _read_only(piece.vectors[start:end]), _read_only(piece.lengths[start:end])
             return piece.vectors.take(places, axis=0), piece.lengths.take(places)
         vectors = np.empty((len(rows), self._model.shape[1]), self._model.dtype)
         lengths = np.empty(len(rows))
@@ -151,6 +157,11 @@ def _grown(column: npt.NDArray[Item], room: int) -> npt.NDArray[Item]:
     grown = np.zeros(room, column.dtype)
     grown[: len(column)] = column
     return grown
+
+
+def _read_only(view: npt.NDArray[Item]) -> npt.NDArray[Item]:
+    view.flags.writeable = False
+    return view
 
 
 def sums_of(data: U8) -> U64:

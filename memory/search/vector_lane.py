@@ -35,7 +35,7 @@ from .space_lane import SpaceLane, key_for, key_of_frame, pending_vectors
 from .vector_rows import VectorRows
 
 if TYPE_CHECKING:
-    from cerata.projections.columnar.columns import F64, Mask
+    from cerata.projections.columnar.columns import F64, I64, Mask
     from cerata.projections.columnar.turn_order import TurnOrder
     from cerata.projections.vectors.reader import Space
     from cerata.replay.vector_store import StoredVectors
@@ -86,6 +86,8 @@ class VectorLane(SpaceLane):
         self.feedback: tuple[int, ...] = ()
         super().__init__(snapshot, key_for(snapshot, len(self.query), space, tokens=False))
         self.approximate = approximate
+        # The rows that a ranking with a window compared, ascending, and their scores.
+        self._compared: tuple[I64, F64] = np.empty(0, np.int64), np.empty(0)
         self._in_window = in_window
         self._metric: Metric = metric_of(self.key[0])
 
@@ -124,7 +126,9 @@ class VectorLane(SpaceLane):
         sources = np.flatnonzero(around(order, targets) & vectors.has)
         if not len(targets):
             return LaneRanking(self.name, np.empty(0, np.int64), np.empty(0))
-        scores = means(targets, sources, self._scores_of(*vectors.read(sources)), order)
+        alone = self._scores_of(*vectors.read(sources))
+        self._compared = sources, alone
+        scores = means(targets, sources, alone, order)
         # Rows are in order of age, which decides ties.
         first = np.argsort(-scores, kind="stable")[:k]
         return LaneRanking(self.name, layers.ids_at(targets[first]), scores[first])
@@ -160,7 +164,7 @@ class VectorLane(SpaceLane):
     ) -> dict[int, float]:
         """Return the cosines of the question and the frames that have a vector in the space.
 
-        The scores of this lane's ranking are not computed again. Rounded to 9 digits.
+        The scores that this lane computed are not computed again. Rounded to 9 digits.
 
         Raises:
             Corrupt: the vector of a frame is damaged.
@@ -175,8 +179,23 @@ class VectorLane(SpaceLane):
                     for frame, score in zip(ids, ranking.scores, strict=True)
                     if frame in wanted
                 }
+        cosines |= self._compared_cosines([frame for frame in frames if frame not in cosines])
         cosines |= self._cosines([frame for frame in frames if frame not in cosines])
         return {frame: round(cosine, SCORE_DECIMALS) for frame, cosine in cosines.items()}
+
+    def _compared_cosines(self, frames: Sequence[int]) -> dict[int, float]:
+        """Return the cosines of frames that a ranking with a window compared."""
+        compared, scores = self._compared
+        if not (self.is_cosine and len(compared) and frames):
+            return {}
+        rows = self._snapshot.layers.rows_at(np.array(frames, np.int64))
+        at = np.minimum(compared.searchsorted(rows), len(compared) - 1)
+        are_there = (compared[at] == rows).tolist()
+        return {
+            frame: score
+            for frame, score, is_there in zip(frames, scores[at].tolist(), are_there, strict=True)
+            if is_there
+        }
 
     def _cosines(self, frames: Sequence[int]) -> dict[int, float]:
         cosines: dict[int, float] = {}

@@ -51,18 +51,27 @@ class VectorRows:
         Raises:
             Corrupt: a vector is damaged.
         """
+        if not self._drafts:
+            return self._of_log(rows)
         matrix = np.empty((len(rows), self._key[2]), matrix_of(b"", self._key).dtype)
         lengths = np.empty(len(rows))
         is_draft = np.isin(rows, [*self._drafts])
         stored = np.flatnonzero(~is_draft)
-        if self._space is not None and len(stored):
-            of_space = self._by_row[rows[stored]]
-            # The store reads rows that ascend: a later event may have embedded an older frame.
-            order = np.argsort(of_space)
-            matrix[stored[order]], lengths[stored[order]] = self._stored.rows(
-                self._space, of_space[order]
-            )
+        matrix[stored], lengths[stored] = self._of_log(rows[stored])
         for place in np.flatnonzero(is_draft).tolist():
             vector = matrix_of(self._drafts[int(rows[place])], self._key)
             matrix[place], lengths[place] = vector[0], lengths_of(vector)[0]
         return matrix, lengths
+
+    def _of_log(self, rows: I64) -> tuple[Matrix, F64]:
+        """Return the same of rows that have their vectors in the log; read-only if not copied."""
+        if self._space is None:
+            return matrix_of(b"", self._key), np.empty(0)
+        of_space = self._by_row[rows]
+        if bool((of_space[1:] > of_space[:-1]).all()):
+            return self._stored.rows(self._space, of_space)
+        # The store reads rows that ascend: a later event may have embedded an older frame.
+        order = np.argsort(of_space)
+        vectors, lengths = self._stored.rows(self._space, of_space[order])
+        places = np.argsort(order)
+        return vectors[places], lengths[places]

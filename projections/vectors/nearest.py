@@ -10,7 +10,7 @@ so the product only drops rows that cannot be among the best; final scores are s
 order.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -58,7 +58,8 @@ PRODUCT_MIN: Final = 1e-25
 SCORE_DIGITS: Final = 9
 
 _BLOCK_NUMBERS: Final = 1 << 16
-"""Numbers that are squared at once: 512 KiB of float64, which fits a processor's cache."""
+"""Numbers that are float64 at once: 512 KiB, which fit a processor's cache. A larger array costs
+page faults, too, which take as long as the sums."""
 
 SUM_ERROR: Final = 2.0**-50
 """Two float64 sums of n products of float32 differ by at most n times this, times the lengths.
@@ -183,9 +184,10 @@ def _scores(vectors: Matrix, products: F64, query: QueryVector, metric: Metric) 
     A score is the rounded sum in the fixed order. A matrix product differs from this sum by at most
     the bound; the sum is computed only if both ends of the bound round to different numbers.
     """
-    wide = vectors.astype(np.float64)
     wide_query = query.astype(np.float64)
-    scores: F64 = np.vecdot(wide, wide_query)
+    scores = np.empty(len(vectors))
+    for rows, wide in _widened(vectors):
+        scores[rows] = np.vecdot(wide, wide_query)
     bound = np.full_like(scores, SUM_ERROR * len(query))
     if metric == "cosine":
         scores = _over(scores, products)
@@ -194,7 +196,7 @@ def _scores(vectors: Matrix, products: F64, query: QueryVector, metric: Metric) 
     rounded = np.round(scores - bound, SCORE_DIGITS)
     unsure = np.flatnonzero(rounded != np.round(scores + bound, SCORE_DIGITS))
     if len(unsure):
-        sums = _halved(wide[unsure] * wide_query)
+        sums = _halved(vectors[unsure] * wide_query)
         sums = sums if metric == "dot" else _over(sums, products[unsure])
         rounded[unsure] = np.round(sums, SCORE_DIGITS)
     return rounded + 0.0
@@ -209,12 +211,21 @@ def _over(scores: F64, products: F64) -> F64:
 def lengths_of(vectors: Matrix) -> F64:
     """Return the Euclidean lengths of vectors in float64, by sums in the fixed order."""
     sums = np.empty(len(vectors))
-    step = max(_BLOCK_NUMBERS // vectors.shape[1], 1)
-    for start in range(0, len(vectors), step):
-        wide = vectors[start : start + step].astype(np.float64)
+    for rows, wide in _widened(vectors):
         np.multiply(wide, wide, out=wide)
-        sums[start : start + step] = _halved(wide)
+        sums[rows] = _halved(wide)
     return np.sqrt(sums, out=sums)
+
+
+def _widened(vectors: Matrix) -> Iterator[tuple[slice, F64]]:
+    """Yield vectors in float64, block after block; the next block overwrites the one before."""
+    step = max(_BLOCK_NUMBERS // vectors.shape[1], 1)
+    room = np.empty((min(step, len(vectors)), vectors.shape[1]))
+    for start in range(0, len(vectors), step):
+        block = vectors[start : start + step]
+        wide = room[: len(block)]
+        np.copyto(wide, block)
+        yield slice(start, start + len(block)), wide
 
 
 def _halved(products: F64) -> F64:

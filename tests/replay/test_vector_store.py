@@ -272,6 +272,20 @@ def test_kept_vectors_are_those_of_their_rows_while_the_space_grows() -> None:
     assert kept.find(np.array([count])) is None
 
 
+def test_vectors_side_by_side_in_memory_are_not_copied() -> None:
+    """A question to a small memory reads all of them; the view is read-only, since all share it."""
+    cache = KeptVectors(np.empty((0, 3), np.float32))
+    for rows in (np.array([4, 5]), np.arange(4)):
+        cache.add(rows, matrix_of_rows(rows), rows.astype(float), 6)
+    [piece] = cache._state.pieces
+    for rows, is_shared in ((np.arange(4), True), (np.array([2, 4]), False), (np.arange(6), False)):
+        vectors, lengths = cache.find(rows) or pytest.fail("a vector is missing")
+        assert vectors.tolist() == matrix_of_rows(rows).tolist()
+        assert lengths.tolist() == rows.tolist()
+        assert np.shares_memory(vectors, piece.vectors) is is_shared
+        assert vectors.flags.writeable is lengths.flags.writeable is not is_shared
+
+
 def test_a_row_is_known_by_its_sum_alone() -> None:
     """Rows that were never verified, or past the last, have none."""
     verified = VerifiedVectors()

@@ -225,6 +225,17 @@ def test_int8_spaces_are_searched_as_they_were_stored() -> None:
         assert vector.tolist() == rows[1].tolist()
 
 
+def test_a_caller_may_change_a_vector_without_changing_the_memory() -> None:
+    """The vectors of a question are views of those in memory; a returned vector is a copy."""
+    with cerata.open(":memory:") as store:
+        store.put_frames(["a", "b"], embeddings=[[1, 0], [0, 1]], space="s")
+        before = said(store.search(np.array([1, 0])))
+        vector = store.embedding(1)
+        assert vector is not None
+        vector[:] = 7
+        assert said(store.search(np.array([1, 0]))) == before
+
+
 # --- which space ---------------------------------------------------------------------------------
 
 

@@ -13,6 +13,11 @@ from hypothesis import strategies as st
 import cerata
 from cerata import Filter, Profile, Store, View
 from cerata.memory.search import vector_lane
+from cerata.projections.columnar.columns import F64
+from cerata.projections.columnar.turn_order import turn_order
+from cerata.projections.vectors import nearest, vector_window
+from cerata.projections.vectors.columns import Matrix
+from cerata.projections.vectors.nearest import Metric, QueryVector
 
 from .test_vector_search import embed
 
@@ -178,6 +183,39 @@ def test_a_least_cosine_is_that_of_the_frame_itself() -> None:
         for least in (-0.5, 0.5, 0.9):
             near = {hit.id for hit in store.search("x", **ask) if (hit.cosine or 0) >= least}
             assert {hit.id for hit in store.search("x", min_cosine=least, **ask)} == near != set()
+
+
+def test_a_question_compares_each_vector_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cosines of the hits were computed again, from copies of their vectors."""
+    compared: list[int] = []
+    whole = nearest.exact_scores
+
+    def count(vectors: Matrix, lengths: F64, query: QueryVector, metric: Metric) -> F64:
+        compared.append(len(vectors))
+        return whole(vectors, lengths, query, metric)
+
+    monkeypatch.setattr(vector_lane, "exact_scores", count)
+    with cerata.open(":memory:") as store:
+        chat(store, 300)
+        assert all(hit.cosine for hit in store.search("x", embedding=QUESTION, profile=profile()))
+    assert compared == [300]
+
+
+@given(share=st.floats(0.01, 1), seed=st.integers(0, 100))
+def test_means_are_equal_with_slices_and_with_look_ups(share: float, seed: int) -> None:
+    """To the last bit: the number of turns chooses, which differs between states."""
+    source = np.random.default_rng(seed)
+    order = turn_order(source.integers(-1, 3, 200), source.random(200) < 0.9)
+    assert order is not None
+    sources = np.flatnonzero(source.random(200) < 0.8)
+    rows = sources[source.random(len(sources)) < share]
+    scores = source.standard_normal(len(sources))
+    results: list[list[float]] = []
+    for part in (0, 1 << 20):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(vector_window, "_DENSE_PART", part)
+            results.append(vector_window.means(rows, sources, scores, order).tolist())
+    assert results[0] == results[1]
 
 
 def test_a_search_by_vectors_alone_has_cosines() -> None:
