@@ -6,8 +6,6 @@ a failed disk. Leaves out the writes (`writer`) and their durability (`log`).
 """
 
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager
 from types import TracebackType
 from weakref import WeakSet
 
@@ -141,16 +139,9 @@ class HandleLock:
             path=self._path,
         )
 
-    @contextmanager
-    def changing(self) -> Generator[None, None, None]:
+    def changing(self) -> "Changing":
         """Mark that the state is being changed without the writer lock."""
-        self.begin_change()
-        try:
-            yield
-        except BaseException as error:
-            self.end_change(error)
-            raise
-        self.end_change()
+        return Changing(self)
 
     def begin_change(self) -> None:
         """Mark that the state is being changed; reset it first if the last change broke off."""
@@ -220,6 +211,23 @@ class HandleLock:
     def file(self) -> StorageFile:
         """The file that the handle currently uses."""
         return self._state.log_file.file
+
+
+class Changing:
+    """The context manager of `HandleLock.changing`; a class, since every look takes one."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self, lock: HandleLock) -> None:
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        self._lock.begin_change()
+
+    def __exit__(
+        self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
+    ) -> None:
+        self._lock.end_change(error)
 
 
 class Writing:

@@ -836,11 +836,14 @@ class Log(Handle):
         with self._lock.mutex, self._lock.changing():
             if not self._salvaging:
                 self._look()
-                news = state.events(self._snapshot.head_seq + 1)
-                if state.head_seq <= state.durable or any(event.type == kind for event in news):
-                    self._publish_synced()
-                else:
-                    self._show_later(state.durable_snapshot())
+                before = self._snapshot
+                # Every put in a transaction looks, and most looks find nothing to show.
+                if state.head_seq != before.head_seq or state.page is not before.page:
+                    news = state.events(before.head_seq + 1)
+                    if state.head_seq <= state.durable or any(event.type == kind for event in news):
+                        self._publish_synced()
+                    else:
+                        self._show_later(state.durable_snapshot())
         return self.head
 
     def _look(self) -> None:

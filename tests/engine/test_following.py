@@ -4,7 +4,9 @@ import pytest
 
 from cerata.engine.backup import back_up
 from cerata.engine.errors import Corrupt
+from cerata.engine.log_state import LogState
 from cerata.engine.memory_storage import MemoryFile
+from cerata.engine.reader import Snapshot
 
 from .test_log import whole
 from .words import PATH, Disk, put, texts
@@ -70,6 +72,33 @@ def test_a_writer_reads_on_without_a_sync_of_what_its_own_sync_covers(
         assert syncs == []
         assert two.page == one.page
     whole(disk, [*"abcde"])
+
+
+def test_a_look_that_finds_nothing_new_makes_no_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each put of a transaction looks; a snapshot of the batches not yet synced took longer."""
+    calls: list[LogState] = []
+    snapshot = LogState.snapshot
+
+    def counting(state: LogState) -> Snapshot:
+        calls.append(state)
+        return snapshot(state)
+
+    monkeypatch.setattr(LogState, "snapshot", counting)
+    disk = Disk()
+    with disk.log(sync=100) as one, disk.log(sync=100) as two:
+        one.append([put("a")])
+        calls.clear()
+        assert one.refresh_for("useEmbedder").seq == 1
+        assert calls == []
+        assert two.refresh_for("putFrame").seq == 1
+        calls.clear()
+        assert two.refresh_for("putFrame").seq == 1
+        assert calls == []
+        one.append([put("b")])
+        one.seal()
+        assert two.refresh_for("useEmbedder").seq == 2
+        assert two.page == one.page
+    whole(disk, [*"ab"])
 
 
 def test_an_append_sees_whichever_page_was_turned() -> None:
