@@ -110,6 +110,7 @@ _RULES: Final = (
 """The letters that each phrase of a rule has; the most characters before them, and from them on,
 with one after the phrase; and the rule. To find letters takes a hundredth of the time of a search
 for the phrases."""
+_KEYS: Final = tuple(key for key, *_ in _RULES)
 
 _PAIRS: Final = (b"la", b"hi", b"xt", b"ag", b"od", b"gh", b"ye", b"rr", b"20", b"19")
 """Two bytes of the letters of each rule, rare in English."""
@@ -149,7 +150,10 @@ def phrases_in(texts: Sequence[str]) -> list[Phrase]:
     texts = [text[:SIZE_MAX] for text in texts]
     joined = _GAP.join(texts).encode("utf-8", "replace").lower().replace(b"\n", b" ")
     phrases: dict[int, re.Match[bytes]] = {}
-    for (_, lead, size, rule), places in zip(_RULES, _places(joined), strict=True):
+    places_of_rules = _places(joined)
+    if not any(places_of_rules):
+        return []
+    for (_, lead, size, rule), places in zip(_RULES, places_of_rules, strict=True):
         for at in places:
             for phrase in rule.finditer(joined, max(at - lead, 0), at + size):
                 # A phrase before the letters may be cut: "May 2023" of "8 May 2023".
@@ -166,15 +170,16 @@ def _places(joined: bytes) -> list[list[int]]:
     """Return the places of the letters of each rule."""
     if len(joined) >= _LARGE_SIZE:
         return _letter_places().places(joined)
-    found: list[list[int]] = []
-    for key, *_ in _RULES:
-        places: list[int] = []
-        at = joined.find(key)
-        while at >= 0:
-            places.append(at)
-            at = joined.find(key, at + len(key))
-        found.append(places)
-    return found
+    find = joined.find
+    return [_places_from(at, joined, key) if (at := find(key)) >= 0 else [] for key in _KEYS]
+
+
+def _places_from(at: int, joined: bytes, key: bytes) -> list[int]:
+    places: list[int] = []
+    while at >= 0:
+        places.append(at)
+        at = joined.find(key, at + len(key))
+    return places
 
 
 @cache
@@ -183,7 +188,7 @@ def _letter_places() -> "LetterPlaces":
     with loading("the search for dates"):
         from .letter_places import LetterPlaces
 
-    return LetterPlaces([key for key, *_ in _RULES], _PAIRS)
+    return LetterPlaces(_KEYS, _PAIRS)
 
 
 def dates_of(
