@@ -50,6 +50,10 @@ class EmbedderUse:
         """
         return self._through(through).newest(scope, through)
 
+    def are_any(self, through: int) -> bool:
+        """Return whether any tenant has used an embedder until an event."""
+        return bool(self._through(through).rows)
+
     def scopes(self, scope: Scope | None, through: int) -> list[Scope]:
         """Return a scope of each tenant that a change of the embedder concerns: the store's own.
 

@@ -80,6 +80,8 @@ def notices_of(
         drafts: The drafts, with their vectors.
         through: The last event that counts; default the newest.
     """
+    if through is not None and not session.uses.are_any(through):
+        return ()
     lacking: dict[str, Scope] = {}
     last: Scope | None = None
     for draft in _without_embedding(drafts):
