@@ -53,6 +53,8 @@ Named: TypeAlias = tuple[str, str, str]
 class ActivityRules(Rule):
     """The agent events among the drafts of a batch."""
 
+    kinds = _KINDS
+
     def take(self, drafts: Sequence[Draft], first: int) -> bool:
         self._drafts = drafts
         self._new = drafts_of(drafts[first - 1 :], _KINDS)
@@ -194,6 +196,8 @@ def _check_later(
 
 class JudgeRules(Rule):
     """The verdicts among the drafts of a batch."""
+
+    kinds = (Judge,)
 
     def take(self, drafts: Sequence[Draft], first: int) -> bool:
         self._new = [

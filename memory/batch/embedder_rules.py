@@ -16,7 +16,7 @@ from cerata.engine.errors import Conflict
 from cerata.engine.events import Draft, Event, UseEmbedder
 from cerata.projections.columnar.scopes import tenant_in
 
-from .conditional_draft import Spaces
+from .conditional_draft import ConditionalDraft, Spaces
 from .rule import Rule, State, conditional_of
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 class EmbedderRules(Rule):
     """The embedders of a batch by tenant."""
+
+    kinds = (ConditionalDraft,)
 
     def __init__(self, uses: EmbedderUse) -> None:
         self._uses = uses

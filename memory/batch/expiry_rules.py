@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class ExpiryRules(Rule):
     """The frames among the drafts of a batch that expire."""
 
+    kinds = (PutFrame,)
+
     def take(self, drafts: Sequence[Draft], first: int) -> bool:
         bodies = [draft.body for draft in drafts[first - 1 :]]
         times = [body.expires for body in bodies if isinstance(body, PutFrame)]

@@ -56,6 +56,8 @@ class FactRules(Rule):
     - An error names only merges that the store sees.
     """
 
+    kinds = _ENDING
+
     _ended = Ended()
     """The effects of earlier calls; replaced, never changed."""
 

@@ -34,6 +34,8 @@ class LinkRules(Rule):
     event of another writer can make a valid link invalid.
     """
 
+    kinds = (LinkFacts,)
+
     def take(self, drafts: Sequence[Draft], first: int) -> bool:
         self._drafts = drafts
         self._new = drafts_of(drafts[first - 1 :], (LinkFacts,))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from cerata.engine.events import Draft
 
@@ -42,22 +42,23 @@ class State:
 
 
 def drafts_of(drafts: Sequence[Draft], kinds: tuple[type[EventBody], ...]) -> list[Draft]:
-    """Return the drafts with a body of one of the kinds; most batches have none."""
-    present = {type(draft.body) for draft in drafts}
-    if not any(issubclass(kind, kinds) for kind in present):
-        return []
+    """Return the drafts with a body of one of the kinds."""
     return [draft for draft in drafts if isinstance(draft.body, kinds)]
 
 
 def conditional_of(drafts: Sequence[Draft]) -> list[ConditionalDraft]:
-    """Return the drafts with conditions; most batches have none."""
-    if {type(draft) for draft in drafts} == {Draft}:
-        return []
+    """Return the drafts with conditions."""
     return [draft for draft in drafts if isinstance(draft, ConditionalDraft)]
 
 
 class Rule(ABC):
     """A rule for the drafts of a batch, which remembers the earlier calls of a transaction."""
+
+    kinds: ClassVar[tuple[type[Draft | EventBody], ...]] = (Draft,)
+    """The types of the drafts and bodies that the rule is about; default every draft.
+
+    A call with no such draft or body leaves the rule out: it would take nothing, and change nothing
+    that `keep` or `appended` adds."""
 
     @abstractmethod
     def take(self, drafts: Sequence[Draft], first: int) -> bool:

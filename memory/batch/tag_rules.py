@@ -30,6 +30,8 @@ TagKey: TypeAlias = tuple[str | None, str]
 class TagRules(Rule):
     """The tags of a batch."""
 
+    kinds = (PutTag,)
+
     _keys: frozenset[TagKey] = frozenset()
     """The tags of earlier calls."""
 

@@ -15,6 +15,7 @@ from cerata.engine.errors import Conflict
 from cerata.engine.events import DeleteFrame, Draft, Event, PutFrame, Scope, SupersedeFrame
 from cerata.projections.columnar.scopes import is_same
 
+from .conditional_draft import ConditionalDraft
 from .reference_rules import closed_by
 from .rule import Rule, State, conditional_of, drafts_of
 
@@ -27,6 +28,8 @@ _CLOSINGS: Final = (DeleteFrame, SupersedeFrame)
 
 class UriRules(Rule):
     """The frames among the drafts of a batch that replace a URI."""
+
+    kinds = (*_CLOSINGS, ConditionalDraft)
 
     def __init__(self) -> None:
         self._closed = set[int]()

@@ -71,6 +71,8 @@ class BatchChecks:
         self._fold = fold
         self.reach = reach
         self._rules = all_rules(reach, fold, shapes, uses)
+        self._of_kinds: dict[frozenset[type], list[Rule]] = {}
+        self._taking: list[Rule] = []
         self._due: list[Rule] = []
 
     def salted(self, drafts: Sequence[Draft]) -> list[Draft]:
@@ -100,7 +102,18 @@ class BatchChecks:
 
     def gather(self, drafts: Sequence[Draft], first: int = 1) -> None:
         """Give the drafts from place ``first`` on to the rules. Raises `InvalidInput`."""
-        self._due = [rule for rule in self._rules if rule.take(drafts, first)]
+        new = drafts[first - 1 :]
+        self._taking = self._rules_of(frozenset([*map(type, new), *(type(d.body) for d in new)]))
+        self._due = [rule for rule in self._taking if rule.take(drafts, first)]
+
+    def _rules_of(self, kinds: frozenset[type]) -> list[Rule]:
+        """Return the rules about any of the types; most calls of a transaction have the same."""
+        rules = self._of_kinds.get(kinds)
+        if rules is None:
+            bases = {base for kind in kinds for base in kind.__mro__}
+            rules = [rule for rule in self._rules if not bases.isdisjoint(rule.kinds)]
+            self._of_kinds[kinds] = rules
+        return rules
 
     def check(self, proof: OpenRun | None = None) -> tuple[int, Validate | None]:
         """Check the batch; return the log's end, or that of a proof, and the check of later events.
@@ -133,10 +146,10 @@ class BatchChecks:
 
     def keep(self) -> None:
         """Add the drafts that passed to the state for later checks."""
-        for rule in self._rules:
+        for rule in self._taking:
             rule.keep()
 
     def appended(self) -> None:
         """Note that the batch is in the log."""
-        for rule in self._rules:
+        for rule in self._taking:
             rule.appended()

@@ -21,6 +21,7 @@ from cerata.engine.events import (
     SupersedeFrame,
 )
 
+from .conditional_draft import ConditionalDraft
 from .reference_rules import closed_by
 from .rule import Rule, State, conditional_of
 
@@ -38,6 +39,8 @@ class Change(NamedTuple):
 
 class VersionRules(Rule):
     """The new versions among the drafts of a batch."""
+
+    kinds = (ConditionalDraft,)
 
     def __init__(self) -> None:
         self._changes: list[Change] = []
