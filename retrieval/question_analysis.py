@@ -101,4 +101,4 @@ def _moment(time: Time | None, now: datetime | Callable[[], datetime]) -> int | 
         return None
     if not isinstance(time, RelativeTime):
         return to_microseconds(time)
-    return time.at(now if isinstance(now, datetime) else now())
+    return time.at(now)

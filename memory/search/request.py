@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 Mode: TypeAlias = Literal["hybrid", "text", "vector"]
 """The lanes that a search uses: all, those of words, or those of vectors."""
 
+_MODES: Final[tuple[str, ...]] = get_args(Mode)
 
 OF_QUESTION: Final = "question"
 """As a time: the times that the question names."""
@@ -97,10 +98,10 @@ class SearchRequest:
                 f"group_by must be 'document' or None, not {self.group_by!r:.60}",
                 remedy="Pass group_by='document'.",
             )
-        if self.mode not in get_args(Mode):
+        if self.mode not in _MODES:
             raise InvalidInput(
                 f"mode must be a search mode, not {self.mode!r:.60}",
-                remedy=f"Pass one of {', '.join(get_args(Mode))}.",
+                remedy=f"Pass one of {', '.join(_MODES)}.",
             )
         check_rerank(self.rerank)
         if self.token_weights is not None and self.token_embedding is None:

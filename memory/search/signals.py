@@ -70,7 +70,7 @@ class Signals(msgspec.Struct, frozen=True):
         """Return the sums of the signals of frames, parts of their scores, (frames,)."""
         if not len(ids):
             return np.zeros(0)
-        return np.round(sum_of(self.weights, self.question, self._candidates(ids)), SCORE_DECIMALS)
+        return sum_of(self.weights, self.question, self._candidates(ids)).round(SCORE_DECIMALS)
 
     def values(self, ids: I64) -> F64:
         """Return the value of each signal of `SIGNALS` for frames, (frames, signals)."""
@@ -137,7 +137,7 @@ class Signals(msgspec.Struct, frozen=True):
         if self._has_any("speaker"):
             texts = roles.texts()
             named = speaker_names.named_roles(self.text, texts.values())
-            for code, role in texts.items():
+            for code, role in texts.items() if named else ():
                 if role in named:
                     are_named |= roles.codes == code
         return are_named
@@ -207,9 +207,12 @@ class Signals(msgspec.Struct, frozen=True):
     def _times(self, rows: I64) -> tuple[I64, I64]:
         if not (self.question.periods and self._has_any("period")):
             return _NO_NUMBERS, _NO_NUMBERS
+        layers = self.snapshot.layers
+        if len(layers.all) == 1:
+            return layers.base.frames.times_at(rows)
         times = [_NO_NUMBERS]
         owners = [_NO_NUMBERS]
-        for layer, places, of_layer in self.snapshot.layers.by_layer(rows):
+        for layer, places, of_layer in layers.by_layer(rows):
             of_times, at = layer.frames.times_at(of_layer)
             times.append(of_times)
             owners.append(places[at])

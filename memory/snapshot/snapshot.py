@@ -160,7 +160,7 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         """The identity of the snapshot's log."""
         return self._log.identity
 
-    @property
+    @once
     def now(self) -> datetime:
         """The meaning of "now" in this snapshot: the recorded time of its last event.
 

@@ -15,6 +15,7 @@ locale or the time zone of the system. Weeks begin on Monday, all times are UTC.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -154,9 +155,15 @@ class RelativeTime:
     def __post_init__(self) -> None:
         _check(self.text)
 
-    def at(self, now: datetime) -> int:
-        """Return the bound in microseconds since 1970 UTC. Raises `InvalidInput`."""
-        interval = interval_of(self.text, now)
+    def at(self, now: datetime | Callable[[], datetime]) -> int:
+        """Return the bound in microseconds since 1970 UTC. Raises `InvalidInput`.
+
+        ``now`` may be the source of now, which is called only if the bound depends on it.
+        """
+        # A month of a year, the most frequent time of a question, needs no now.
+        interval = _month_of_year(" ".join(self.text.split()).lower())
+        if interval is None:
+            interval = interval_of(self.text, now if isinstance(now, datetime) else now())
         return interval.start if self.edge == "start" else interval.end
 
     def __str__(self) -> str:

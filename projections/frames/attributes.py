@@ -25,6 +25,7 @@ from ..columnar.columns import (
     Column,
     Columns,
     distinct,
+    gather_ranges,
     require,
     run_starts,
 )
@@ -379,13 +380,13 @@ class AttributeView:
         of_rows, groups, keys = self._columns
         # Use the dtype of the column: with another dtype each search would copy the column.
         sought = rows.astype(of_rows.dtype)
-        starts = np.searchsorted(of_rows, sought)
-        counts = np.searchsorted(of_rows, sought, side="right") - starts
-        places = np.repeat(np.arange(len(rows)), counts)
-        within = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
-        at = np.repeat(starts, counts) + within
-        chosen = groups[at] == group_of(code, kind)
-        return keys[at[chosen]], places[chosen]
+        starts = of_rows.searchsorted(sought)
+        counts = of_rows.searchsorted(sought, side="right") - starts
+        at = gather_ranges(starts, counts)
+        chosen = np.flatnonzero(groups[at] == group_of(code, kind))
+        # The first row whose attributes end after a chosen attribute.
+        places = np.cumsum(counts).searchsorted(chosen, side="right")
+        return keys[at[chosen]], places
 
     def within(self, first_row: int, end_row: int, field: str, kind: ValueType) -> Posting:
         """Return keys and rows of a field and type for a range of rows, in order of row."""

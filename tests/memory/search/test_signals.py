@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import cerata
 from cerata import InvalidInput, Profile, Store, View
-from cerata.engine.events import RecallContext
+from cerata.engine.events import Event, RecallContext
+from cerata.engine.log import Log
 from cerata.projections.fulltext.analyzer import terms
 from cerata.retrieval.ranking.profiles import OPTIONAL_SIGNALS, PROFILES
 from cerata.retrieval.ranking.signals import SIGNALS
@@ -326,6 +327,26 @@ def test_a_query_and_a_vector_have_no_signals() -> None:
         hits = store.search("boat", embedding=[1, 0], mode="vector", profile="chat")
         assert (hits[0].score, store.explain(hits[0]).signals) == (1.0, ())
         assert store.explain(store.search("boat", profile="chat")[0]).signals
+
+
+def test_a_question_reads_the_time_of_the_last_event_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each end of each period read that event from the log again; a month needs no now."""
+    read: list[int] = []
+    whole = Log.event
+
+    def count(log: Log, seq: int) -> Event:
+        read.append(seq)
+        return whole(log, seq)
+
+    with cerata.open(":memory:") as store:
+        store.put_frame("It rained", role="Mina", track="a")
+        view = store.at("HEAD")
+        monkeypatch.setattr(Log, "event", count)
+        view.search("Has it rained yesterday, or last week?")
+        assert read == [store.head.seq]
+        read.clear()
+        view.search("Has it rained in May 2023?")
+        assert read == []
 
 
 def test_an_ambiguous_date_is_explained() -> None:

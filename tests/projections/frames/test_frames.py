@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from cerata.engine.events import (
     ScopeValue,
     SupersedeFrame,
 )
+from cerata.projections.frames.attributes import DATE
 from cerata.projections.frames.columns import ClosingKind, FrameAnomaly
 from cerata.projections.frames.projection import FramesProjection
 from cerata.projections.fulltext.projection import FulltextProjection
@@ -37,6 +39,20 @@ def test_a_superseded_document_takes_its_chunks_along() -> None:
     assert frames.closing_of(2, 4) is None
     assert frames.supersedes_of(4, 5) == [1]
     assert frames.children(1, 2) == [2]
+
+
+def test_times_of_rows_are_those_of_each_in_any_order() -> None:
+    """A row has no date, or several; other attributes are between them."""
+    dates = [(), (5, 9), (), (7,), (1, 2, 3)]
+    puts = [
+        PutFrame(text="a", title="b", content_dates=each, uri="c" if each else None)
+        for each in dates
+    ]
+    frames = fold(events_of(puts))[0].snapshot()
+    for rows in ([4, 0, 1, 3, 2], [2, 0], [1], []):
+        times, places = frames._attributes.times_of(np.array(rows, np.int64), DATE)
+        pairs = [*zip(places.tolist(), times.tolist(), strict=True)]
+        assert pairs == [(place, time) for place, row in enumerate(rows) for time in dates[row]]
 
 
 def test_the_first_closing_wins() -> None:
