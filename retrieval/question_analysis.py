@@ -41,7 +41,8 @@ _RULES: Final[dict[Answer, re.Pattern[str]]] = {
 _TESTS: Final = re.compile(
     r"\b(?:(?:unit|py)?test(?:s|ed|ing|case|cases)?|specs?)\b", re.IGNORECASE
 )
-_AMBIGUOUS: Final = re.compile(r"(?<![\d/.-])\d{1,2}([/.-])\d{1,2}\1(?:\d{4}|\d\d)(?![\d/-]|\.\d)")
+# With a digit first, the search skips all other characters.
+_AMBIGUOUS: Final = re.compile(r"\d(?<![\d/.-]\d)\d?([/.-])\d{1,2}\1(?:\d{4}|\d\d)(?![\d/-]|\.\d)")
 
 
 class Period(NamedTuple):

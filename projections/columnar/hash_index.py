@@ -128,7 +128,11 @@ class HashIndex:
 
         Cost: O(log n) and the rows returned; occasionally a sort of the rows added since.
         """
-        rows = self.rows(keys, key)
+        pieces = self._pieces
+        few = _few(pieces, keys, key, key * _MIX & _MASK)
+        if few is not None and _end(pieces) >= len(keys):
+            return few
+        rows = self._complete(pieces, keys, key, few)
         return rows if isinstance(rows, list) else rows.tolist()
 
     def rows(self, keys: Keys, key: int) -> Rows:

@@ -51,6 +51,8 @@ def test_a_period_is_resolved_against_now(
 def test_an_ambiguous_date_is_ignored_and_listed() -> None:
     analysis = analysis_of("Did it rain on 03/04/2026 or 3.4.26, not 1.2.3.4?", NOW)
     assert (analysis.periods, analysis.ignored) == ((), ("03/04/2026", "3.4.26"))
+    parts = "103/04/2026, 1/03/04/2026, -3/4/26, 3-4-26-7, 3/4-2026, 3/4/202, a3/4/26 and 3.4.26."
+    assert analysis_of(parts, NOW).ignored == ("3/4/26", "3.4.26")
 
 
 def test_a_date_that_does_not_exist_names_no_period() -> None:
