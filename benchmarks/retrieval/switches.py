@@ -63,7 +63,10 @@ def _places(profile: Profile) -> dict[str, tuple[str, str | None]]:
         if field.name in FIXED:
             continue
         value: object = getattr(profile, field.name)
-        if isinstance(value, Mapping):
+        if field.name == "turn_weights":
+            if value:
+                places[field.name] = field.name, None
+        elif isinstance(value, Mapping):
             for key, weight in cast("Mapping[str, object]", value).items():
                 if _is_on(weight):
                     name = key if key not in places else f"{field.name}.{key}"
@@ -86,7 +89,14 @@ def _is_on(weight: object) -> bool:
 def _off(profile: Profile, field: str, key: str | None) -> dict[str, Any]:
     value: Any = getattr(profile, field)
     if key is not None:
-        return {field: {name: weight for name, weight in value.items() if name != key}}
+        off = {field: {name: weight for name, weight in value.items() if name != key}}
+        if field == "weights":
+            # A lane that does not run has no weight for turns.
+            of_turns = {name: of for name, of in profile.turn_weights.items() if name != key}
+            off["turn_weights"] = of_turns
+        return off
+    if isinstance(value, Mapping):
+        return {field: {}}
     if isinstance(value, bool):
         return {field: False}
     if isinstance(value, int | float):

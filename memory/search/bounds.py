@@ -19,6 +19,8 @@ from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
 from cerata.retrieval.ranking.fusion import RANK_CONSTANT, Fused, LaneRanking, shared_weights
 
 if TYPE_CHECKING:
+    from cerata.retrieval.ranking.fusion import TurnWeights
+
     from .request import SearchRequest
     from .signals import Signals
     from .vector_lane import VectorLane
@@ -39,6 +41,7 @@ class Bounds(msgspec.Struct, frozen=True):
 
     request: SearchRequest
     weights: Mapping[str, float]
+    turns: TurnWeights | None
     vectors: VectorLane | None
     signals: Signals | None
     has_cosines: bool
@@ -106,13 +109,14 @@ class Bounds(msgspec.Struct, frozen=True):
         if len(rankings) > 1 or self.signals is not None:
             if profile.method != "rrf":
                 return None
-            weights, added = self.weights, 0.0
-            if self.signals is not None:
-                # A lone lane keeps its scores if no hit has a signal, so the larger bound holds.
-                weights, added = shared_weights(rankings, weights), self.signals.most
-            shares = [
-                weights[ranking.name] / (RANK_CONSTANT + 1 + len(ranking.ids)) for ranking in deeper
-            ]
-            most = max(most, sum(shares) + added)
+            # A lone lane keeps its scores if no hit has a signal, so the larger bound holds.
+            added = 0.0 if self.signals is None else self.signals.most
+            for of_kind in (self.weights, *(() if self.turns is None else (self.turns.weights,))):
+                weights = of_kind if self.signals is None else shared_weights(rankings, of_kind)
+                shares = [
+                    weights[ranking.name] / (RANK_CONSTANT + 1 + len(ranking.ids))
+                    for ranking in deeper
+                ]
+                most = max(most, sum(shares) + added)
         most = round(most, SCORE_DECIMALS)
         return most * (1 + profile.importance) if most > 0 else most

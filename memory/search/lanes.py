@@ -8,14 +8,15 @@ facts (`facts.search`) and the hops (`facts.near_frames`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import msgspec
 
 from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.engine.late import late
-from cerata.retrieval.ranking.fusion import LaneRanking
+from cerata.projections.columnar.turn_order import NO_ROW
+from cerata.retrieval.ranking.fusion import LaneRanking, TurnWeights
 
 if TYPE_CHECKING:
     from cerata.projections.columnar.columns import Mask
@@ -141,11 +142,13 @@ class RunningLanes(msgspec.Struct, frozen=True):
     """The lanes that run for a question.
 
     - ``weights`` are by lane, in the order of their sum; ``lanes`` are these lanes.
+    - ``turns`` has other weights for turns; None if the profile or the state has none.
     - ``vectors`` and ``late`` have the question's vectors, whether or not their lanes run.
     - ``vectors`` stays the lane of the question itself after `moved`.
     """
 
     weights: Mapping[str, float]
+    turns: TurnWeights | None
     facts: list[FactHit]
     vectors: VectorLane | None
     late: LateLane | None
@@ -215,7 +218,8 @@ def running_lanes(snapshot: Snapshot, request: SearchRequest) -> RunningLanes:
         GraphLane(snapshot, hops),
     )
     lanes = [lane for lane in able if lane is not None and lane.name in weights]
-    return RunningLanes(weights, facts, vectors, late, lanes)
+    turns = turn_weights_of(snapshot, request, weights)
+    return RunningLanes(weights, turns, facts, vectors, late, lanes)
 
 
 def _weights(request: SearchRequest, *vector_lanes: Lane | None) -> dict[str, float]:
@@ -234,6 +238,22 @@ def _weights(request: SearchRequest, *vector_lanes: Lane | None) -> dict[str, fl
             remedy=f"Pass a profile with a lane that can run: {', '.join(able)}.",
         )
     return weights
+
+
+def turn_weights_of(
+    snapshot: Snapshot, request: SearchRequest, lanes: Iterable[str]
+) -> TurnWeights | None:
+    """Return the weights of lanes for turns; None if all frames have the same."""
+    layers = snapshot.layers
+    turns = layers.turns
+    if turns is None or not request.profile.turn_weights:
+        return None
+    of_profile = request.turn_weights
+    places = turns.places
+    return TurnWeights(
+        {lane: of_profile[lane] for lane in lanes},
+        lambda ids: places[layers.rows_at(ids)] != NO_ROW,
+    )
 
 
 def vector_lane_of(snapshot: Snapshot, request: SearchRequest) -> VectorLane | None:

@@ -17,7 +17,7 @@ from cerata.engine.arguments import expect_text, is_integer, wrong_type
 from cerata.engine.errors import InvalidInput
 from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext.query import AnyWord, Query, check_size, plain
-from cerata.retrieval.query_classifier import KINDS, Classified, classify
+from cerata.retrieval.query_classifier import KINDS, Classified, QuestionKind, classify
 from cerata.retrieval.question_times import time_filter
 from cerata.retrieval.ranking.profiles import AUTO, Profile, profile_for
 from cerata.retrieval.reranker import Reranker, check_rerank
@@ -149,9 +149,17 @@ class SearchRequest:
     @property
     def lane_weights(self) -> dict[str, float]:
         """The lanes of the profile for the kind of the question, with their weights."""
+        return self.profile.weights_for(self._kind_of_weights)
+
+    @property
+    def turn_weights(self) -> dict[str, float]:
+        """These lanes with their weights for turns."""
+        return self.profile.turn_weights_for(self._kind_of_weights)
+
+    @property
+    def _kind_of_weights(self) -> QuestionKind:
         # The kind takes longer than a search of few words.
-        kind = self.kind.kind if self.profile.is_by_kind else KINDS[0]
-        return self.profile.weights_for(kind)
+        return self.kind.kind if self.profile.is_by_kind else KINDS[0]
 
     def resolved(self, layers: Layers) -> SearchRequest:
         """Return the request with the profile that "auto" stands for."""

@@ -18,6 +18,7 @@ from cerata.engine.late import late
 from cerata.retrieval.ranking.fusion import (
     Fused,
     LaneRanking,
+    TurnWeights,
     is_fused,
     shared_weights,
     worth,
@@ -61,6 +62,7 @@ class SearchResult:
     """The result of each step of a search; `cerata.memory.search.search` has the steps.
 
     - ``weights`` are the lanes that ran, in the order of their sum; ``lanes`` are these lanes.
+      ``turns`` has other weights for turns.
     - ``vectors`` and ``late`` have the question's vectors, whether or not their lanes ran.
     - ``feedback`` are the frames toward which the lane "vectors" moved the question's vector.
     - ``fused`` has boosted scores, before reranking; ``order`` follows it, best first.
@@ -71,6 +73,7 @@ class SearchResult:
     snapshot: Snapshot
     request: SearchRequest
     weights: Mapping[str, float]
+    turns: TurnWeights | None
     facts: list[FactHit]
     vectors: VectorLane | None
     late: LateLane | None
@@ -235,10 +238,7 @@ class SearchResult:
     def _share(self, lane: Lane, frame: int, *, is_fused: bool) -> LaneShare:
         """Return the share of a lane in a frame's score; a single lane adds its whole score."""
         request = self.request
-        weights = self.weights
-        if self.signals is not None:
-            weights = shared_weights(self._rankings_of(frame), weights)
-        weight = weights[lane.name]
+        weight = self._weights_of(frame)[lane.name]
         rankings = {ranking.name: ranking for ranking in self._rankings_of(frame)}
         ranking = rankings.get(lane.name, LaneRanking(lane.name, (), ()))
         places = np.flatnonzero(np.asarray(ranking.ids, np.int64) == frame)
@@ -261,6 +261,15 @@ class SearchResult:
             found=len(ranking.ids),
             left_out=left_out_frames.left_out(self.snapshot.layers, lane.candidates(), request),
         )
+
+    def _weights_of(self, frame: int) -> Mapping[str, float]:
+        """Return the weights of the lanes for a frame."""
+        weights = self.weights
+        if self.turns is not None and self.turns.are_turns(np.array([frame])).all():
+            weights = self.turns.weights
+        if self.signals is None:
+            return weights
+        return shared_weights(self._rankings_of(frame), weights)
 
     def _reranked(self, frame: int) -> Reranked | None:
         """Return how reranking moved a frame; None if the frame was not reranked."""

@@ -70,7 +70,14 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
     rerank_hits = 0 if reranking is None else reranking.hits
 
     # One order: that of the fused ranks, then of the uses, then of the reranking.
-    bounds = Bounds(request, running.weights, running.compared, fusion.signals, running.has_cosines)
+    bounds = Bounds(
+        request,
+        running.weights,
+        running.turns,
+        running.compared,
+        fusion.signals,
+        running.has_cosines,
+    )
     builder = _BlockBuilder(snapshot, fusion, bounds, rerank_hits)
     blocks = builder.blocks()
     fused = [hit for block in blocks for hit in block.hits]
@@ -85,6 +92,7 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
         snapshot=snapshot,
         request=request,
         weights=running.weights,
+        turns=running.turns,
         facts=running.facts,
         vectors=running.vectors,
         late=running.late,
@@ -115,13 +123,14 @@ class _Fusion(msgspec.Struct, frozen=True):
         return self.ranked.rankings(self.running.lanes, depth)
 
     def fused(self, rankings: Sequence[LaneRanking], count: int) -> list[Fused]:
-        weights = self.running.weights
+        weights, turns = self.running.weights, self.running.turns
         adding = None
         if self.signals is not None:
             weights = shared_weights(rankings, weights)
+            turns = None if turns is None else turns.shared(rankings)
             adding = self.signals.sums
         method = self.request.profile.method
-        return fuse(rankings, count, method=method, weights=weights, adding=adding)
+        return fuse(rankings, count, method=method, weights=weights, turns=turns, adding=adding)
 
     def with_feedback(self) -> _Fusion:
         """Return the fusion with the question's vector moved toward its best hits, if they count.

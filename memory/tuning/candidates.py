@@ -146,6 +146,7 @@ def _with_all(profile: Profile) -> Profile:
     return replace(
         profile,
         weights=dict.fromkeys(LANES, 1.0),
+        turn_weights={},
         method="zscore",
         rerank=False,
         importance=0.0,

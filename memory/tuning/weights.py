@@ -77,6 +77,7 @@ class Learner:
             name=self.name,
             version=1,
             weights=_rounded(LANES, lanes),
+            turn_weights={},
             method="zscore",
             rerank=False,
             importance=0.0,

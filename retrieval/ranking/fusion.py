@@ -21,13 +21,15 @@ Owns the reorderings of fused items, too: by boosts of their scores, and by anot
 some of the best items have. Leaves out the lanes and their weights (`profiles`).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from cerata.projections.columnar.columns import F64, I64
+from cerata.projections.columnar.columns import F64, I64, Mask
 from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
 
 RANK_CONSTANT: Final = 60
@@ -66,6 +68,20 @@ class LaneRanking(NamedTuple):
     ranks: Sequence[int] | I64 | None = None
 
 
+class TurnWeights(NamedTuple):
+    """The weights of lanes for the items that are turns, in place of those of all items.
+
+    ``are_turns`` returns the mask of the turns among items, (items,), from their ids.
+    """
+
+    weights: Mapping[str, float]
+    are_turns: Callable[[I64], Mask]
+
+    def shared(self, lanes: Sequence[LaneRanking]) -> TurnWeights:
+        """Return these weights as `shared_weights`."""
+        return self._replace(weights=shared_weights(lanes, self.weights))
+
+
 class Fused(NamedTuple):
     """An item: its score, and the lanes that returned it, in their order."""
 
@@ -80,6 +96,7 @@ def fuse(
     *,
     method: Method = "rrf",
     weights: Mapping[str, float] = _EQUAL,
+    turns: TurnWeights | None = None,
     adding: Callable[[I64], F64] | None = None,
 ) -> list[Fused]:
     """Return the best ``k`` items of the lanes; a single lane keeps its order and scores.
@@ -89,7 +106,8 @@ def fuse(
 
     Sums are taken in order of lanes and rounded to 9 digits; ties go to the better of the best
     ranks, then to the older item: ids below 0, of an open transaction, are newer than all ids of
-    the log, −1 the oldest. ``weights`` are by name of lane, default 1. Cost: a sort of the ids.
+    the log, −1 the oldest. ``weights`` are by name of lane, default 1; ``turns`` has those of
+    turns. Cost: a sort of the ids.
 
     >>> lanes = [LaneRanking("text", [7, 8, 9], [3.0, 2.0, 1.0]), LaneRanking("facts", [9], [1.0])]
     >>> [item.id for item in fuse(lanes, k=2)]
@@ -100,7 +118,7 @@ def fuse(
     if not lanes:
         return []
     if len(lanes) == 1:
-        return _alone(lanes[0], k, method, weights.get(lanes[0].name, 1.0), adding)
+        return _alone(lanes[0], k, method, weights, turns, adding)
     ids, places = _joined(lanes)
     added = np.zeros(len(ids)) if adding is None else adding(ids)
     scores = np.zeros(len(ids))
@@ -110,7 +128,8 @@ def fuse(
         end = start + len(lane.ids)
         positions = places[start:end]
         lane_ranks[positions] = np.arange(1, len(positions) + 1)
-        scores[positions] += weights.get(lane.name, 1.0) * worth(lane, method)
+        weight = _weights_in(lane.name, ids[positions], weights, turns)
+        scores[positions] += weight * worth(lane, method)
         start = end
     scores += added
     best = _best(ids, np.round(scores, SCORE_DECIMALS), ranks.min(axis=0), k)
@@ -131,7 +150,8 @@ def _alone(
     lane: LaneRanking,
     k: int,
     method: Method,
-    weight: float,
+    weights: Mapping[str, float],
+    turns: TurnWeights | None,
     adding: Callable[[I64], F64] | None,
 ) -> list[Fused]:
     """Return the best ``k`` items of a single lane, as `fuse`; faster, because ranks differ."""
@@ -140,6 +160,7 @@ def _alone(
     if adding is not None:
         added = adding(ids)
         if added.any():
+            weight = _weights_in(lane.name, ids, weights, turns)
             scores = (weight * worth(lane, method) + added).round(SCORE_DECIMALS)
             best = (-scores).argsort(kind="stable")[:k]
             ids, scores = ids[best], scores[best]
@@ -148,6 +169,16 @@ def _alone(
         Fused(number, round(score, SCORE_DECIMALS), lanes)
         for number, score in zip(ids[:k].tolist(), scores[:k].tolist(), strict=True)
     ]
+
+
+def _weights_in(
+    lane: str, ids: I64, weights: Mapping[str, float], turns: TurnWeights | None
+) -> float | F64:
+    """Return the weight of a lane, or its weight for each of its items, (items,)."""
+    weight = weights.get(lane, 1.0)
+    if turns is None:
+        return weight
+    return np.where(turns.are_turns(ids), turns.weights.get(lane, 1.0), weight)
 
 
 def _joined(lanes: Sequence[LaneRanking]) -> tuple[I64, I64]:

@@ -95,8 +95,9 @@ def _reports(profile: str, judged: JudgedSet = SETS["conversations"]) -> list[Re
 @pytest.mark.parametrize(
     ("judged", "profile"),
     [
-        *(("conversations", profile) for profile in ("auto", "chat", "notes")),
-        *(("documents", profile) for profile in ("auto", "notes", "documents")),
+        (judged, profile)
+        for judged in SETS
+        for profile in ("auto", "chat", "notes", "documents", "balanced", "used", "continuity")
     ],
 )
 def test_no_embedder_lowers_a_shipped_profile(judged: str, profile: str) -> None:
@@ -113,8 +114,8 @@ class Opposed(Concepts):
 
 def test_an_embedder_that_lowers_a_profile_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(EMBEDDERS, "pooled", Opposed())
-    # Vectors weigh most in this profile.
-    found = losses(_reports("documents"))
+    # Vectors weigh most in this profile, turns included.
+    found = losses(_reports("documents 2"))
     assert {(loss.embedder, loss.metric) for loss in found} == {
         ("pooled", "R@10"),
         ("pooled", "nDCG@10"),

@@ -131,6 +131,8 @@ def test_drafts_of_a_transaction_are_found(store: Store) -> None:
 def test_the_weights_are_those_of_the_reference() -> None:
     profile = PROFILES[NAME]
     assert dict(profile.weights) == {"text": 0.15, "facts": 0.15, "vectors": 0.8, "graph": 0.15}
+    of_turns = {"text": 0.8, "facts": 0.15, "vectors": 0.2, "graph": 0.15}
+    assert dict(profile.turn_weights) == of_turns
     assert (profile.method, profile.gate) == ("rrf", True)
     assert profile.signals == OPTIONAL_SIGNALS
     assert not [name for name, each in PROFILES.items() if each.gate and name != NAME]
@@ -146,7 +148,7 @@ def test_all_parts_add_up_to_the_score(store: Store) -> None:
     signals: set[str] = set()
     for hit in hits:
         explanation = store.explain(hit)
-        assert explanation.profile.label == "continuity 1"
+        assert explanation.profile.label == "continuity 2"
         parts = [lane.added for lane in explanation.lanes]
         parts += [signal.added for signal in explanation.signals]
         assert hit.score == pytest.approx(sum(parts), abs=2e-9)
@@ -205,7 +207,7 @@ def test_a_recorded_recall_has_the_numbers_of_the_gate(store: Store) -> None:
     assert context.recorded is not None
     event = next(store.log(context.recorded, context.recorded)).body
     assert isinstance(event, RecallContext)
-    assert (event.profile, event.profile_version) == (NAME, 1)
+    assert (event.profile, event.profile_version) == (NAME, 2)
     assert (event.floor_cosine, event.floor_words) == (0.155, 0.5)
     again = store.at(event.basis).recall(
         event.query, profile=f"{event.profile} {event.profile_version}", embedding=[0.3, 1.0]

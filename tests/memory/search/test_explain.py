@@ -12,7 +12,8 @@ from cerata.memory.values.explanation import Explanation
 
 WORDS = ("alice", "paris", "index", "river", "indexes", "the")
 EACH = Profile("each", 1, {"text": 0.3, "facts": 0.7}, method="zscore")
-PROFILES = ("balanced", "words", EACH, dataclasses.replace(EACH, method="minmax"))
+OF_TURNS = dataclasses.replace(EACH, turn_weights={"text": 0.9, "facts": 0.1})
+PROFILES = ("balanced", "words", EACH, dataclasses.replace(EACH, method="minmax"), OF_TURNS)
 QUERIES = (
     "why alice or the index by the river",
     '"alice index" river',
@@ -49,7 +50,8 @@ def stores(draw: st.DrawFn) -> Store:
     for number, words in enumerate(texts):
         kind = draw(st.sampled_from(["note", "text"]))
         scope = {"tenant": "default", "user_id": draw(st.sampled_from(["u1", "u2"]))}
-        one = store.put_frame(" ".join(words), kind=kind, title=words[0], scope=scope)
+        role = draw(st.sampled_from([None, "mina"]))
+        one = store.put_frame(" ".join(words), kind=kind, title=words[0], scope=scope, role=role)
         match draw(st.integers(0, 5)):
             case 0:
                 store.delete(one)
@@ -60,6 +62,27 @@ def stores(draw: st.DrawFn) -> Store:
             case _:
                 pass
     return store
+
+
+def test_a_turn_and_a_passage_have_different_weights() -> None:
+    """The profile `documents` weighs a turn by its words, and a passage by its vector."""
+    with cerata.open(":memory:") as store:
+        turn = store.put_frame(
+            "The index.", role="mina", track="chat", embedding=[1, 0.2], space="toy"
+        ).id
+        passage = store.put_frame("The index.", kind="chunk", embedding=[1, 0.2], space="toy").id
+        found = explained(store, "index", embedding=[1, 0], profile="documents")
+        weights = {
+            frame: {share.lane: round(share.weight, 3) for share in found[frame].lanes}
+            for frame in (turn, passage)
+        }
+        assert weights[turn] == {"text": 0.667, "facts": 1.0, "vectors": 0.333}
+        assert weights[passage] == {"text": 0.333, "facts": 1.0, "vectors": 0.667}
+        for explanation in found.values():
+            assert explanation.score == pytest.approx(sum(s.added for s in explanation.lanes))
+        # The earlier version weighs both alike.
+        before = explained(store, "index", embedding=[1, 0], profile="documents 2")
+        assert before[turn].lanes[0].weight == before[passage].lanes[0].weight
 
 
 @settings(max_examples=60)
@@ -196,7 +219,7 @@ def test_printing_an_explanation_says_it_in_a_few_lines(store: Store) -> None:
     hits: list[Hit] = store.search("where does Alice live? in spring?", profile="balanced")
     assert str(store.explain(hits[0])).splitlines() == [
         "#1 scores 0.032787 = text 0.016393 + facts 0.016393",
-        "  factual question (where), profile balanced 4, ranks fused: weight / (60 + rank)",
+        "  factual question (where), profile balanced 5, ranks fused: weight / (60 + rank)",
         "  text   rank 1 of 2, score 1.481, weight 1",
         "         spring  0.814 = idf 0.981 x 0.830 (count 1)",
         "         alice   0.667 = idf 0.470 x 1.419 (count 3)",

@@ -71,7 +71,7 @@ def test_a_filter_holds_in_every_lane(store: Store) -> None:
 def test_a_context_says_which_lanes_ran_by_which_profile(store: Store) -> None:
     """Vectors are in the profile; as nothing is embedded here, what ran says that they did not."""
     context = store.recall("where is alice?", profile="balanced")
-    assert (context.lanes, context.profile) == (("text", "facts"), "balanced 4")
+    assert (context.lanes, context.profile) == (("text", "facts"), "balanced 5")
     assert store.recall('"alice"').lanes == ("text",)
     assert store.recall(cerata.query("alice")).lanes == ("text",)
     words = store.recall("alice", profile="words")

@@ -387,7 +387,7 @@ def test_the_shape_of_a_memory_selects_its_profile() -> None:
         store.remember(text, title="Boats")
         assert store.recall("boat").profile.startswith("documents ")
         assert store.at(2).recall("boat").profile.startswith("chat ")
-        assert store.recall("boat", profile="balanced").profile == "balanced 4"
+        assert store.recall("boat", profile="balanced").profile == "balanced 5"
 
 
 def test_a_page_continues_although_the_shape_has_changed() -> None:

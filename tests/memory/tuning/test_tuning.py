@@ -152,7 +152,7 @@ def test_a_profile_of_ranks_is_compared_as_it_is() -> None:
         tuning = tune(
             store, conversations(store, 3, of_questions=[True]), profile="used", name="me"
         )
-        assert tuning.base == "used 3"
+        assert tuning.base == "used 4"
         learned = tuning.profile
         assert (learned.name, learned.method, learned.importance) == ("me", "zscore", 0.0)
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cerata.retrieval.ranking.fusion import Fused, LaneRanking, Method, fuse
+from cerata.projections.columnar.columns import F64, I64, Mask
+from cerata.retrieval.ranking.fusion import Fused, LaneRanking, Method, TurnWeights, fuse
 
 from ...timing import seconds
 
@@ -78,6 +79,41 @@ def test_fusion_is_that_of_the_model(
 ) -> None:
     fused = fuse(lanes, k, method=method, weights=weights)
     assert fused == modelled(lanes, k, method, weights)
+
+
+@given(
+    lanes=lanes_of(),
+    method=st.sampled_from(METHODS),
+    weights=WEIGHTS,
+    of_turns=WEIGHTS,
+    period=st.integers(1, 3),
+)
+def test_turns_have_the_score_of_their_weights(
+    lanes: list[LaneRanking],
+    method: Method,
+    weights: dict[str, float],
+    of_turns: dict[str, float],
+    period: int,
+) -> None:
+    """A turn has the score of a fusion with the weights of turns, and other items keep theirs."""
+
+    def are_turns(ids: I64) -> Mask:
+        return ids % period == 0
+
+    def adding(ids: I64) -> F64:
+        # A single lane has weights only beside signals.
+        return np.full(len(ids), float(len(lanes) == 1))
+
+    turns = TurnWeights(of_turns, are_turns)
+    scores = {
+        hit.id: hit.score
+        for hit in fuse(lanes, 100, method=method, weights=weights, turns=turns, adding=adding)
+    }
+    for of_items, is_turn in ((weights, False), (of_turns, True)):
+        for hit in fuse(lanes, 100, method=method, weights=of_items, adding=adding):
+            if (hit.id % period == 0) is is_turn:
+                assert scores.pop(hit.id) == hit.score
+    assert scores == {}
 
 
 @given(lanes=lanes_of(), method=st.sampled_from(METHODS))

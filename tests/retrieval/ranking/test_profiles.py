@@ -41,7 +41,25 @@ def test_a_profile_says_which_lanes_run_for_a_question_in_their_order() -> None:
             "temporal": both,
             "exploratory": both,
         },
+        "turn_weights": {},
     }
+
+
+def test_turns_have_weights_of_their_own() -> None:
+    """They weigh the lanes that run, each kind of question by its own weight."""
+    weights = {"text": 1, "vectors": 2, "late": 1}
+    profile = Profile(
+        "mine", 1, weights, turn_weights={"text": 2, "vectors": {**OF_EACH, "factual": 0}}
+    )
+    assert profile.turn_weights_for("semantic") == {"text": 2.0, "vectors": 1.0, "late": 0.0}
+    assert profile.turn_weights_for("factual") == {"text": 2.0, "vectors": 0.0, "late": 0.0}
+    assert profile.weights_for("factual") == weights
+    assert profile.is_by_kind
+    plain = Profile("mine", 1, weights)
+    assert plain.turn_weights_for("semantic") == weights
+    assert not plain.is_by_kind
+    copy = Profile.from_dict(json.loads(json.dumps(profile.to_dict())))
+    assert copy.turn_weights_for("factual") == profile.turn_weights_for("factual")
 
 
 def test_a_profile_comes_by_name_or_is_itself() -> None:
@@ -81,6 +99,14 @@ REFUSED: list[tuple[tuple[Any, ...], str]] = [
     (("a", 1, {"text": {**OF_EACH, "temporal": 0}}), "No lane runs for temporal questions"),
     (("a", 1, {}), "No lane runs for factual questions"),
 ]
+REFUSED_FOR_TURNS: list[tuple[Any, str]] = [
+    ({"vectors": 1}, "There is no lane 'vectors'.*Use one of text"),
+    ({"text": -1}, "The weight of lane 'text' must be .* not -1"),
+    ({"text": float("inf")}, "not inf"),
+    ({"text": 0}, "No lane runs for factual questions"),
+    (["text"], "turn_weights must map lanes to weights"),
+    (None, "turn_weights must map lanes to weights"),
+]
 NO_FEEDBACK: list[Any] = [-1, 101, True, 1.0, "3", None]
 
 
@@ -88,6 +114,12 @@ NO_FEEDBACK: list[Any] = [-1, 101, True, 1.0, "3", None]
 def test_a_profile_that_means_nothing_is_refused(arguments: tuple[Any, ...], said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         Profile(*arguments)
+
+
+@pytest.mark.parametrize(("weights", "said"), REFUSED_FOR_TURNS)
+def test_wrong_weights_for_turns_are_refused(weights: Any, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        Profile("a", 1, {"text": 1}, turn_weights=weights)
 
 
 def test_an_unknown_name_is_told_with_the_nearest() -> None:
@@ -112,7 +144,7 @@ def test_what_is_no_name_of_a_profile_is_bad_input(name: Any) -> None:
 
 def test_an_earlier_version_of_a_profile_is_found_by_its_label() -> None:
     """A recorded recall names it."""
-    assert profile_of("balanced 4") is BALANCED
+    assert profile_of("balanced 5") is BALANCED
     alone = profile_of("balanced 3")
     assert (alone.label, alone.fact_words, alone.in_context) == ("balanced 3", True, False)
     earlier = profile_of("balanced 2")
