@@ -19,7 +19,7 @@ from cerata.projections.columnar.turn_order import NO_ROW
 from cerata.retrieval.ranking.fusion import LaneRanking, TurnWeights
 
 if TYPE_CHECKING:
-    from cerata.projections.columnar.columns import Mask
+    from cerata.projections.columnar.columns import I64, Mask
     from cerata.projections.fulltext.bm25 import FulltextView
     from cerata.projections.fulltext.query import Query
     from cerata.retrieval import speaker_names
@@ -250,10 +250,12 @@ def turn_weights_of(
         return None
     of_profile = request.turn_weights
     places = turns.places
-    return TurnWeights(
-        {lane: of_profile[lane] for lane in lanes},
-        lambda ids: places[layers.rows_at(ids)] != NO_ROW,
-    )
+
+    def are_turns(ids: I64) -> Mask:
+        mask: Mask = places[layers.rows_at(ids)] != NO_ROW
+        return mask
+
+    return TurnWeights({lane: of_profile[lane] for lane in lanes}, are_turns)
 
 
 def vector_lane_of(snapshot: Snapshot, request: SearchRequest) -> VectorLane | None:

@@ -98,7 +98,8 @@ def test_turns_have_the_score_of_their_weights(
     """A turn has the score of a fusion with the weights of turns, and other items keep theirs."""
 
     def are_turns(ids: I64) -> Mask:
-        return ids % period == 0
+        mask: Mask = ids % period == 0
+        return mask
 
     def adding(ids: I64) -> F64:
         # A single lane has weights only beside signals.
