@@ -367,6 +367,9 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
     def _instant(self, when: datetime | str | None) -> int | None:
         if when is None:
             return None
+        if isinstance(when, datetime):
+            # No look at now, which reads the last event.
+            return to_microseconds(when)
         return relative_times.interval_of(when, self.now).start
 
     @once

@@ -156,25 +156,25 @@ class FulltextView:
         return lengths
 
     @cached_property
-    def _lengths_in_context(self) -> F64:
-        """The lengths of turns with shares of those beside them, by place; 0 in gaps."""
+    def _in_context(self) -> tuple[F64, float]:
+        """The lengths of turns with shares of those beside them, by place, and the sum of the shares.
+
+        The lengths are 0 in gaps.
+        """
         order = self._turns
         if order is None:
-            return np.empty(0)
-        return context_kernel.summed(self._lengths_by_place(order)) * order.is_turn
-
-    def _lengths_by_place(self, order: TurnOrder) -> F64:
-        return np.asarray(self._lengths[order.rows] * order.is_turn, np.float64)
+            return np.empty(0), 0.0
+        own = self._lengths[order.rows] * order.is_turn
+        lengths = context_kernel.summed(own.astype(np.float64))
+        lengths *= order.is_turn
+        # Whole numbers, since a sum of floats depends on the machine.
+        parts = lengths * _PARTS
+        total = int(np.rint(parts, out=parts).sum(dtype=np.int64))
+        return lengths, float(total - _PARTS * int(own.sum(dtype=np.int64))) / _PARTS
 
     @cached_property
     def _average_length(self) -> float:
-        tokens = float(self.token_count)
-        order = self._turns
-        if order is not None:
-            near = self._lengths_in_context - self._lengths_by_place(order)
-            # Whole numbers, since a sum of floats depends on the machine.
-            near *= _PARTS
-            tokens += float(np.rint(near, out=near).sum(dtype=np.int64)) / _PARTS
+        tokens = self.token_count + self._in_context[1]
         return tokens / self.document_count if self.document_count else 1.0
 
     def _norm(self, lengths: F64 | U32) -> F64:
@@ -214,8 +214,10 @@ class FulltextView:
 
     @cached_property
     def _turn_norms(self) -> TurnNorms:
-        lengths = self._lengths_in_context / self._average_length
-        norms = TURN_K1 * ((1.0 - TURN_B) + TURN_B * lengths)
+        norms = self._in_context[0] / self._average_length
+        norms *= TURN_B
+        norms += 1.0 - TURN_B
+        norms *= TURN_K1
         is_turn = np.zeros(0, np.bool_) if self._turns is None else self._turns.is_turn
         return turn_ranking.turn_norms(norms, is_turn)
 

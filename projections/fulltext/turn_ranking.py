@@ -66,12 +66,11 @@ class TurnNorms(NamedTuple):
 
 def turn_norms(norms: F64, is_turn: Mask) -> TurnNorms:
     """Return the norms of turns from those of all places, (places,), and the mask of turns."""
-    size = len(norms) + len(norms) % 2
-    padded = np.ones(size)
-    padded[: len(norms)] = norms
-    inverse = np.zeros(size, np.float32)
-    np.divide(1.0, norms, out=inverse[: len(norms)], where=is_turn, casting="same_kind")
-    return TurnNorms(padded, inverse, _larger_of_pairs(inverse))
+    inverse = (1.0 / norms).astype(np.float32)
+    inverse *= is_turn
+    if len(norms) % 2:
+        norms, inverse = np.append(norms, 1.0), np.append(inverse, np.float32(0))
+    return TurnNorms(norms, inverse, _larger_of_pairs(inverse))
 
 
 def _larger_of_pairs(inverse: F32) -> F32:

@@ -227,8 +227,8 @@ _NEVER = START - timedelta(days=1)
 
 
 def test_a_look_up_makes_few_calls(store: Store) -> None:
-    """Measured 108; 200 before codes of names were cached, and links read if there are any."""
-    assert call_count(store) < 121
+    """Measured 82; 200 before codes of names were cached, and links read if there are any."""
+    assert call_count(store) < 90
 
 
 def test_a_look_up_that_folds_its_names_again_is_seen(
@@ -238,7 +238,7 @@ def test_a_look_up_that_folds_its_names_again_is_seen(
         return facts.columns.folded_names.find(folded_name(name))
 
     monkeypatch.setattr(Facts, "names_alike", alike)
-    assert call_count(store) > 123
+    assert call_count(store) > 100
 
 
 # --- many facts of one entity --------------------------------------------------------------------

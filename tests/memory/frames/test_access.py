@@ -46,7 +46,7 @@ def test_a_recorded_recall_says_what_was_shown_and_how(store: Store) -> None:
     assert (body.tokenizer, body.profile, body.profile_version) == (
         context.tokenizer,
         "balanced",
-        4,
+        5,
     )
     assert (body.frames, body.facts) == ((1, 3), (4,))
     assert (body.omitted, body.omitted_facts) == ((2,), ())
