@@ -157,9 +157,9 @@ class FulltextView:
 
     @cached_property
     def _in_context(self) -> tuple[F64, float]:
-        """The lengths of turns with shares of those beside them, by place, and the sum of the shares.
+        """The lengths of turns with shares of those beside them, and the sum of these shares.
 
-        The lengths are 0 in gaps.
+        The lengths are by place, 0 in gaps.
         """
         order = self._turns
         if order is None:

@@ -304,16 +304,16 @@ BALANCED: Final = Profile(
         "text": _by_kind(1.0, 0.7, 1.0, 1.0),
         "facts": _by_kind(1.0, 0.7, 1.0, 0.7),
         "vectors": _by_kind(0.7, 1.0, 0.7, 1.0),
-        "late": 2.0,
+        "late": 0.5,
     },
     vector_window=True,
     turn_weights={"text": 1.0, "facts": 1.0, "vectors": 0.25, "late": 0.25},
 )
 """Ranks alone, words first for a thing, vectors first for a reason.
 
-Its weights were set by hand. Token vectors count twice: they reflect equal words and equal
-meanings. A rank does not tell how near the vector of a turn is, so the ranks of vectors count a
-fourth in a conversation: with half, an embedder lowers the order of meetings."""
+Its weights were set by hand. Token vectors count half, because each token of a question has a near
+match in any long passage. A rank does not tell how near the vector of a turn is, so the ranks of
+vectors count a fourth in a conversation: with half, an embedder lowers the order of meetings."""
 
 _BY_CONTENT: Final = {"text": 0.4, "facts": 1.0, "vectors": 0.25, "late": 0.4}
 """Weights of a profile with signals: the lanes that find any frame share 1, so a text alone has 1.
@@ -328,8 +328,8 @@ _BY_TOPIC: Final = {"text": 0.3, "facts": 1.0, "vectors": 0.6, "late": 0.1}
 A vector of a passage reflects its topic, which a question for a document shares. Each token of a
 question has a near match in any long passage, so token vectors count a tenth."""
 
-_OF_TURNS: Final = {"text": 0.5, "facts": 1.0, "vectors": 0.25, "late": 0.25}
-"""Weights for turns among documents: words as much as both kinds of vectors.
+_OF_TURNS: Final = {"text": 0.6, "facts": 1.0, "vectors": 0.25, "late": 0.15}
+"""Weights for turns among documents: words more than both kinds of vectors together.
 
 The vector of a short turn reflects little of its topic."""
 
@@ -428,7 +428,13 @@ _CHAT_ALONE: Final = Profile(
 
 def _alike(name: str, version: int) -> Profile:
     """Return an earlier version of a built-in profile, in which turns weigh like other frames."""
-    return replace(PROFILES[name], version=version, vector_window=False, turn_weights={})
+    weights = {**PROFILES[name].weights}
+    if name in ("balanced", "used"):
+        # Token vectors counted twice.
+        weights["late"] = 2.0
+    return replace(
+        PROFILES[name], version=version, weights=weights, vector_window=False, turn_weights={}
+    )
 
 
 def _earlier(name: str, version: int, *, fact_words: bool = True) -> Profile:

@@ -76,7 +76,7 @@ def test_a_turn_and_a_passage_have_different_weights() -> None:
             frame: {share.lane: round(share.weight, 3) for share in found[frame].lanes}
             for frame in (turn, passage)
         }
-        assert weights[turn] == {"text": 0.667, "facts": 1.0, "vectors": 0.333}
+        assert weights[turn] == {"text": 0.706, "facts": 1.0, "vectors": 0.294}
         assert weights[passage] == {"text": 0.333, "facts": 1.0, "vectors": 0.667}
         for explanation in found.values():
             assert explanation.score == pytest.approx(sum(s.added for s in explanation.lanes))

@@ -240,7 +240,7 @@ def test_a_hit_of_the_lane_explains_itself(store: Store) -> None:
     }
     assert told.score == round(text.added + tokens.added, 9)
     assert told.reranked is None
-    assert "late   rank 1 of 2, score 1.000, weight 2" in str(told)
+    assert "late   rank 1 of 2, score 1.000, weight 0.5" in str(told)
 
 
 WORDS = Profile("words first", 1, {"text": 1}, token_window=False)
