@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -147,8 +148,7 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
     @property
     def head(self) -> Head:
         """The snapshot's point of the log, with its chain hash and Merkle root."""
-        recorded = self._log.event(self.basis).recorded if self.basis else 0
-        return Head(self.basis, recorded, self._log)
+        return Head(self.basis, _recorded(self._log, self.basis), self._log)
 
     @property
     def log_id(self) -> bytes:
@@ -167,8 +167,7 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         At the head: the clock's time when the snapshot was taken, or the recorded time of the last
         event if the clock went back before that.
         """
-        recorded = self.head.recorded
-        return to_datetime(recorded if self.now_us is None else max(self.now_us, recorded))
+        return _now(self._log, self.basis, self.now_us)
 
     def pending_builder(self, recorded: int, ids: PendingIds | None = None) -> PendingBuilder:
         """Return a builder of pending events over this snapshot.
@@ -325,7 +324,10 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
     @once
     def layers(self) -> Layers:
         """The frames and words of the log, and over them the pending frames of a transaction."""
-        return snapshot_layers.Layers(self._log, self.base, lambda: self.now, self._pending)
+        # A function with a reference to this snapshot would be a cycle, which keeps the arrays of
+        # the layer until a garbage collection.
+        present = partial(_now, self._log, self.basis, self.now_us)
+        return snapshot_layers.Layers(self._log, self.base, present, self._pending)
 
     # --- facts -----------------------------------------------------------------------------------
 
@@ -719,3 +721,14 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
     def sees(self, scope: Scope | None) -> bool:
         """Return whether the snapshot admits an event of a scope; an erased event has no scope."""
         return admits(scope, self.reach)
+
+
+def _recorded(log: Log, basis: int) -> int:
+    """Return the time of an event, 0 before the first, in microseconds since 1970 UTC."""
+    return log.event(basis).recorded if basis else 0
+
+
+def _now(log: Log, basis: int, now_us: int | None) -> datetime:
+    """As `Snapshot.now`."""
+    recorded = _recorded(log, basis)
+    return to_datetime(recorded if now_us is None else max(now_us, recorded))

@@ -3,11 +3,14 @@
 Counts of calls, since times differ with the load of the machine.
 """
 
+import gc
+import weakref
 from collections.abc import Callable
 
 import pytest
 
 from cerata import Store
+from cerata.memory.snapshot.reader import snapshot_of
 from cerata.projections.frames.reader import Frames
 from cerata.projections.fulltext.bm25 import Fulltext
 
@@ -67,3 +70,17 @@ def test_a_past_of_a_scope_has_masks_of_its_own(store: Store) -> None:
     ada = store.scoped({"user": "ada"})
     assert len(list(store.at(5).frames())) == 5
     assert len(list(ada.at(5).frames())) == 2
+
+
+def test_a_later_question_frees_the_arrays_of_the_last(store: Store) -> None:
+    """A cycle kept 7 MB of 100,000 turns until a collection of garbage."""
+    gc.disable()
+    try:
+        rankings: list[weakref.ref[object]] = []
+        for place in range(5):
+            store.put_frame(f"harbour {place}", role="mina", metadata={"session": 1})
+            assert store.search("harbour")
+            rankings.append(weakref.ref(snapshot_of(store).base.ranking))
+        assert [ranking() is None for ranking in rankings] == [True] * 4 + [False]
+    finally:
+        gc.enable()
