@@ -23,6 +23,9 @@ _SCOPE = "scope."
 _BISECTION = 16
 """Two bisections cost as much as a scan of about this many keys."""
 
+_COMPARED_MAX = 4
+"""A look-up of all rows takes the time of more than so many comparisons."""
+
 _NUMBERS = (ValueType.NUMBER, ValueType.LARGE, ValueType.LARGE_NEGATIVE)
 
 
@@ -63,9 +66,16 @@ class FilterMasks:
         return mask
 
     def _named(self, codes: U32, names: Names, accepted: Iterable[str]) -> Mask:
-        passes = np.zeros(len(names) + 1, np.bool_)
-        passes[[code for name in accepted if (code := names.find(name)) is not None]] = True
-        return passes[codes[: self._count]]
+        codes = codes[: self._count]
+        passing = [code for name in accepted if (code := names.find(name)) is not None]
+        if len(passing) > _COMPARED_MAX:
+            passes = np.zeros(len(names) + 1, np.bool_)
+            passes[passing] = True
+            return passes.take(codes)
+        mask = np.zeros(self._count, np.bool_)
+        for code in passing:
+            mask |= codes == code
+        return mask
 
     def _scoped(self, test: Compared) -> Mask:
         """Test each distinct scope once: a row of ``scope_parts`` is the code of a scope."""
@@ -74,7 +84,7 @@ class FilterMasks:
         unprefixed = Compared(test.field[len(_SCOPE) :], test.operator, test.type, test.value)
         for codes in rows_of(parts, unprefixed):
             passes[codes] = True
-        return passes[self._columns.scope.view()[: self._count]]
+        return passes.take(self._columns.scope.view()[: self._count])
 
     def _during(self, time: str, start: int | None, end: int | None) -> Mask:
         if time == "recorded":
