@@ -376,8 +376,11 @@ class WriteSession:
     def _newest(self) -> Snapshot:
         now = self.log.environment.now_us()
         head, fold, latest = self.log.refresh().seq, self.fold, self._latest
-        if latest is None or latest[0] != fold.replaced or latest[1].n != head:
-            self._latest = latest = fold.replaced, snapshot_layer.LogLayer(fold, head, self.reach)
+        replaced = fold.replaced
+        if latest is None or latest[0] != replaced:
+            self._latest = latest = replaced, snapshot_layer.LogLayer(fold, head, self.reach)
+        elif latest[1].n != head:
+            self._latest = latest = replaced, latest[1].at(head)
         return snapshots.Snapshot(
             self.log, fold, head, self.reach, now, embedders=self.embedders, _base=latest[1]
         )

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from cerata.projections.columnar import turn_order as turn_order_module
     from cerata.projections.columnar.columns import I64, Mask
     from cerata.projections.columnar.scopes import Reach
-    from cerata.projections.columnar.turn_order import TurnOrder
+    from cerata.projections.columnar.turn_order import OrderedRows, TurnOrder
     from cerata.projections.facts import reader as facts_reader
     from cerata.projections.facts.reader import FactsAt
     from cerata.projections.frames import filters
     from cerata.projections.frames.reader import Frames
     from cerata.projections.fulltext.bm25 import FulltextView
+    from cerata.projections.fulltext.turn_lengths import TurnLengths
     from cerata.projections.rows.embedders import Used
     from cerata.replay.fold import Fold
 else:
@@ -119,13 +120,6 @@ class Layer(msgspec.Struct, frozen=True, dict=True):
         return self.frames.chunk_mask(self.n)
 
     @once
-    def turns(self) -> TurnOrder | None:
-        """The order of the current turns; None without any."""
-        return turn_order_module.turn_order(
-            self.frames.conversations(self.n), self.sought, self.first_versions
-        )
-
-    @once
     def first_versions(self) -> I64 | None:
         """The row of the first version of each row; None if all rows are first."""
         return turn_order_module.first_versions(
@@ -137,10 +131,36 @@ class Layer(msgspec.Struct, frozen=True, dict=True):
         return self.frames.roles(mask)
 
 
+class LastTurns:
+    """The order of turns and their lengths, as a layer of the log computed them last.
+
+    A layer after an append extends them, with the same result as without them. So any thread or
+    signal handler may replace a value at any time, also by an older value.
+    """
+
+    def __init__(self) -> None:
+        self.rows: OrderedRows | None = None
+        self.lengths: TurnLengths | None = None
+
+
 class LogLayer(Layer, frozen=True, dict=True):
     """The layer of the log. It alone has a ranking; drafts are ranked together with the log."""
 
     folds: Fold
+    last: LastTurns = msgspec.field(default_factory=LastTurns)
+
+    def at(self, n: int) -> LogLayer:
+        """Return the layer of a later event, which extends the order of the turns."""
+        return LogLayer(self.folds, n, self.reach, last=self.last)
+
+    @once
+    def turns(self) -> TurnOrder | None:
+        """The order of the current turns; None without any."""
+        rows = turn_order_module.ordered_rows(
+            self.frames.conversations(self.n), self.sought, self.first_versions, self.last.rows
+        )
+        self.last.rows = rows
+        return rows.order
 
     @once
     def frames(self) -> Frames:
@@ -172,7 +192,7 @@ class LogLayer(Layer, frozen=True, dict=True):
     def ranking(self) -> FulltextView:
         """The ranking, with the statistics of the rows that a search returns by default."""
         self.folds.check_whole(self.n)
-        return self.folds.fulltext(self.n).view(self.sought, self.turns)
+        return self.folds.fulltext(self.n).view(self.sought, self.turns, self.last)
 
     @once
     def ranking_alone(self) -> FulltextView:

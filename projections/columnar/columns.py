@@ -471,6 +471,11 @@ def concatenate(parts: Sequence[npt.NDArray[Item]], dtype: type[Item]) -> npt.ND
     return np.concatenate(parts) if parts else np.empty(0, dtype)
 
 
+def is_prefix(items: npt.NDArray[Any], column: npt.NDArray[Any]) -> bool:
+    """Return whether a column begins with these items."""
+    return np.array_equal(items, column[: len(items)])
+
+
 def offsets(sizes: npt.NDArray[Any] | Sequence[int]) -> I64:
     """Return the start of each of the ranges with these sizes, then the end: (n + 1,)."""
     starts = np.zeros(len(sizes) + 1, np.int64)

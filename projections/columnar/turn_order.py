@@ -7,11 +7,11 @@ conversation. Leaves out what a conversation is (`cerata.projections.frames.conv
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from .columns import I64, Mask, run_starts
+from .columns import I64, Mask, is_prefix, run_starts
 
 REACH: Final = 6
 """Turns on each side that may count for a turn."""
@@ -37,6 +37,11 @@ class TurnOrder:
     rows: I64
     is_turn: Mask
     turn_count: int
+
+    @property
+    def end(self) -> int:
+        """The place after the last turn."""
+        return len(self.rows) - REACH
 
     def beside(self, place: int, before: int, after: int) -> I64:
         """Return the rows of a turn and of its neighbours, in order."""
@@ -76,25 +81,98 @@ def turn_order(conversations: I64, current: Mask, firsts: I64 | None = None) -> 
     >>> order.rows.tolist()[6:9]
     [2, 1, -1]
     """
-    turns = np.flatnonzero(current & (conversations != NO_CONVERSATION))
+    turns = _turns(conversations, current)
     if not len(turns):
         return None
-    of_turns = conversations[turns]
-    first = turns if firsts is None else firsts[turns]
-    is_after = (of_turns[1:] > of_turns[:-1]) | (
-        (of_turns[1:] == of_turns[:-1]) & (first[1:] > first[:-1])
-    )
-    if not is_after.all():
+    of_turns = conversations.take(turns)
+    first = turns if firsts is None else firsts.take(turns)
+    if not _ascend(of_turns, first):
         order = np.lexsort((first, of_turns))
         turns, of_turns = turns[order], of_turns[order]
-    at = np.cumsum(run_starts(of_turns), dtype=np.int64)
-    at *= REACH
+    heads = np.flatnonzero(run_starts(of_turns))
+    gaps = np.arange(REACH, REACH * len(heads) + 1, REACH)
+    at = np.repeat(gaps, np.diff(heads, append=len(turns)))
     at += np.arange(len(turns))
     places = np.full(len(conversations), NO_ROW)
     places[turns] = at
     rows = np.full(int(at[-1]) + REACH + 1, NO_ROW)
     rows[at] = turns
     return TurnOrder(places, rows, rows != NO_ROW, len(turns))
+
+
+class OrderedRows(NamedTuple):
+    """The arguments of `turn_order`, and their order. Nothing changes the arrays."""
+
+    conversations: I64
+    current: Mask
+    firsts: I64 | None
+    order: TurnOrder | None
+
+
+def ordered_rows(
+    conversations: I64, current: Mask, firsts: I64 | None, earlier: OrderedRows | None
+) -> OrderedRows:
+    """Return rows with their `turn_order`, which extends the order of earlier rows if possible.
+
+    It is possible if the rows begin with the earlier rows, of which none was closed since, and
+    each later turn continues the last conversation or begins a conversation: a third of the time.
+
+    Args:
+        conversations: As of `turn_order`.
+        current: As of `turn_order`.
+        firsts: As of `turn_order`.
+        earlier: The rows of any state; None: build the order.
+    """
+    order = None if earlier is None else _extended(earlier, conversations, current, firsts)
+    if order is None:
+        order = turn_order(conversations, current, firsts)
+    return OrderedRows(conversations, current, firsts, order)
+
+
+def _extended(
+    earlier: OrderedRows, conversations: I64, current: Mask, firsts: I64 | None
+) -> TurnOrder | None:
+    """Return the order of rows that begin with earlier rows, if new turns are last; else None."""
+    order = earlier.order
+    if order is None or not (
+        is_prefix(earlier.current, current)
+        and is_prefix(earlier.conversations, conversations)
+        and _is_prefix_of_firsts(earlier.firsts, firsts)
+    ):
+        return None
+    count = len(earlier.current)
+    turns = count + _turns(conversations[count:], current[count:])
+    end = order.end
+    from_last = np.concatenate([order.rows[end - 1 : end], turns])
+    of_turns = conversations[from_last]
+    if not _ascend(of_turns, from_last if firsts is None else firsts[from_last]):
+        return None
+    steps = 1 + REACH * run_starts(of_turns)[1:]
+    at = end - 1 + np.cumsum(steps)
+    places = np.concatenate([order.places, np.full(len(current) - count, NO_ROW)])
+    places[turns] = at
+    rows = np.concatenate([order.rows, np.full(int(steps.sum()), NO_ROW)])
+    rows[at] = turns
+    is_turn = np.concatenate([order.is_turn, np.zeros(len(rows) - len(order.rows), np.bool_)])
+    is_turn[at] = True
+    return TurnOrder(places, rows, is_turn, order.turn_count + len(turns))
+
+
+def _turns(conversations: I64, current: Mask) -> I64:
+    return np.flatnonzero(current & (conversations != NO_CONVERSATION))
+
+
+def _ascend(of_turns: I64, first: I64) -> bool:
+    """Return whether turns ascend by (conversation, first version)."""
+    later, earlier = of_turns[1:], of_turns[:-1]
+    is_after = (later > earlier) | ((later == earlier) & (first[1:] > first[:-1]))
+    return bool(is_after.all())
+
+
+def _is_prefix_of_firsts(earlier: I64 | None, firsts: I64 | None) -> bool:
+    if earlier is None or firsts is None:
+        return earlier is firsts
+    return is_prefix(earlier, firsts)
 
 
 def first_versions(conversations: I64, replaced: I64, replacing: I64) -> I64 | None:

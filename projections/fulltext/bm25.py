@@ -42,13 +42,15 @@ from .query_evaluation import Filters, Group, Matching
 from .vocabulary import VocabularyView
 
 if TYPE_CHECKING:
-    from . import context_kernel, turn_ranking
+    from . import context_kernel, turn_lengths, turn_ranking
     from . import highlights as highlighting
     from .highlights import Highlight
+    from .turn_lengths import LastLengths, TurnLengths
     from .turn_ranking import TurnNorms
 else:
     context_kernel = late("cerata.projections.fulltext.context_kernel")
     highlighting = late("cerata.projections.fulltext.highlights")
+    turn_lengths = late("cerata.projections.fulltext.turn_lengths")
     turn_ranking = late("cerata.projections.fulltext.turn_ranking")
 
 K1: Final = 1.2
@@ -63,10 +65,6 @@ SCORE_DECIMALS: Final = 9
 
 _DENSE_SHARE: Final = 16
 """With fewer postings than rows / 16, a sort adds up faster than an array of all rows."""
-
-
-_PARTS: Final = 1 << 20
-"""Parts of a token that the average length distinguishes."""
 
 _BLOCK_ROWS: Final = 64
 """Rows of a block; the search for the best rows takes the maximum of each block first."""
@@ -112,7 +110,9 @@ class Fulltext:
     marks: U8
     """The marks of each row (`marks.Mark`), (rows,)."""
 
-    def view(self, alive: Mask, turns: TurnOrder | None = None) -> FulltextView:
+    def view(
+        self, alive: Mask, turns: TurnOrder | None = None, last: LastLengths | None = None
+    ) -> FulltextView:
         """Return the ranking over the first ``len(alive)`` rows.
 
         Cost: about 0.2 ms per 100,000 rows; keep the view for later questions at the same basis.
@@ -121,14 +121,22 @@ class Fulltext:
             alive: The current rows, (rows,).
             turns: The order of the current turns, whose words count for their neighbours; default
                 None: each row counts by itself.
+            last: The lengths of an earlier state, which the view extends if possible, and replaces;
+                default None.
         """
-        return FulltextView(self, alive, turns)
+        return FulltextView(self, alive, turns, last)
 
 
 class FulltextView:
     """Ranks the frames of a state."""
 
-    def __init__(self, fulltext: Fulltext, alive: Mask, turns: TurnOrder | None = None) -> None:
+    def __init__(
+        self,
+        fulltext: Fulltext,
+        alive: Mask,
+        turns: TurnOrder | None = None,
+        last: LastLengths | None = None,
+    ) -> None:
         self._vocabulary = fulltext.vocabulary
         self._rows = len(alive)
         # Terms from this count on occur in later rows only.
@@ -142,6 +150,7 @@ class FulltextView:
         self.document_count = int(np.count_nonzero(counted))
         self.token_count = int(counted.sum(dtype=np.int64))
         self._turns = turns
+        self._last = last
         self._asked_rows = 0
 
     def marks_at(self, rows: I64) -> U8:
@@ -156,25 +165,20 @@ class FulltextView:
         return lengths
 
     @cached_property
-    def _in_context(self) -> tuple[F64, float]:
-        """The lengths of turns with shares of those beside them, and the sum of these shares.
-
-        The lengths are by place, 0 in gaps.
-        """
-        order = self._turns
-        if order is None:
-            return np.empty(0), 0.0
-        own = self._lengths[order.rows] * order.is_turn
-        lengths = context_kernel.summed(own.astype(np.float64))
-        lengths *= order.is_turn
-        # Whole numbers, since a sum of floats depends on the machine.
-        parts = lengths * _PARTS
-        total = int(np.rint(parts, out=parts).sum(dtype=np.int64))
-        return lengths, float(total - _PARTS * int(own.sum(dtype=np.int64))) / _PARTS
+    def _turn_lengths(self) -> TurnLengths | None:
+        if self._turns is None:
+            return None
+        last = self._last
+        earlier = None if last is None else last.lengths
+        lengths = turn_lengths.turn_lengths(self._lengths, self._turns, earlier)
+        if last is not None:
+            last.lengths = lengths
+        return lengths
 
     @cached_property
     def _average_length(self) -> float:
-        tokens = self.token_count + self._in_context[1]
+        lengths = self._turn_lengths
+        tokens = self.token_count + (0.0 if lengths is None else lengths.shares)
         return tokens / self.document_count if self.document_count else 1.0
 
     def _norm(self, lengths: F64 | U32) -> F64:
@@ -214,12 +218,14 @@ class FulltextView:
 
     @cached_property
     def _turn_norms(self) -> TurnNorms:
-        norms = self._in_context[0] / self._average_length
+        lengths = self._turn_lengths
+        if lengths is None:
+            return turn_ranking.turn_norms(np.empty(0), np.zeros(0, np.bool_))
+        norms = lengths.in_context / self._average_length
         norms *= TURN_B
         norms += 1.0 - TURN_B
         norms *= TURN_K1
-        is_turn = np.zeros(0, np.bool_) if self._turns is None else self._turns.is_turn
-        return turn_ranking.turn_norms(norms, is_turn)
+        return turn_ranking.turn_norms(norms, lengths.order.is_turn)
 
     def search(
         self,

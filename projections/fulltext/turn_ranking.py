@@ -65,11 +65,17 @@ class TurnNorms(NamedTuple):
 
 
 def turn_norms(norms: F64, is_turn: Mask) -> TurnNorms:
-    """Return the norms of turns from those of all places, (places,), and the mask of turns."""
-    inverse = (1.0 / norms).astype(np.float32)
-    inverse *= is_turn
-    if len(norms) % 2:
-        norms, inverse = np.append(norms, 1.0), np.append(inverse, np.float32(0))
+    """Return the norms of turns from those of all places, to a whole number of pairs.
+
+    Args:
+        norms: The norms of places, and of a place more if their number is odd.
+        is_turn: The places that are turns; (places,).
+    """
+    inverse = np.zeros(len(norms), np.float32)
+    of_places = inverse[: len(is_turn)]
+    # Computes in float64, without an array of all places between.
+    np.divide(1.0, norms[: len(is_turn)], out=of_places, casting="same_kind")
+    of_places *= is_turn
     return TurnNorms(norms, inverse, _larger_of_pairs(inverse))
 
 

@@ -27,6 +27,11 @@ def order_of(source: np.random.Generator, rows: int) -> TurnOrder:
     return order
 
 
+def in_pairs(norms: F64) -> F64:
+    """Return norms of a whole number of pairs of places."""
+    return np.append(norms, np.ones(len(norms) % 2))
+
+
 def counts_of(source: np.random.Generator, order: TurnOrder, shares: list[float]) -> Counts:
     """Return the counts of words that so many turns have."""
     turns = np.flatnonzero(order.is_turn)
@@ -75,7 +80,7 @@ def test_the_best_turns_are_those_of_all_scores(
         monkeypatch.setattr(turn_ranking, name, value)
     for k in (1, 5, 30, 1_000):
         places, scores = best_turns(
-            words, idfs, turn_norms(norms, order.is_turn), k, scale=SCALE, among=among
+            words, idfs, turn_norms(in_pairs(norms), order.is_turn), k, scale=SCALE, among=among
         )
         assert len({*places.tolist()}) == len(places)
         assert scores == pytest.approx(expected[places], abs=1e-12)
@@ -91,7 +96,7 @@ def test_bounds_leave_out_most_turns(shares: list[float]) -> None:
     words = counts_of(source, order, shares)
     # Words that a turn repeats 30 times are rare.
     words = words._replace(counts=np.minimum(words.counts, 2.0))
-    norms = turn_norms(np.ones(len(order.rows)), order.is_turn)
+    norms = turn_norms(in_pairs(np.ones(len(order.rows))), order.is_turn)
     idfs = np.log(1 / np.array(shares))
     places, _ = best_turns(words, idfs, norms, 10, scale=SCALE, among=None)
     assert 10 <= len(places) < 1_000
