@@ -77,6 +77,9 @@ def test_a_speaker_may_be_a_prefix(tmp_path: Path) -> None:
 ON: Final = tuple(name for name in SWITCHES if name != "vector_window")
 """The switches that are on by default."""
 
+PARTS: Final = (*ON, "vector_window", "turn_weights")
+"""The parts of the profile `used` besides lanes and importance."""
+
 TALK: Final = JudgedSet(
     "talk",
     (
@@ -165,7 +168,7 @@ def test_every_part_of_a_profile_that_is_on_is_a_switch() -> None:
     """A new lane or signal needs no change of the benchmark."""
     assert switches(PROFILES["used"]) == [
         *("text", "facts", "vectors", "late", "importance"),
-        *ON,
+        *PARTS,
     ]
     off: dict[str, Any] = dict.fromkeys(SWITCHES, False)
     bare = replace(Profile("p", 1, {"text": 1, "facts": 0}), **off)
@@ -174,8 +177,9 @@ def test_every_part_of_a_profile_that_is_on_is_a_switch() -> None:
 
 def test_a_profile_without_parts_says_so() -> None:
     """A result names the profile that it is of."""
-    reduced = without(PROFILES["used"], "late", "importance", *ON)
-    assert reduced.name == " without ".join(("used", "late", "importance", *ON))
+    reduced = without(PROFILES["used"], "late", "importance", *PARTS)
+    assert reduced.name == " without ".join(("used", "late", "importance", *PARTS))
+    assert "late" not in reduced.turn_weights
     assert switches(reduced) == ["text", "facts", "vectors"]
     assert reduced.importance == 0.0
     assert switches(without(Profile("p", 1, {"text": 1}, rerank=True), "rerank")) == [
