@@ -57,14 +57,16 @@ class KeptVectors:
 
         Vectors that are side by side in memory are read-only, and not copied.
         """
-        slots, pieces = self._state
+        slots = self._state.slots
         if not len(rows):
             return self._model[:0], np.empty(0)
-        if not pieces or int(rows[-1]) >= len(slots):
+        if int(rows[-1]) >= len(slots):
             return None
         places = slots.take(rows)
         if int(places.min()) == NO_SLOT:
             return None
+        # After the slots, which another thread may have filled with those of a new piece.
+        pieces = self._state.pieces
         if len(pieces) == 1:
             [piece] = pieces
             start, end = int(places[0]), int(places[-1]) + 1

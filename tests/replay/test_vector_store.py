@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -284,6 +285,36 @@ def test_vectors_side_by_side_in_memory_are_not_copied() -> None:
         assert lengths.tolist() == rows.tolist()
         assert np.shares_memory(vectors, piece.vectors) is is_shared
         assert vectors.flags.writeable is lengths.flags.writeable is not is_shared
+
+
+def test_a_piece_added_during_a_look_up_is_read() -> None:
+    """Another thread may fill the slots of a reader; the pieces before them lack these vectors."""
+    cache = KeptVectors(np.empty((0, 3), np.float32))
+
+    def add(rows: I64, count: int) -> None:
+        cache.add(rows, matrix_of_rows(rows), rows.astype(float), count)
+
+    class Slots:
+        """The slots of a reader that waits while another thread adds a piece."""
+
+        def __len__(self) -> int:
+            return len(state.slots)
+
+        def take(self, rows: I64) -> npt.NDArray[np.int32]:
+            cache._state = state
+            add(np.arange(6, 15), 15)
+            return state.slots.take(rows)
+
+    # The slots grow to 15, while the piece has room for 10 vectors.
+    add(np.arange(5), 10)
+    add(np.arange(5, 6), 11)
+    state = cache._state
+    cache._state = state._replace(slots=cast("npt.NDArray[np.int32]", Slots()))
+    rows = np.arange(6, 15)
+    vectors, lengths = cache.find(rows) or pytest.fail("a vector is missing")
+    assert len(cache._state.pieces) == 2
+    assert vectors.tolist() == matrix_of_rows(rows).tolist()
+    assert lengths.tolist() == rows.tolist()
 
 
 def test_a_row_is_known_by_its_sum_alone() -> None:
