@@ -3,6 +3,7 @@
 Owns the rule by which a part of a profile is left out, for any field that a profile has:
 
 - a map, such as ``weights``: a switch for each name with a weight; off, the map lacks the name;
+- the map ``turn_weights``: one switch; off, turns have the weights of other frames;
 - True or a number above 0: off is False or 0;
 - any further value of a field with the default None: off is that default.
 

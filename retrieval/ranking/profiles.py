@@ -50,7 +50,7 @@ class Profile(PlainValue):
         name: the profile's name
         version: whole number from 1; other weights need another version
         weights: lanes that run, with a weight or weights by kind of question; 0 switches a lane off
-        turn_weights: weights of these lanes for turns of conversations; default those of `weights`
+        turn_weights: weights of these lanes for turns, 0 without one; default those of `weights`
         method: "rrf", "minmax" or "zscore"; see `cerata.retrieval.ranking.fusion`
         rerank: if True, token vectors order the best hits (`reranked` of that module)
         importance: 0 (off) to 1; multiplies the score of used frames by up to 1 + importance

@@ -147,7 +147,7 @@ def test_a_lane_without_vectors_keeps_its_weight() -> None:
 
 
 def test_a_profile_of_ranks_is_compared_as_it_is() -> None:
-    """The learned profile fuses z-scores; the gain is against the order in use."""
+    """The learned profile fuses z-scores, of turns too; the gain is against the order in use."""
     with cerata.open(":memory:") as store:
         tuning = tune(
             store, conversations(store, 3, of_questions=[True]), profile="used", name="me"
@@ -155,6 +155,9 @@ def test_a_profile_of_ranks_is_compared_as_it_is() -> None:
         assert tuning.base == "used 4"
         learned = tuning.profile
         assert (learned.name, learned.method, learned.importance) == ("me", "zscore", 0.0)
+        # The weights in use for turns are of ranks.
+        assert PROFILES["used"].turn_weights
+        assert not learned.turn_weights
 
 
 REPEATED = """
