@@ -96,7 +96,7 @@ from cerata.retrieval.context.packing import Order
 from cerata.retrieval.context.policies import ContextPolicy
 from cerata.retrieval.embedders.embedder import Embedder
 from cerata.retrieval.embedders.embedder import Progress as EmbedderProgress
-from cerata.retrieval.ranking.profiles import Profile
+from cerata.retrieval.ranking.profile import Profile
 from cerata.retrieval.ranking.relevance import Floor
 
 _Arguments = ParamSpec("_Arguments")

@@ -112,7 +112,7 @@ retrieval.embedders.identity EmbedderIdentity
 retrieval.embedders.minilm MiniLMEmbedder
 retrieval.embedders.sentence_transformers SentenceTransformersEmbedder
 retrieval.query_language.parser query
-retrieval.ranking.profiles Profile
+retrieval.ranking.profile Profile
 retrieval.ranking.relevance Floor
 retrieval.reranker Reranker
 """

@@ -168,7 +168,7 @@ from cerata.retrieval.embedders.sentence_transformers import (
     SentenceTransformersEmbedder as SentenceTransformersEmbedder,
 )
 from cerata.retrieval.query_language.parser import query as query
-from cerata.retrieval.ranking.profiles import Profile as Profile
+from cerata.retrieval.ranking.profile import Profile as Profile
 from cerata.retrieval.ranking.relevance import Floor as Floor
 from cerata.retrieval.reranker import Reranker as Reranker
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from cerata.engine.errors import InvalidInput
-from cerata.retrieval.ranking.profiles import Profile
+from cerata.retrieval.ranking.profile import Profile
 
 _SIZE_MAX: Final = 1 << 20
 """Far more than any profile."""

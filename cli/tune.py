@@ -10,7 +10,7 @@ from cerata.engine.events import JsonValue
 from cerata.memory.tuning.judged_lines import LINE_SIZE_MAX
 from cerata.memory.tuning.tuning import Tuning, tune
 from cerata.memory.values.words import counted
-from cerata.retrieval.ranking.profiles import Profile
+from cerata.retrieval.ranking.profile import Profile
 
 from .input_files import opened_input
 from .output import Output

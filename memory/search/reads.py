@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cerata.retrieval.context.packing import Order
     from cerata.retrieval.context.policies import ContextPolicy
     from cerata.retrieval.ranking import profiles
-    from cerata.retrieval.ranking.profiles import Profile
+    from cerata.retrieval.ranking.profile import Profile
     from cerata.retrieval.ranking.relevance import Floor
 
     from ..values import embedder as embedder_values

@@ -19,7 +19,8 @@ from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext.query import AnyWord, Query, check_size, plain
 from cerata.retrieval.query_classifier import KINDS, Classified, QuestionKind, classify
 from cerata.retrieval.question_times import time_filter
-from cerata.retrieval.ranking.profiles import AUTO, Profile, profile_for
+from cerata.retrieval.ranking.profile import Profile
+from cerata.retrieval.ranking.profiles import AUTO, profile_for
 from cerata.retrieval.reranker import Reranker, check_rerank
 
 from ..values.vectors import Vector, Vectors, numbers_of

@@ -16,7 +16,7 @@ from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
 from cerata.retrieval.ranking.fusion import LaneRanking, fuse, shared_weights, worth
 from cerata.retrieval.ranking.learning import JudgedList
 from cerata.retrieval.ranking.metrics import gain, recall
-from cerata.retrieval.ranking.profiles import LANES, Profile
+from cerata.retrieval.ranking.profile import LANES, Profile
 from cerata.retrieval.ranking.signals import SIGNALS
 
 from ..search.pages import LANE_HITS

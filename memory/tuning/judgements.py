@@ -11,7 +11,7 @@ from typing import Final, cast
 from cerata.engine.arguments import expect_type
 from cerata.engine.errors import CerataError, InvalidInput, NotFound
 from cerata.engine.events import ScopeValue
-from cerata.retrieval.ranking.profiles import Profile
+from cerata.retrieval.ranking.profile import Profile
 
 from ..search.request import SearchRequest
 from ..snapshot.layers import Layers

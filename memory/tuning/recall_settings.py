@@ -18,7 +18,8 @@ from cerata.engine.plain_value import PlainValue
 from cerata.retrieval.chunking import Chunking
 from cerata.retrieval.context.packing import ContextOptions
 from cerata.retrieval.context.policies import ContextPolicy, policy_of
-from cerata.retrieval.ranking.profiles import Profile, profile_of, unknown
+from cerata.retrieval.ranking.profile import Profile, unknown
+from cerata.retrieval.ranking.profiles import profile_of
 from cerata.retrieval.ranking.relevance import Floor
 
 from ..search.recall import RecallOptions

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from cerata.engine.events import DEFAULT_SCOPE, AccessFrames, Event, RecallContext
-from cerata.retrieval.ranking.profiles import Profile
+from cerata.retrieval.ranking.profile import Profile
 
 from ..search.question_vectors import with_vectors
 from ..search.request import SearchRequest

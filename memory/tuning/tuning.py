@@ -15,7 +15,8 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.plain_value import PlainValue
 from cerata.retrieval.ranking.bootstrap import difference
 from cerata.retrieval.ranking.learning import JudgedList
-from cerata.retrieval.ranking.profiles import AUTO, PROFILES, Profile, profile_for, profile_of
+from cerata.retrieval.ranking.profile import Profile
+from cerata.retrieval.ranking.profiles import AUTO, PROFILES, profile_for, profile_of
 
 from ..snapshot.reader import Reader, snapshot_of
 from ..snapshot.snapshot import Snapshot

@@ -15,7 +15,7 @@ from cerata.projections.columnar.columns import F64
 from cerata.retrieval.query_classifier import KINDS
 from cerata.retrieval.ranking.fusion import OF_FACTS
 from cerata.retrieval.ranking.learning import JudgedList, fitted
-from cerata.retrieval.ranking.profiles import LANES, SIGNAL_WEIGHT_MAX, Profile
+from cerata.retrieval.ranking.profile import LANES, SIGNAL_WEIGHT_MAX, Profile
 from cerata.retrieval.ranking.signals import SIGNALS
 
 DECIMALS: Final = 3

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cerata.projections.fulltext.bm25 import WordScore
     from cerata.retrieval.query_classifier import Classified
     from cerata.retrieval.ranking.fusion import Method
-    from cerata.retrieval.ranking.profiles import Profile
+    from cerata.retrieval.ranking.profile import Profile
 
 _FORMULAS: Final[Mapping[Method, str]] = {
     "rrf": "ranks fused: weight / (60 + rank)",

@@ -17,7 +17,7 @@ from cerata.projections.fulltext.analyzer import terms
 from cerata.projections.fulltext.query import Query
 
 from ..query_classifier import classify
-from ..ranking.profiles import unknown
+from ..ranking.profile import unknown
 
 Tier: TypeAlias = Literal["full", "gist", "line"]
 """The length of an entry: its text, some of its sentences, or the best of them."""

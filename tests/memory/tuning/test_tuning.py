@@ -18,7 +18,8 @@ from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.tuning.candidates import DEPTH, Candidates, candidates_of
 from cerata.memory.tuning.groups import folds_of
 from cerata.memory.tuning.tuning import judged_questions
-from cerata.retrieval.ranking.profiles import LANES, PROFILES
+from cerata.retrieval.ranking.profile import LANES
+from cerata.retrieval.ranking.profiles import PROFILES
 from cerata.retrieval.ranking.signals import SIGNALS
 
 WORDS = ("harbour", "mill", "ferry", "salt", "bridge", "kiln", "dune", "grove")

@@ -9,7 +9,8 @@ import pytest
 
 from cerata.engine.errors import InvalidInput
 from cerata.retrieval.query_classifier import KINDS
-from cerata.retrieval.ranking.profiles import AUTO, BALANCED, LANES, PROFILES, Profile, profile_of
+from cerata.retrieval.ranking.profile import LANES, Profile
+from cerata.retrieval.ranking.profiles import AUTO, BALANCED, PROFILES, profile_of
 
 OF_EACH: dict[str, float] = dict.fromkeys(KINDS, 1.0)
 
