@@ -99,7 +99,7 @@ PLANTS: tuple[Plant, ...] = (
         "damage",
         (
             Edit("cerata.engine.format.checksums:file_key", "blake3(file_id,", "blake3(b'',"),
-            # The id of the log tells most files apart, too.
+            # Most files differ in the id of the log, too.
             Edit("cerata.engine.recovery:_newest_footer", " or toc.log_id != page.log_id", ""),
         ),
     ),

@@ -93,8 +93,6 @@ class SearchResult:
 
     def hits(self) -> list[Hit]:
         """Return the best frames."""
-        if not self.grouped:
-            return [self._hit(hit) for hit in self.best]
         return [
             self._hit(hit, tuple(map(self._hit, self.grouped.get(hit.id, ())))) for hit in self.best
         ]

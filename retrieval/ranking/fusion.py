@@ -121,6 +121,7 @@ def fuse(
         return _alone(lanes[0], k, method, weights, turns, adding)
     ids, places = _joined(lanes)
     added = np.zeros(len(ids)) if adding is None else adding(ids)
+    weight_of = _weight_of(ids, weights, turns)
     scores = np.zeros(len(ids))
     ranks = np.full((len(lanes), len(ids)), _NOT_FOUND)
     start = 0
@@ -128,8 +129,7 @@ def fuse(
         end = start + len(lane.ids)
         positions = places[start:end]
         lane_ranks[positions] = np.arange(1, len(positions) + 1)
-        weight = _weights_in(lane.name, ids[positions], weights, turns)
-        scores[positions] += weight * worth(lane, method)
+        scores[positions] += weight_of(lane.name, positions) * worth(lane, method)
         start = end
     scores += added
     best = _best(ids, np.round(scores, SCORE_DECIMALS), ranks.min(axis=0), k)
@@ -160,7 +160,7 @@ def _alone(
     if adding is not None:
         added = adding(ids)
         if added.any():
-            weight = _weights_in(lane.name, ids, weights, turns)
+            weight = _weight_of(ids, weights, turns)(lane.name, slice(None))
             scores = (weight * worth(lane, method) + added).round(SCORE_DECIMALS)
             best = (-scores).argsort(kind="stable")[:k]
             ids, scores = ids[best], scores[best]
@@ -171,14 +171,17 @@ def _alone(
     ]
 
 
-def _weights_in(
-    lane: str, ids: I64, weights: Mapping[str, float], turns: TurnWeights | None
-) -> float | F64:
-    """Return the weight of a lane, or its weight for each of its items, (items,)."""
-    weight = weights.get(lane, 1.0)
+def _weight_of(
+    ids: I64, weights: Mapping[str, float], turns: TurnWeights | None
+) -> Callable[[str, I64 | slice], float | F64]:
+    """Return a function from a lane and places among items to its weight, or one for each place."""
     if turns is None:
-        return weight
-    return np.where(turns.are_turns(ids), turns.weights.get(lane, 1.0), weight)
+        return lambda lane, _: weights.get(lane, 1.0)
+    of_turns = turns.weights
+    are_turns = turns.are_turns(ids)
+    return lambda lane, places: np.where(
+        are_turns[places], of_turns.get(lane, 1.0), weights.get(lane, 1.0)
+    )
 
 
 def _joined(lanes: Sequence[LaneRanking]) -> tuple[I64, I64]:
