@@ -6,6 +6,7 @@ conversation, and needs no check. A new version of a turn has the place of its f
 conversation. Leaves out what a conversation is (`cerata.projections.frames.conversations`).
 """
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -21,6 +22,8 @@ NO_CONVERSATION: Final = -1
 
 NO_ROW: Final = -1
 """As a row: a gap. As a place: the row is no turn, or not current."""
+
+_KEY_MAX: Final = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,10 +115,10 @@ class OrderedRows(NamedTuple):
 def ordered_rows(
     conversations: I64, current: Mask, firsts: I64 | None, earlier: OrderedRows | None
 ) -> OrderedRows:
-    """Return rows with their `turn_order`, which extends the order of earlier rows if possible.
+    """Return rows with their `turn_order`, for which the order of earlier rows is a source.
 
-    It is possible if the rows begin with the earlier rows, of which none was closed since, and
-    each later turn continues the last conversation or begins a conversation: a third of the time.
+    If the rows begin with the earlier rows, only the places after the first added or removed turn
+    change: 0.4 ms per 100,000 rows for a turn of a late conversation.
 
     Args:
         conversations: As of `turn_order`.
@@ -123,39 +126,53 @@ def ordered_rows(
         firsts: As of `turn_order`.
         earlier: The rows of any state; None: build the order.
     """
-    order = None if earlier is None else _extended(earlier, conversations, current, firsts)
+    order = None if earlier is None else _changed(earlier, conversations, current, firsts)
     if order is None:
         order = turn_order(conversations, current, firsts)
     return OrderedRows(conversations, current, firsts, order)
 
 
-def _extended(
+def _changed(
     earlier: OrderedRows, conversations: I64, current: Mask, firsts: I64 | None
 ) -> TurnOrder | None:
-    """Return the order of rows that begin with earlier rows, if new turns are last; else None."""
+    """Return the order of rows that begin with earlier rows; None if its first turn changes."""
     order = earlier.order
     if order is None or not (
-        is_prefix(earlier.current, current)
-        and is_prefix(earlier.conversations, conversations)
+        is_prefix(earlier.conversations, conversations)
         and _is_prefix_of_firsts(earlier.firsts, firsts)
     ):
         return None
+
+    def keys(turns: I64) -> I64:
+        """Return numbers that ascend by (conversation, first version)."""
+        return (conversations[turns] << 32) + (turns if firsts is None else firsts[turns])
+
     count = len(earlier.current)
-    turns = count + _turns(conversations[count:], current[count:])
-    end = order.end
-    from_last = np.concatenate([order.rows[end - 1 : end], turns])
-    of_turns = conversations[from_last]
-    if not _ascend(of_turns, from_last if firsts is None else firsts[from_last]):
+    changed = np.flatnonzero(earlier.current != current[:count])
+    changed = changed[conversations[changed] != NO_CONVERSATION]
+    added = np.concatenate(
+        [changed[current[changed]], count + _turns(conversations[count:], current[count:])]
+    )
+    removed = changed[~current[changed]]
+    turn_places = np.flatnonzero(order.is_turn)
+    lowest = keys(np.concatenate([added, removed])).min(initial=_KEY_MAX)
+    index = bisect_left(turn_places, lowest, key=lambda place: keys(order.rows[place]))
+    if not index:
         return None
-    steps = 1 + REACH * run_starts(of_turns)[1:]
-    at = end - 1 + np.cumsum(steps)
+    # The first of these turns keeps its place.
+    start = int(turn_places[index - 1])
+    later = order.rows[turn_places[index - 1 :]]
+    turns = np.concatenate([later[current[later]], added])
+    turns = turns[np.argsort(keys(turns), kind="stable")]
+    steps = 1 + REACH * run_starts(conversations[turns])[1:]
+    at = start + np.cumsum(steps)
     places = np.concatenate([order.places, np.full(len(current) - count, NO_ROW)])
-    places[turns] = at
-    rows = np.concatenate([order.rows, np.full(int(steps.sum()), NO_ROW)])
-    rows[at] = turns
-    is_turn = np.concatenate([order.is_turn, np.zeros(len(rows) - len(order.rows), np.bool_)])
-    is_turn[at] = True
-    return TurnOrder(places, rows, is_turn, order.turn_count + len(turns))
+    places[removed] = NO_ROW
+    places[turns[1:]] = at
+    rows = np.concatenate([order.rows[: start + 1], np.full(int(steps.sum()) + REACH, NO_ROW)])
+    rows[at] = turns[1:]
+    turn_count = order.turn_count + len(added) - len(removed)
+    return TurnOrder(places, rows, rows != NO_ROW, turn_count)
 
 
 def _turns(conversations: I64, current: Mask) -> I64:

@@ -1,4 +1,4 @@
-"""The order of turns and their lengths after an append extend those before, bit for bit.
+"""The order of turns and their lengths after a change equal a fresh build, bit for bit.
 
 Cost is counted, since times differ with the load of the machine.
 """
@@ -22,7 +22,6 @@ from cerata.projections.fulltext import turn_lengths
 Act = tuple[str, int, int, str | None, bool]
 acts_of = st.lists(
     st.tuples(
-        # Mostly turns that continue the last conversation, whose order is extended.
         st.sampled_from(("put", "put", "put", "put", "several", "update", "delete", "fact")),
         st.integers(0, 30),
         st.sampled_from((0, 3, 3, 3, 4)),
@@ -107,13 +106,14 @@ def test_a_compaction_changes_the_lengths_of_the_past(tmp_path: Path) -> None:
         check(store)
 
 
-@pytest.mark.parametrize("session", ["the last", "a new one"])
-def test_an_append_extends_the_order(
-    store: Store, session: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("change", ["the last", "an earlier one", "a new one", "deletion"])
+def test_a_change_keeps_the_order_before_it(
+    store: Store, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each question after an append built the whole order again, a third of its time."""
-    for _ in range(100):
-        store.put_frame("harbour mill", role="mina", metadata={"session": "the last"})
+    """Each question after a change built the whole order again, a third of its time."""
+    for place in range(100):
+        talk = ("the first", "an earlier one", "the last")[place // 34]
+        store.put_frame("harbour mill", role="mina", metadata={"session": talk})
     assert store.search("mill")
     orders: list[object] = []
     first_places: list[object] = []
@@ -128,8 +128,11 @@ def test_an_append_extends_the_order(
     compute = turn_lengths._lengths_from
     monkeypatch.setattr(turn_order, "turn_order", counted(orders, turn_order.turn_order))
     monkeypatch.setattr(turn_lengths, "_lengths_from", counted(first_places, compute))
-    for _ in range(20):
-        store.put_frame("harbour", role="olaf", metadata={"session": session})
+    for place in range(20):
+        if change == "deletion":
+            store.delete([*store.frames()][place - 40].id)
+        else:
+            store.put_frame("harbour", role="olaf", metadata={"session": change})
         assert store.search("mill")
     assert not orders
     assert len(first_places) == 20
