@@ -503,13 +503,14 @@ class Layers:
         """As of the layer of the log, over the rows of all layers."""
         if self.pending is None:
             return self.base.first_versions
-        replaced, replacing = self.base.frames.replacements(self.base.n)
+        replaced, replacing, erased = self.base.frames.replacements(self.base.n)
         pairs = [(old, new) for new, olds in self.pending.replaced.items() for old in olds]
         if pairs:
             drafted = self.rows_at(np.array(pairs, np.int64).ravel()).reshape(-1, 2)
             replaced = np.concatenate([replaced, drafted[:, 0]])
             replacing = np.concatenate([replacing, drafted[:, 1]])
-        return first_versions(self._conversations, replaced, replacing)
+            erased = np.concatenate([erased, np.zeros(len(drafted), np.bool_)])
+        return first_versions(self._conversations, replaced, replacing, erased)
 
     def place_in_conversation(self, frame: int) -> tuple[int, int]:
         """Return the sort key of a frame in its conversation: its first version, then itself."""

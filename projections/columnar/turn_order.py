@@ -192,24 +192,28 @@ def _is_prefix_of_firsts(earlier: I64 | None, firsts: I64 | None) -> bool:
     return is_prefix(earlier, firsts)
 
 
-def first_versions(conversations: I64, replaced: I64, replacing: I64) -> I64 | None:
+def first_versions(conversations: I64, replaced: I64, replacing: I64, erased: Mask) -> I64 | None:
     """Return the row of the first version of each row; (rows,). None if all rows are first.
 
     A version of another conversation is first there, and so is a stored frame that superseded a
-    later one. Cost: a sort of the versions at most.
+    later one. An erased row has lost its conversation, and counts as of that of its next version.
+    Cost: a sort of the versions at most.
 
     Args:
         conversations: As of `turn_order`.
         replaced: The superseded rows, each once.
         replacing: The rows that superseded them, in the same order.
+        erased: True for each superseded row whose payload was erased; (supersedes,).
 
-    >>> first_versions(np.zeros(4, np.int64), np.array([0, 2]), np.array([2, 3])).tolist()
+    >>> rows = np.array([0, 2]), np.array([2, 3])
+    >>> first_versions(np.zeros(4, np.int64), *rows, np.zeros(2, np.bool_)).tolist()
     [0, 1, 0, 0]
     """
     if not len(replaced):
         return None
     firsts = np.arange(len(conversations))
-    is_later = (replaced < replacing) & (conversations[replaced] == conversations[replacing])
+    is_same = erased | (conversations[replaced] == conversations[replacing])
+    is_later = (replaced < replacing) & is_same
     old, new = replaced[is_later], replacing[is_later]
     np.minimum.at(firsts, new, old)
     while not np.array_equal(earlier := firsts[firsts[new]], firsts[new]):

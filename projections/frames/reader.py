@@ -347,10 +347,10 @@ class Frames:
         direct = [at for at in closings if self._closing_kind[at] == ClosingKind.SUPERSEDE]
         return sorted(int(self.ids[self._closing_row[at]]) for at in direct)
 
-    def replacements(self, n: int) -> tuple[I64, I64]:
-        """Return the rows superseded by n, and the rows that superseded them; (supersedes,) each.
+    def replacements(self, n: int) -> tuple[I64, I64, Mask]:
+        """Return the rows superseded by n, the rows that superseded them, and which are erased.
 
-        Cost: about 0.1 us a supersede.
+        (supersedes,) each; the mask is of the superseded rows. Cost: about 0.1 us a supersede.
         """
         end = rows_up_to(self._closing_seq, n)
         stated = self._closing_kind[:end] == ClosingKind.SUPERSEDE
@@ -360,7 +360,9 @@ class Frames:
         replacing = np.searchsorted(ids, frames).astype(np.int64)
         are_known = replacing < len(ids)
         are_known[are_known] = ids[replacing[are_known]] == frames[are_known]
-        return replaced[are_known], replacing[are_known]
+        replaced = replaced[are_known]
+        erased = self._columns.flags.view()[replaced] & FLAG_ERASED > 0
+        return replaced, replacing[are_known], erased
 
     def children(self, frame: int, n: int) -> list[int]:
         """Return the children of a frame by n, open or closed, in order."""

@@ -133,6 +133,46 @@ def test_answers_from_the_horizon_on_are_the_same(seed: int) -> None:
         assert [current(again.at(point)) for point in after] == before
 
 
+@pytest.mark.parametrize("conversation", ["track", "session", "parent", "session_id"])
+def test_a_new_version_of_a_turn_keeps_its_place_without_the_old_content(
+    conversation: str,
+) -> None:
+    """The erased version has lost its role and its conversation, by which it had the place."""
+    disk = Disk()
+    with opened(disk) as whole:
+        store = whole.scoped({"session_id": "1"}) if conversation == "session_id" else whole
+        fields: dict[str, Any] = {}
+        if conversation == "track":
+            fields = {"track": "chat"}
+        elif conversation == "session":
+            fields = {"metadata": {"session": "chat"}}
+        elif conversation == "parent":
+            fields = {"parent": store.put_frame("A talk.")}
+        store.put_frame("Where is the ferry?", role="Mina", **fields)
+        answer = store.put_frame("Behind the mill.", role="Olaf", **fields)
+        for number in range(8):
+            store.put_frame(f"Small talk {number}.", role="Olaf", **fields)
+        newer = store.supersede(answer, "Behind the old mill.")
+        store.supersede(newer, "Behind the new mill.")
+
+        def order() -> object:
+            hits = store.search("ferry", profile="chat")
+            context = store.recall("ferry").items
+            return [(hit.id, hit.score) for hit in hits], [item.id for item in context]
+
+        before = order()
+        newest = [frame.text for frame in store.last(9)]
+        whole.compact(horizon="HEAD")
+        assert order() == before
+        assert [frame.text for frame in store.last(9)] == newest
+    with opened(disk) as whole:
+        store = whole.scoped({"session_id": "1"}) if conversation == "session_id" else whole
+        assert order() == before
+        with store.transaction():
+            store.put_frame("Apart.", title="a draft")
+            assert [frame.text for frame in store.last(10)] == [*newest, "Apart."]
+
+
 def retired(disk: Disk) -> Store:
     """Return a memory whose first frame was replaced, whose third was deleted, and a horizon."""
     store = opened(disk)
