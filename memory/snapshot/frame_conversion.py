@@ -131,7 +131,9 @@ def _frame_from(
     if body.chunk_count is not None and body.chunk_index is None:
         text = _joined(layers, number)
     has_expired = body.expires is not None and body.expires <= layers.now
-    closed = None if closing is None else act(fact_conversion.id_of_seq(closing.seq, layers.base.n))
+    closed = None
+    if closing is not None and closing.seq != number:
+        closed = act(fact_conversion.id_of_seq(closing.seq, layers.base.n))
     return Frame(
         id=number,
         text=text,

@@ -42,7 +42,11 @@ from .value_counts import TypedValue, field_counts
 
 
 class Closing(msgspec.Struct, frozen=True):
-    """How and when a frame was closed; ``by`` is the replacement frame, if any."""
+    """How and when a frame was closed; ``by`` is the replacement frame, if any.
+
+    - ``seq`` is the frame itself if the event is unknown: the payload was erased, and with it the
+      parent along with which the frame was closed.
+    """
 
     seq: int
     kind: ClosingKind
@@ -172,12 +176,32 @@ class Frames:
             deleted = (kinds == ClosingKind.DELETE) | (kinds == ClosingKind.WITH_DELETED)
             rows = rows[(~deleted & (not include_superseded)) | (deleted & (not include_deleted))]
         alive[rows] = False
+        if not (include_superseded and include_deleted):
+            alive[self._closed_with_parent(n)] = False
         return alive
 
     def _is_open(self, row: int, n: int) -> bool:
         closing = self._columns.closed_at.item(row)
         # An index beyond this snapshot's closings belongs to a later event.
-        return closing >= len(self._closing_seq) or int(self._closing_seq[closing]) > n
+        is_open = closing >= len(self._closing_seq) or int(self._closing_seq[closing]) > n
+        return is_open and not self._is_erased(row)
+
+    def _is_erased(self, row: int) -> bool:
+        """Return whether a payload was erased; that of a later version is no erased one."""
+        is_missing = self._columns.flags.item(row) & FLAG_ERASED > 0
+        return is_missing and int(self.ids[row]) not in self.unread(self.seq)
+
+    def _closed_with_parent(self, n: int) -> I64:
+        """Return the rows at n without a payload whose parent closed them; ascending.
+
+        Only closed frames are erased. A delete or a supersede names its frame; the frames below it
+        are closed by their parent, which they lose with the payload.
+        """
+        rows = np.flatnonzero(self._columns.flags.view()[: self.rows_at(n)] & FLAG_ERASED)
+        if len(rows):
+            rows = rows[~np.isin(rows, self._closing_row)]
+            rows = rows[~np.isin(self.ids[rows], self.unread(n))]
+        return rows
 
     def chunk_index(self, frame: int) -> int | None:
         """Return the chunk index of a frame, or None for no chunk; reads a single column."""
@@ -333,6 +357,8 @@ class Frames:
         if row is None or self._is_open(row, n):
             return None
         closing = self._columns.closed_at.item(row)
+        if closing >= len(self._closing_seq):
+            return Closing(frame, ClosingKind.WITH_DELETED, None)
         by = int(self._closing_by[closing])
         return Closing(
             seq=int(self._closing_seq[closing]),
@@ -519,8 +545,10 @@ class Frames:
         return Timeline(ids, pieces)
 
     def chunk_mask(self, n: int) -> Mask:
-        """Return a mask over the rows at n of document chunks."""
-        return np.asarray(self._columns.chunk_index.view()[: self.rows_at(n)] != NO_INDEX)
+        """Return a mask over the rows at n of document chunks, and of erased parts of frames."""
+        mask = np.asarray(self._columns.chunk_index.view()[: self.rows_at(n)] != NO_INDEX)
+        mask[self._closed_with_parent(n)] = True
+        return mask
 
 
 def _optional(value: int, missing: int) -> int | None:

@@ -11,10 +11,19 @@ import pytest
 
 import cerata
 from benchmarks.compact_bench import text_of
-from cerata import Draft, HistoryPruned, InvalidInput, NotFound, ReadOnly, Store, Unsupported
+from cerata import (
+    Conflict,
+    Draft,
+    HistoryPruned,
+    InvalidInput,
+    NotFound,
+    ReadOnly,
+    Store,
+    Unsupported,
+)
 from cerata.engine.compact import COPY_SUFFIX
 from cerata.engine.integrity import hash_bytes
-from cerata.events import Attachment, Embedding, Erase, PutEmbedding
+from cerata.events import Attachment, DeleteFrame, Embedding, Erase, PutEmbedding
 from cerata.memory import retention
 from cerata.memory.batch.writer import session_of
 from cerata.memory.compaction import DEAD_BYTES
@@ -171,6 +180,46 @@ def test_a_new_version_of_a_turn_keeps_its_place_without_the_old_content(
         with store.transaction():
             store.put_frame("Apart.", title="a draft")
             assert [frame.text for frame in store.last(10)] == [*newest, "Apart."]
+
+
+def test_frames_below_a_closed_frame_stay_closed_without_their_contents() -> None:
+    """The parent, along with which they were closed, was in the contents."""
+    disk = Disk()
+    with opened(disk) as store:
+        passages = "\n\n".join(f"Passage {number} of the manual. " * 60 for number in range(4))
+        manual = store.remember(passages, title="Manual")
+        folder = store.put_frame("A folder.")
+        note = store.put_frame("A note.", parent=folder)
+        store.put_frame("Below the note.", parent=note)
+        kept = store.put_frame("Where is the ferry?", role="Mina", track="chat")
+        store.delete(manual.id)
+        store.delete(folder)
+        horizon = store.head.seq
+        store.put_frame("Later.")
+
+        def current(n: int) -> object:
+            view = store.at(n)
+            return (
+                [(frame.id, frame.kind) for frame in view.frames()],
+                view.count()[0],
+                view.search("ferry", profile=None)[0].score,
+                view.recall("what is it?").profile,
+                [item.id for item in view.recall("what is it?").items],
+            )
+
+        points = range(horizon, store.head.seq + 1)
+        before = [current(n) for n in points]
+        store.compact(horizon=horizon)
+        assert [current(n) for n in points] == before
+        [chunk, *_] = (event.seq for event in store.log(manual.id + 1))
+        frame = store.frame(chunk)
+        assert (frame.kind, frame.active, frame.closed) == ("erased", False, None)
+        assert store.frame(kept).active
+        with pytest.raises(Conflict):
+            store.append(DeleteFrame(frame=chunk))
+        assert store.verify().ok
+    with opened(disk) as store:
+        assert [current(n) for n in points] == before
 
 
 def retired(disk: Disk) -> Store:

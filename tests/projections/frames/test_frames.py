@@ -187,7 +187,8 @@ def test_what_cannot_be_followed_is_counted_and_passed_over() -> None:
     )
     frames = fold(events)[0].snapshot()
     assert frames.anomalies(4) == {FrameAnomaly.ERASED: 1, FrameAnomaly.UNKNOWN_REFERENCE: 2}
-    assert frames.alive(4).tolist() == [True, True]
+    # Only closed frames are erased.
+    assert frames.alive(4).tolist() == [False, True]
     assert frames.children(9, 4) == []
 
 
