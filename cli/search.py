@@ -131,6 +131,8 @@ def _print_hit(rank: int, hit: Hit, output: Output) -> None:
         (details, "dim"),
         (f"  {name}" if name else "", "bold"),
         (place, "dim"),
+        (f"  {frame.role}" if frame.role else "", "bold"),
+        (f"  {frame.created:%Y-%m-%d}" if frame.role else "", "dim"),
     )
     # Imported here: an excerpt is a text of rich, which a context does not need.
     from .excerpts import excerpt

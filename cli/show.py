@@ -141,7 +141,7 @@ def _print_density(times: list[datetime], output: Output) -> None:
 
 
 def print_frame(frame: Frame, time: datetime, output: Output) -> None:
-    """Print a frame as one line: id, day, name and the beginning of its text."""
+    """Print a frame as one line: id, day, name, speaker and the beginning of its text."""
     name = frame.title or frame.uri or ""
     output.row(
         (f"{'#' + str(frame.id):>7}  ", "yellow"),
@@ -149,5 +149,6 @@ def print_frame(frame: Frame, time: datetime, output: Output) -> None:
         ("" if frame.active else "expired  " if frame.is_expired else "closed  ", "dim"),
         (f"unread {', '.join(map(str, frame.unread))}  " if frame.unread else "", "yellow"),
         (f"{name}  " if name else "", "bold"),
+        (f"{frame.role}: " if frame.role else "", "bold"),
         clipped(frame.text[:400], 400) or f"({bytes_text(frame.size)})",
     )

@@ -180,10 +180,12 @@ def test_frames_are_shown_whole_and_listed_as_they_were(run: Run) -> None:
     assert "closed" not in run("show", "1", "--at", "1")[1]
     assert run("frames", "--superseded")[1].splitlines() == [
         "     #4  2026-03-02  Map  (4 B)",
-        f"     #2  {today}  We meet on Thursday.",
-        "     #1  2026-03-01  closed  We meet on Tuesday. At ten.",
+        f"     #2  {today}  user: We meet on Thursday.",
+        "     #1  2026-03-01  closed  user: We meet on Tuesday. At ten.",
     ]
-    assert run("frames", "--at", "1")[1] == "     #1  2026-03-01  We meet on Tuesday. At ten.\n"
+    assert (
+        run("frames", "--at", "1")[1] == "     #1  2026-03-01  user: We meet on Tuesday. At ten.\n"
+    )
     assert run("frames", "--at", "0")[1] == "There are no frames.\n"
     code, _, err = run("show", "3")
     assert code == cerata.NotFound.exit_code
