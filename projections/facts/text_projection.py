@@ -113,8 +113,10 @@ class FactText(NamedTuple):
         present = np.array(sorted(number for number in ids if number is not None), np.uint32)
         if not len(present):
             return []
-        occurrences = Occurrences(self.fulltext.pieces, self.fulltext.lengths, rows_end)
-        rows, ends, _, _ = occurrences.gather(present)
+        occurrences = Occurrences(
+            self.fulltext.pieces, self.fulltext.lengths, rows_end, self.fulltext.blocks
+        )
+        rows, ends, _ = occurrences.gather(present)
         parts = np.split(self.seqs[rows], ends[:-1])
         return [facts.true_among(facts.born_at(seqs), instant) for seqs in parts]
 

@@ -35,6 +35,7 @@ from ..columnar.columns import F64, I64, U8, U32, Mask
 from ..columnar.turn_order import NO_ROW, TurnOrder
 from . import analyzer as text
 from .fields import Field, FieldLengths
+from .joined_postings import Blocks
 from .occurrences import Occurrences
 from .postings import Piece
 from .query import AnyWord, Query, plain
@@ -109,6 +110,8 @@ class Fulltext:
     seq: int
     marks: U8
     """The marks of each row (`marks.Mark`), (rows,)."""
+    blocks: Blocks | None = None
+    """The first pieces, which questions may join; None: they stay apart."""
 
     def view(
         self, alive: Mask, turns: TurnOrder | None = None, last: LastLengths | None = None
@@ -141,7 +144,9 @@ class FulltextView:
         self._rows = len(alive)
         # Terms from this count on occur in later rows only.
         self._terms = fulltext.vocabulary.count_at(self._rows)
-        self._occurrences = Occurrences(fulltext.pieces, fulltext.lengths, self._rows)
+        self._occurrences = Occurrences(
+            fulltext.pieces, fulltext.lengths, self._rows, fulltext.blocks
+        )
         self._lengths = self._occurrences.fields.weighted()
         self._marks = fulltext.marks
         self._alive = alive
@@ -295,7 +300,7 @@ class FulltextView:
         """Return the idf of a term, that of no row included. Cost: a pass over its postings."""
         code = self._vocabulary.find(term, self._terms)
         ids = np.array([] if code is None else [code], np.uint32)
-        rows, _, _, _ = self._occurrences.gather(ids)
+        rows, _, _ = self._occurrences.gather(ids)
         return self._idf(int(np.count_nonzero(self._alive[rows])))
 
     def have(self, term: str, rows: I64) -> Mask:
@@ -376,11 +381,9 @@ class FulltextView:
 
     def _rank_turns(self, order: TurnOrder, ids: U32, k: int, among: Mask | None) -> Ranking:
         """Return the best of many turns, and of the rows that are no turns."""
-        rows, ends, heavy, weights = self._occurrences.gather(ids)
+        rows, ends, counts = self._occurrences.gather(ids)
         if not len(rows):
             return _NOTHING
-        counts = np.ones(len(rows))
-        counts[heavy] = weights
         idfs = np.array([self._idf(count) for _, count in self._frequencies(rows, ends)])
         places = order.places[rows]
         counted = context_kernel.Counts(np.array(ends), places, counts)
@@ -389,7 +392,8 @@ class FulltextView:
         if not is_turn.all():
             others = np.flatnonzero(~is_turn)
             of_rows = rows[others]
-            added = _saturated(counts[others], self._norm(self._lengths[of_rows]))
+            of_others = counts[others].astype(np.float64)
+            added = _saturated(of_others, self._norm(self._lengths[of_rows]))
             by_row = _totals(of_rows, added * idfs[counted.words(others)], self._rows)
             turn_ends = np.searchsorted(np.flatnonzero(is_turn), counted.ends)
             counted = context_kernel.Counts(turn_ends, places[is_turn], counts[is_turn])
@@ -402,20 +406,14 @@ class FulltextView:
 
     def _weights(self, ids: U32) -> tuple[I64, F64]:
         """Return the rows that hold each term, term after term, and their contributions."""
-        rows, ends, heavy, counts = self._occurrences.gather(ids)
+        rows, ends, counts = self._occurrences.gather(ids)
         weights = self._ones_at(rows)
-        weights[heavy] = _saturated(counts, self._norms_at(rows[heavy]))
+        heavy = np.flatnonzero(counts > 1)
+        heavy_counts = counts[heavy].astype(np.float64)
+        weights[heavy] = _saturated(heavy_counts, self._norms_at(rows[heavy]))
         for part, frequency in self._frequencies(rows, ends):
             weights[part] *= self._idf(frequency)
         return rows, weights
-
-    def _occurring(self, ids: U32) -> Iterator[tuple[I64, F64, int]]:
-        """Yield the rows that hold each term, its counts, and the number of current rows."""
-        rows, ends, heavy, counts = self._occurrences.gather(ids)
-        occurrences = np.ones(len(rows))
-        occurrences[heavy] = counts
-        for part, frequency in self._frequencies(rows, ends):
-            yield rows[part], occurrences[part], frequency
 
     def _frequencies(self, rows: I64, ends: Sequence[int]) -> Iterator[tuple[slice, int]]:
         """Yield the slice of each term and the number of its current rows."""

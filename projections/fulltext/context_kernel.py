@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..columnar.columns import F32, F64, I64
+from ..columnar.columns import F32, F64, I64, Unsigned
 from ..columnar.turn_order import REACH
 
 PREVIOUS: Final = 0.5
@@ -66,7 +66,7 @@ class Counts(NamedTuple):
 
     ends: I64
     places: I64
-    counts: F64
+    counts: Unsigned
 
     def words(self, used: I64) -> I64:
         """Return the word of some counts, whose indices ascend."""
@@ -92,7 +92,8 @@ class Counts(NamedTuple):
             rows = np.repeat(np.arange(len(ends)), _sizes(ends, start))
             places = rows * place_count + self.places[start:end]
             # A gap at both ends of a row keeps the rows apart.
-            flat = _spread(places, self.counts[start:end], len(ends) * place_count)
+            counts = self.counts[start:end].astype(np.float64)
+            flat = _spread(places, counts, len(ends) * place_count)
             yield flat.reshape(len(ends), place_count)
             start = end
 

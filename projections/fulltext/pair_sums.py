@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..columnar.columns import F32, F64, I64, Mask, narrow
+from ..columnar.columns import F32, F64, I64, Mask
 from ..columnar.turn_order import REACH
 from .context_kernel import DECAY, MILLION, NEXT, PARTS, PREVIOUS, Counts
 
@@ -52,7 +52,6 @@ class PairSums:
     def __init__(self, words: Counts, pair_count: int) -> None:
         self._words = words
         self._count = pair_count
-        self._numbers: Counted = narrow(words.counts.astype(np.int64))
         self._rows: dict[int, Counted] = {}
 
     def weighted(self, worth: F64) -> F64:
@@ -102,10 +101,11 @@ class PairSums:
         kept = self._rows.get(word)
         if kept is not None:
             return kept
-        start = int(self._words.ends[word - 1]) if word else 0
-        of_word = slice(start, int(self._words.ends[word]))
-        counts: Counted = np.zeros(2 * self._count, self._numbers.dtype)
-        counts[self._words.places[of_word]] = self._numbers[of_word]
+        words = self._words
+        start = int(words.ends[word - 1]) if word else 0
+        of_word = slice(start, int(words.ends[word]))
+        counts: Counted = np.zeros(2 * self._count, words.counts.dtype)
+        counts[words.places[of_word]] = words.counts[of_word]
         row: Counted = counts.reshape(-1, 2)
         if len(self._rows) * row.nbytes < _ROWS_BYTES:
             self._rows[word] = row

@@ -41,6 +41,7 @@ from . import postings
 from .bm25 import Fulltext
 from .english import STEMMER, english
 from .fields import FIELD_COUNT, WEIGHTS, Field, FieldLengths
+from .joined_postings import Blocks
 from .marks import MARK_MAX, marks_of
 from .postings import Piece, joined_gaps
 from .unicode_tables import UNICODE_VERSION
@@ -83,7 +84,7 @@ class FulltextProjection(BlockFold):
         self._marks = Column(np.uint8)
         self._token_ends = Column(np.int64)
         self._vocabulary = Vocabulary()
-        self._blocks: tuple[Piece, ...] = ()
+        self._blocks = Blocks(())
         self._recent: tuple[Piece, ...] = ()
         self._stream = Column(np.uint32)
         self._stream_row = 0
@@ -98,7 +99,7 @@ class FulltextProjection(BlockFold):
 
     @property
     def _pieces(self) -> tuple[Piece, ...]:
-        return (*self._blocks, *self._recent)
+        return (*self._blocks.pieces, *self._recent)
 
     def snapshot(self) -> Fulltext:
         """Return an immutable reader of the state at ``seq``; any thread may use it.
@@ -106,8 +107,14 @@ class FulltextProjection(BlockFold):
         Cost: a sort of the tokens folded since the previous snapshot.
         """
         self._settle()
-        marks = self._marks.view()
-        return Fulltext(self._pieces, self._vocabulary.view(), self._fields(), self._seq, marks)
+        return Fulltext(
+            self._pieces,
+            self._vocabulary.view(),
+            self._fields(),
+            self._seq,
+            self._marks.view(),
+            self._blocks,
+        )
 
     def _effect_columns(self) -> list[AppendOnly]:
         return [self._stream, *self._by_row(), *self._vocabulary.effect_columns()]
@@ -167,7 +174,7 @@ class FulltextProjection(BlockFold):
         return searchable([body if isinstance(body, PutFrame) else _EMPTY for body in bodies])
 
     def _settled_row(self) -> int:
-        last = self._recent[-1:] or self._blocks[-1:]
+        last = self._recent[-1:] or self._blocks.pieces[-1:]
         return last[0].end_row if last else 0
 
     def _settle(self) -> None:
@@ -185,7 +192,7 @@ class FulltextProjection(BlockFold):
         """Merge the rows of the last block into a single piece, and drop their tokens."""
         self._settle()
         if self._recent:
-            self._blocks = (*self._blocks, postings.merge(self._recent))
+            self._blocks = Blocks((*self._blocks.pieces, postings.merge(self._recent)))
             self._recent = ()
         self._drop_stream()
 
@@ -224,10 +231,9 @@ class FulltextProjection(BlockFold):
         for column, shared in zip(fork._by_row(), self._by_row(), strict=True):
             column.share(shared, rows)
         fork._vocabulary.share(self._vocabulary, rows)
-        for piece in self._pieces:
-            if piece.end_row <= block_rows:
-                fork._blocks += (piece,)
-            elif piece.first_row < rows:
+        fork._blocks = Blocks([piece for piece in self._pieces if piece.end_row <= block_rows])
+        for piece in self._pieces[len(fork._blocks.pieces) :]:
+            if piece.first_row < rows:
                 cut_piece = postings.cut(piece, piece.first_row, min(piece.end_row, rows))
                 fork._recent += (cut_piece,)
         fork._stream_row = rows
@@ -345,7 +351,7 @@ class FulltextProjection(BlockFold):
     def size_bytes(self) -> int:
         """Memory of columns, pieces and the vocabulary."""
         size = sum(column.size_bytes for column in (*self._by_row(), self._stream))
-        size += sum(piece.size_bytes for piece in self._pieces)
+        size += sum(piece.size_bytes for piece in self._pieces) + self._blocks.size_bytes
         return size + self._vocabulary.size_bytes
 
 

@@ -17,7 +17,7 @@ import pytest
 import cerata
 from benchmarks.fulltext_bench import Folded, corpus, fts5_rate, questions_of, side_by_side
 from cerata.engine.events import PutFrame
-from cerata.projections.columnar.columns import F64, I32, I64, U32, U64, ascending_order
+from cerata.projections.columnar.columns import I32, I64, U32, U64, Unsigned, ascending_order
 from cerata.projections.core.projection import BLOCK_SEQS
 from cerata.projections.core.ranges import complete_ranges
 from cerata.projections.frames.projection import FramesProjection
@@ -269,7 +269,7 @@ def test_only_the_postings_of_the_past_are_gathered(monkeypatch: pytest.MonkeyPa
     asked: list[int] = []
 
     class Counted(Occurrences):
-        def gather(self, ids: U32) -> tuple[I64, list[int], I64, F64]:
+        def gather(self, ids: U32) -> tuple[I64, list[int], Unsigned]:
             found = super().gather(ids)
             asked.append(len(found[0]))
             return found

@@ -36,7 +36,7 @@ def counts_of(source: np.random.Generator, order: TurnOrder, shares: list[float]
     """Return the counts of words that so many turns have."""
     turns = np.flatnonzero(order.is_turn)
     parts = [turns[source.random(len(turns)) < share] for share in shares]
-    counts = [source.choice([1, 1, 1, 2, 30], len(part)).astype(np.float64) for part in parts]
+    counts = [source.choice([1, 1, 1, 2, 30], len(part)).astype(np.uint8) for part in parts]
     ends = np.cumsum([len(part) for part in parts])
     return Counts(ends, np.concatenate(parts), np.concatenate(counts))
 
@@ -68,7 +68,8 @@ def test_the_best_turns_are_those_of_all_scores(
     expected = np.zeros(len(order.rows))
     starts = np.concatenate([[0], words.ends[:-1]])
     for idf, start, end in zip(idfs, starts, words.ends, strict=True):
-        sums = plain_sums(order, words.places[start:end], words.counts[start:end])
+        counts = words.counts[start:end].astype(np.float64)
+        sums = plain_sums(order, words.places[start:end], counts)
         expected += idf * SCALE * sums / (sums + norms)
     if among is not None:
         expected *= among
@@ -95,7 +96,7 @@ def test_bounds_leave_out_most_turns(shares: list[float]) -> None:
     order = order_of(source, 40_000)
     words = counts_of(source, order, shares)
     # Words that a turn repeats 30 times are rare.
-    words = words._replace(counts=np.minimum(words.counts, 2.0))
+    words = words._replace(counts=np.minimum(words.counts, np.uint8(2)))
     norms = turn_norms(in_pairs(np.ones(len(order.rows))), order.is_turn)
     idfs = np.log(1 / np.array(shares))
     places, _ = best_turns(words, idfs, norms, 10, scale=SCALE, among=None)
@@ -116,7 +117,7 @@ def test_sums_are_exact_in_any_order() -> None:
     ((dense,),) = words.spread(len(own))
     assert (dense == whole).all()
     few = words.places[:100]
-    reached, sums = Shares(len(own)).spread(few, words.counts[:100])
+    reached, sums = Shares(len(own)).spread(few, words.counts[:100].astype(np.float64))
     near = np.zeros(len(own))
     near[few] = words.counts[:100]
     assert (sums == summed(near)[reached]).all()
@@ -130,9 +131,9 @@ def test_sums_reach_the_ends(rows: int) -> None:
     """The first and last turns, and those at the ends of a block, have all their shares."""
     order = turn_order(np.zeros(rows, np.int64), np.ones(rows, np.bool_))
     assert order is not None
-    counts = np.arange(1.0, rows + 1)
+    counts = np.arange(1, rows + 1, dtype=np.uint8)
     turns = np.flatnonzero(order.is_turn)
-    expected = plain_sums(order, turns, counts)
+    expected = plain_sums(order, turns, counts.astype(np.float64))
     own = np.zeros(len(order.rows))
     own[turns] = counts
     assert summed(own)[turns] == pytest.approx(expected[turns])
