@@ -51,22 +51,24 @@ def execute(
         os.dup2(os.open(os.devnull, os.O_WRONLY), _STANDARD_OUTPUT)
         return 0
     except OSError as error:
-        fault = "Cannot write the answer" if error.filename is None else "The system refused"
-        where = error.filename or "output"
-        failure = StorageFailed(
-            f"{fault}: {error.strerror}",
-            where=str(where),
-            remedy="Check the path and its permissions, and call again.",
-        )
+        failure = _of_system("Cannot write the answer", error)
         print(f"error: {visible(str(failure))}", file=sys.stderr)
         return failure.exit_code
     return code
 
 
+def _of_system(fault: str, error: OSError) -> StorageFailed:
+    return StorageFailed(
+        f"{fault}: {error.strerror}",
+        where=str(error.filename or "output"),
+        remedy="Check the path and its permissions, and call again.",
+    )
+
+
 def _answer(
     words: Sequence[str], options: Namespace | Exception, environment: Environment | None
 ) -> int:
-    """Run one command; turn every error except the system's into a line and an exit code."""
+    """Run one command; turn every error, except one of the output, into a line and an exit code."""
     output = Output(as_json="--json" in words, as_lines="--jsonl" in words)
     try:
         if isinstance(options, Exception):
@@ -77,8 +79,12 @@ def _answer(
     except CerataError as error:
         output.error(_with_holders(error) if isinstance(error, Locked) else error)
         return error.exit_code
-    except OSError:
-        raise
+    except OSError as error:
+        if error.filename is None:
+            raise
+        refusal = _of_system("The system refused", error)
+        output.error(refusal)
+        return refusal.exit_code
     except Exception as error:
         # The last resort: a traceback helps neither a user nor a program.
         if os.environ.get(DEBUG_VARIABLE):

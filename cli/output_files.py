@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from cerata.engine.errors import Conflict, InvalidInput
+from cerata.engine.errors import Conflict, InvalidInput, NotFound
 from cerata.memory.plots.canvas import FORMS, Form
 
 
@@ -16,6 +16,7 @@ def new_file(name: str) -> Generator[IO[bytes]]:
 
     Raises:
         Conflict: the name exists.
+        NotFound: the folder of the name does not exist.
     """
     check_new(name)
     path = Path(name)
@@ -34,9 +35,16 @@ def new_file(name: str) -> Generator[IO[bytes]]:
 
 
 def check_new(name: str) -> None:
-    """Raise `Conflict` if a name exists."""
-    if Path(name).exists():
+    """Raise `Conflict` if a name exists, and `NotFound` if its folder does not."""
+    path = Path(name)
+    if path.exists():
         raise _taken(name)
+    if not path.parent.is_dir():
+        raise NotFound(
+            "The folder of the new file does not exist",
+            where=name,
+            remedy="Create the folder, or pass the name of a file in another.",
+        )
 
 
 def _taken(name: str) -> Conflict:

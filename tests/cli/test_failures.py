@@ -200,6 +200,18 @@ class TestUsage:
         assert "--help" in said["remedy"]
         assert list(Path().iterdir()) == []
 
+    def test_a_refusal_of_the_system_is_one_line_or_one_json_object(self, run: Run) -> None:
+        """Under --json it was text on standard error, and nothing on standard output."""
+        run("assert", "ana", "likes", "tea")
+        command = ("facts", "--plot", "no/facts.svg")
+        code, _, err = run(*command)
+        assert code == cerata.StorageFailed.exit_code
+        assert err.startswith("error: The system refused: No such file or directory (no/")
+        code, out, err = run(*command, "--json")
+        answer = json.loads(out)
+        assert (code, err) == (cerata.StorageFailed.exit_code, "")
+        assert (answer["error"], answer["exit_code"]) == ("StorageFailed", code)
+
     def test_a_closed_output_is_no_fault_of_ours(
         self, run: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -65,6 +65,16 @@ def test_a_file_is_never_replaced_and_is_refused_before_the_work(run: Run, tmp_p
     assert (tmp_path / "m.json").read_text() == "mine"
 
 
+def test_a_folder_that_is_missing_is_named_before_the_work(run: Run, tmp_path: Path) -> None:
+    """The error came after all queries, named a temporary file, and was no JSON."""
+    with cerata.open(tmp_path / "talks.cera") as store:
+        store.put_frame("a lamp")
+    code, out, err = run("tune", "nowhere.jsonl", "--to", "no/m.json", "--json")
+    answer = json.loads(out)
+    assert (code, err, answer["where"]) == (cerata.NotFound.exit_code, "", "no/m.json")
+    assert answer["what"] == "The folder of the new file does not exist"
+
+
 def test_recorded_recalls_teach(run: Run, tmp_path: Path) -> None:
     """A use by `access --record` counts for the recall before."""
     with cerata.open(tmp_path / "talks.cera") as store:
