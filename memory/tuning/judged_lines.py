@@ -50,14 +50,14 @@ class JudgedQuery:
 
 
 def entry_of(
-    line: str, where: str, names: Mapping[str, frozenset[str]], remedy: str = _REMEDY
+    line: str, where: str, names: Mapping[str, frozenset[str] | None], remedy: str = _REMEDY
 ) -> tuple[str, Mapping[str, object]]:
     """Return the kind of a line, and its members.
 
     Args:
         line: the line
         where: its place, for errors
-        names: the members that each kind may have
+        names: the members that each kind may have; None for any
         remedy: an example of a line
 
     Raises:
@@ -68,19 +68,27 @@ def entry_of(
         [(kind, members)] = cast("dict[str, object]", entry).items()
         if kind in names and isinstance(members, dict):
             checked = cast("dict[str, object]", members)
-            for name in checked:
-                if name not in names[kind]:
-                    raise InvalidInput(
-                        f"A {kind} has no member {name!r:.60}",
-                        where=where,
-                        remedy=f"Use {', '.join(sorted(names[kind]))}.",
-                    )
+            known = names[kind]
+            if known is not None:
+                _check_members(checked, kind, known, where)
             return kind, checked
     raise InvalidInput(
         f"A line must be an object with a {' or a '.join(names)}, not {line.strip()!r:.60}",
         where=where,
         remedy=remedy,
     )
+
+
+def _check_members(
+    members: Mapping[str, object], kind: str, known: frozenset[str], where: str
+) -> None:
+    for name in members:
+        if name not in known:
+            raise InvalidInput(
+                f"A {kind} has no member {name!r:.60}",
+                where=where,
+                remedy=f"Use {', '.join(sorted(known))}.",
+            )
 
 
 def judged_query(members: Mapping[str, object], where: str) -> JudgedQuery:

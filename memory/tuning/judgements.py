@@ -22,7 +22,7 @@ from .groups import group_of
 from .judged_lines import LINE_SIZE_MAX, QUERY, entry_of, grade_of, judged_query
 
 _DIGITS_MAX: Final = 18
-_MEMBERS: Final = {"query": QUERY, "document": frozenset[str]()}
+_MEMBERS: Final = {"query": QUERY, "document": None}
 _REMEDY: Final = 'Write lines such as {"query": {"text": "Who?", "relevant": ["#12"]}}.'
 
 

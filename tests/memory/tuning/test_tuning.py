@@ -334,6 +334,16 @@ def test_a_bad_line_is_named_with_its_number(bad: str | bytes, fault: str) -> No
     assert caught.value.remedy
 
 
+def test_documents_of_a_judged_set_are_passed_over() -> None:
+    """Their members were refused, so no judged set could be passed as it is."""
+    document = {"id": "t1", "text": "I moved.", "role": "Ana", "parent": "session 1"}
+    with cerata.open(":memory:") as store:
+        judgements = conversations(store, 2, of_questions=[True])
+        lines = [line(each.query, [*each.relevant], group=each.group) for each in judgements]
+        tuning = tune(store, [json.dumps({"document": document}), *lines])
+        assert (tuning.questions, tuning.profile) == (16, tune(store, judgements).profile)
+
+
 def test_a_value_of_another_type_is_refused() -> None:
     """Not every iterable is one of judgements."""
     with cerata.open(":memory:") as store, pytest.raises(InvalidInput, match="Judgement values"):
