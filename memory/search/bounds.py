@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
-from cerata.retrieval.ranking.fusion import RANK_CONSTANT, Fused, LaneRanking, shared_weights
+from cerata.retrieval.ranking.fusion import (
+    RANK_CONSTANT,
+    Fused,
+    LaneRanking,
+    boost_of,
+    shared_weights,
+)
 
 if TYPE_CHECKING:
     from cerata.retrieval.ranking.fusion import TurnWeights
@@ -119,4 +125,4 @@ class Bounds(msgspec.Struct, frozen=True):
                 ]
                 most = max(most, sum(shares) + added)
         most = round(most, SCORE_DECIMALS)
-        return most * (1 + profile.importance) if most > 0 else most
+        return most * boost_of(most, 1 + profile.importance)

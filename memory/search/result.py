@@ -19,6 +19,7 @@ from cerata.retrieval.ranking.fusion import (
     Fused,
     LaneRanking,
     TurnWeights,
+    boost_of,
     is_fused,
     shared_weights,
     worth,
@@ -211,7 +212,7 @@ class SearchResult:
                 if hit.id in fact_search.scored_frames([named])
             ),
             reranked=self._reranked(hit.id),
-            boost=self._boost(hit.id),
+            boost=self._boost(hit),
             tokens=tuple(self.late.shares(hit.id)) if self.late is not None and is_late else (),
             embedded=self._embedded(),
             signals=() if signals is None else signals.shares(hit.id),
@@ -277,12 +278,11 @@ class SearchResult:
         after = [hit.id for hit in self.order].index(frame) + 1
         return explanations.Reranked(before, after, self.rerank_scores[frame], self.reranking.name)
 
-    def _boost(self, frame: int) -> Boost | None:
-        """Return the factor of a frame's score; None if the frame was never used."""
-        use = self.uses.get(frame)
-        counts = accesses.access_of(self.snapshot, frame)
+    def _boost(self, hit: Hit) -> Boost | None:
+        """Return the factor of a hit's score; None if the frame was never used."""
+        use = self.uses.get(hit.id)
+        counts = accesses.access_of(self.snapshot, hit.id)
         if use is None or counts.last_used is None:
             return None
-        return explanations.Boost(
-            use.boost(self.request.profile.importance), counts.used, counts.last_used
-        )
+        factor = boost_of(hit.score, use.boost(self.request.profile.importance))
+        return explanations.Boost(factor, counts.used, counts.last_used)

@@ -223,16 +223,30 @@ def shared_weights(
 def boosted(fused: Sequence[Fused], factors: Mapping[int, float]) -> list[Fused]:
     """Return items in order of their scores times their factors, rounded to 9 digits.
 
-    An item without a factor keeps its score; ties keep their order.
+    An item without a factor keeps its score; ties keep their order. See `boost_of` for scores
+    below 0.
 
     >>> boosted([Fused(7, 2.0, ()), Fused(8, 1.5, ())], {8: 1.4})
     [Fused(id=8, score=2.1, lanes=()), Fused(id=7, score=2.0, lanes=())]
     """
     scored = [
-        item._replace(score=round(item.score * factors.get(item.id, 1.0), SCORE_DECIMALS))
+        item._replace(
+            score=round(
+                item.score * boost_of(item.score, factors.get(item.id, 1.0)), SCORE_DECIMALS
+            )
+        )
         for item in fused
     ]
     return sorted(scored, key=lambda item: -item.score)
+
+
+def boost_of(score: float, factor: float) -> float:
+    """Return the factor that raises a score: its inverse for a score below 0.
+
+    >>> boost_of(2.0, 1.25), boost_of(-2.0, 1.25)
+    (1.25, 0.8)
+    """
+    return factor if score >= 0 else 1 / factor
 
 
 def reranked(fused: Sequence[Fused], scores: Mapping[int, float]) -> list[Fused]:

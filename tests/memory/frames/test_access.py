@@ -217,6 +217,26 @@ def test_what_is_used_is_ranked_higher_only_where_a_profile_says_so(store: Store
     ]
 
 
+def test_a_use_raises_a_score_below_0(store: Store) -> None:
+    """Signals below 0 made the score of a short question negative, and a factor lowered it."""
+    signals = {"question": -0.6, "short": -0.6}
+    profile = cerata.Profile("mine", 1, {"text": 1}, "zscore", signals=signals, importance=1.0)
+    best = store.put_frame("ferry ferry ferry", role="Ana", track="a")
+    turns = [store.put_frame("ferry?", role="Ana", track=f"{place}") for place in range(4)]
+    before = {hit.id: hit.score for hit in store.search("ferry", profile=profile)}
+    store.record_access(turns[2])
+    hits = store.search("ferry", profile=profile)
+    assert [hit.id for hit in hits[:2]] == [best.id, turns[2].id]
+    assert before[turns[2].id] < hits[1].score == round(before[turns[2].id] / 1.5, 9)
+    explanation = store.explain(hits[1])
+    assert explanation.boost is not None
+    added = [lane.added for lane in explanation.lanes]
+    added += [signal.added for signal in explanation.signals]
+    assert hits[1].score == pytest.approx(sum(added) * explanation.boost.factor, abs=1e-9)
+    least = store.search("ferry", profile=profile, k=1, min_score=hits[1].score, offset=1)
+    assert [hit.id for hit in least] == [turns[2].id]
+
+
 def test_what_is_used_is_found_beyond_the_best_of_its_lane() -> None:
     """The best three without their uses were all that could come."""
     with cerata.open(":memory:") as store:
