@@ -23,7 +23,7 @@ PROTOCOL_ROLES: Final = frozenset(
 _ROLE_SETS_KEPT: Final = 8
 _ROLES_KEPT: Final = 1_024
 
-_POSSESSIVE: Final = re.compile(r"\s?['’]s(?![^\W_])")
+_POSSESSIVE: Final = re.compile(r"\s?['’][sS](?![^\W_])")
 
 
 class _Name(NamedTuple):
