@@ -16,8 +16,9 @@ locale or the time zone of the system. Weeks begin on Monday, all times are UTC.
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
@@ -274,21 +275,23 @@ def _no_time(text: str) -> InvalidInput:
     return InvalidInput(f"{text!r:.80} is not a time", remedy=_EXAMPLES)
 
 
-def _ambiguous(text: str, date: re.Match[str]) -> InvalidInput:
-    first, _, second, last = date.groups()
+def _ambiguous(text: str, numeric: re.Match[str]) -> InvalidInput:
+    """Return the error for a date in numbers, with the days that it may mean."""
+    first, _, second, last = numeric.groups()
     year = last if len(last) > 2 else f"20{int(last):02}"
     pairs = [(first, second), (second, first)]
     if len(first) == len("2026"):
         year = first
         pairs = [(last, second), (second, last)]
-    readings = [
-        f"{year:0>4}-{int(month):02}-{int(day):02}"
-        for day, month in dict.fromkeys(pairs)
-        if 1 <= int(month) <= 12 and 1 <= int(day) <= 31
-    ]
+    readings: list[str] = []
+    for day, month in dict.fromkeys(pairs):
+        with suppress(ValueError):
+            readings.append(str(date(int(year), int(month), int(day))))
+    if not readings:
+        return _no_time(text)
     return InvalidInput(
         f"{text!r:.80} is ambiguous: the order of day and month differs between countries",
-        remedy=f"Write the date as {' or '.join(readings) or '2026-03-01'}.",
+        remedy=f"Write the date as {' or '.join(readings)}.",
     )
 
 

@@ -109,10 +109,19 @@ def test_words_that_the_parser_would_guess_are_refused(text: str) -> None:
         interval_of(text, NOW)
 
 
+@pytest.mark.parametrize("text", ["31.02.2024", "29/02/2023", "2023-2-29", "13/13/2020", "0.0.26"])
+def test_a_date_that_no_calendar_has_is_not_ambiguous(text: str) -> None:
+    """The remedy was to write 2024-02-31."""
+    with pytest.raises(InvalidInput, match="is not a time") as caught:
+        interval_of(text, NOW)
+    assert "2024-02-31" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("text", "remedy"),
     [
         ("03/04/2026", "2026-04-03 or 2026-03-04"),
+        ("29.02.2024", "2024-02-29"),
         ("13/04/2026", "2026-04-13"),
         ("3.4.26", "2026-04-03 or 2026-03-04"),
         ("03-04-2026 12:00", "2026-04-03 or 2026-03-04"),
