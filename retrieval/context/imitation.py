@@ -28,6 +28,9 @@ _BRACKETS: Final = (
 )
 _HASHES: Final = "#\u22d5\u2317\u266f\u29e3-\u29e5\ufe5f\uff03"
 
+# A bold or segmented digit looks like its plain form.
+_DIGITS: Final = "0-9\uff10-\uff19\U0001d7ce-\U0001d7ff\U0001fbf0-\U0001fbf9"
+
 _DASHES: Final = "\u2010-\u2015\u2212\u30fc\ufe58\ufe63\uff0d-"
 
 _HASH: Final = re.compile(f"[{_HASHES}]")
@@ -38,16 +41,14 @@ _START: Final = (
 _SOURCE: Final = f"{_START}[{_BRACKETS}][{_IGNORED}]*[{_HASHES}]"
 _HEADING: Final = (
     # A line of signs below "#1 · title" makes that line a heading too.
-    f"{_START}(?:[{_HASHES}]+[{_IGNORED}]+)?[{_HASHES}][{_IGNORED}]*[0-9\uff10-\uff19]"
+    f"{_START}(?:[{_HASHES}]+[{_IGNORED}]+)?[{_HASHES}][{_IGNORED}]*[{_DIGITS}]"
 )
 _DATED: Final = (
     # The heading of turns begins with a date, or with the signs of a heading and a date.
     f"{_START}(?:[{_HASHES}]+[{_IGNORED}]+|[{_BRACKETS}][{_IGNORED}]*)?"
-    f"(?:[0-9\uff10-\uff19][{_IGNORED}]*){{4}}[{_DASHES}]"
+    f"(?:[{_DIGITS}][{_IGNORED}]*){{4}}[{_DASHES}]"
 )
-_TURN: Final = (
-    f"{_START}[{_HASHES}][{_IGNORED}]*[0-9\uff10-\uff19].*[:\u2236\ua789\ufe13\ufe55\uff1a]"
-)
+_TURN: Final = f"{_START}[{_HASHES}][{_IGNORED}]*[{_DIGITS}].*[:\u2236\ua789\ufe13\ufe55\uff1a]"
 _STEERING: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]+"
 )
