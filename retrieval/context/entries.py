@@ -317,9 +317,13 @@ class Writing:
         if table is not None and table.end <= start and low > table.start:
             # Rows without their header mislead.
             low = table.end
-        lead = ELLIPSIS if low else ""
         stop = start + most * _SEEN_SIZE
-        piece = lead + text[low:stop].strip()
+        piece = text[low:stop].lstrip()
+        if low:
+            # In the line of a header the mark would be a part of it.
+            begins = any(text.startswith(piece, table.start) for table in tables)
+            piece = ELLIPSIS + ("\n" if begins else "") + piece
+        piece = piece.rstrip()
         clipped = piece + (ELLIPSIS if text[stop:].strip() else "")
         size = counter.cut(piece, room)
         over = self._size(clipped) - most
@@ -327,7 +331,7 @@ class Writing:
             if size <= 0:
                 return ""
             # Marks and seams take further tokens, each of at least a character.
-            clipped = piece[: _row_end(piece, size) if tables else size].rstrip() + ELLIPSIS
+            clipped = _ended(piece, size) if tables else piece[:size].rstrip() + ELLIPSIS
             over = self._size(clipped) - most
             size -= max(over, 1)
         return clipped
@@ -354,16 +358,22 @@ def _named(name: str, text: str, form: Form) -> tuple[str, str]:
     )
 
 
-def _row_end(piece: str, size: int) -> int:
-    """Return the size of the longest prefix, up to a size, that cuts no row of a table.
+def _ended(piece: str, size: int) -> str:
+    """Return the longest prefix, up to a size, that cuts no row of a table, and the mark.
 
-    A piece that is only part of a row is cut anywhere.
+    A piece that is only part of a row is cut anywhere. In the line of a row the mark would be a
+    part of it, so it comes below the table.
     """
-    table = table_at(find_tables(piece), size)
-    if table is None:
-        return size
-    ends = [end for _, end in rows_of(piece, table) if end <= size]
-    return (ends[-1] if ends else table.start) or size
+    tables = find_tables(piece)
+    table = table_at(tables, size)
+    if table is not None:
+        ends = [end for _, end in rows_of(piece, table) if end <= size]
+        size = (ends[-1] if ends else table.start) or size
+    prefix = piece[:size].rstrip()
+    table = table_at(tables, len(prefix) - 1)
+    line_end = piece[len(prefix) :].partition("\n")[0]
+    is_row = table is not None and len(prefix) > table.body and not line_end.strip()
+    return prefix + ("\n\n" if is_row else "") + ELLIPSIS
 
 
 def _near(text: str, marks: Marks, tables: Sequence[Table]) -> list[Span]:

@@ -103,6 +103,19 @@ def test_neighbouring_parts_of_a_table_join_with_one_header() -> None:
         assert context.items[0].text == text.strip()
 
 
+def test_the_mark_of_a_cut_is_in_no_line_of_a_table() -> None:
+    """The whole table fitted and the words after it did not: the last row was "… team 2 |…"."""
+    table = f"{HEADER}{''.join(ROWS[:3])}"
+    text = f"Before it.\n{table}\nAfter it are words of a text.\n"
+    lines = {line.rstrip("\n") for line in (*HEADER.splitlines(), *ROWS[:3], "| … |")}
+    sizes: set[int] = set()
+    for max_tokens in range(45, 90):
+        shown = item_of(text, "service[012]", max_tokens).text
+        assert {line for line in shown.splitlines() if "|" in line} <= lines
+        sizes.add(len(shown))
+    assert len(sizes) > 5
+
+
 @example(
     text=f"{HEADER}{'Words of a text. ' * 20}\n{ROWS[0]}", max_tokens=38, number=0, tier="gist"
 )
