@@ -4,6 +4,7 @@ Each raises `InvalidInput`, and formats a message only then. Leaves out the limi
 (`draft_validation`).
 """
 
+import sys
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from types import UnionType
@@ -15,6 +16,14 @@ from .errors import InvalidInput
 def is_integer(value: object) -> TypeGuard[int]:
     """Return whether a value is an integer; a bool is not."""
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Return whether a value is a finite number that a float can hold; a bool is not."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    # Not math.isfinite, which raises for an int above every float; NaN fails a comparison.
+    return abs(value) <= sys.float_info.max
 
 
 def is_unicode(text: str) -> bool:

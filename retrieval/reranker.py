@@ -6,13 +6,12 @@ and K. Cho, *Passage Re-ranking with BERT*, 2019). Leaves out the choice and the
 (`cerata.memory.search.reranking`).
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol, cast
 
 import numpy as np
 
-from cerata.engine.arguments import is_integer
+from cerata.engine.arguments import is_integer, is_number
 from cerata.engine.errors import InvalidInput, RerankerFailed, Unsupported
 from cerata.engine.limits import NAME_SIZE_MAX
 from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
@@ -73,8 +72,7 @@ def check_rerank(rerank: object) -> None:
 
 
 def _check_score(frame: object, score: object) -> None:
-    is_number = isinstance(score, int | float) and not isinstance(score, bool)
-    if not is_integer(frame) or not (is_number and math.isfinite(cast("float", score))):
+    if not is_integer(frame) or not is_number(score):
         raise InvalidInput(
             f"rerank must have a finite score for each frame id, not {score!r:.60} for "
             f"{frame!r:.60}",

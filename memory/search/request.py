@@ -6,14 +6,13 @@ that need a snapshot: of vectors (`vector_lane`, `late_lane`) and of the filter 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from cerata.engine.arguments import expect_text, is_integer, wrong_type
+from cerata.engine.arguments import expect_text, is_integer, is_number, wrong_type
 from cerata.engine.errors import InvalidInput
 from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext.query import AnyWord, Query, check_size, plain
@@ -112,7 +111,7 @@ class SearchRequest:
             )
         for name in ("min_cosine", "min_score"):
             least: float | None = getattr(self, name)
-            if least is not None and not _is_number(least):
+            if least is not None and not is_number(least):
                 raise InvalidInput(
                     f"{name} must be a number, not {least!r:.60}",
                     remedy=f"Pass a number such as {name}=0.3, or None.",
@@ -221,10 +220,6 @@ def narrowed_in_time(where: Filter | None, when: TimeRange | None, query: object
     if during is None or where is None:
         return during if where is None else where
     return where & during if isinstance(where, Filter) else where
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def check_query(query: object) -> None:

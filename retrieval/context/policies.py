@@ -5,12 +5,11 @@ so that a context can be reproduced. Leaves out filling a context (`packing`) an
 sentences (`sentences`).
 """
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, TypeGuard
+from typing import Final, Literal, TypeAlias
 
-from cerata.engine.arguments import expect_bool, expect_positive
+from cerata.engine.arguments import expect_bool, expect_positive, is_number
 from cerata.engine.errors import InvalidInput
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.fulltext.analyzer import terms
@@ -24,13 +23,6 @@ Tier: TypeAlias = Literal["full", "gist", "line"]
 
 _SPECIFIC_TERMS: Final = 8
 """Words that are as specific as a quote; set by hand."""
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return False
-    # Not math.isfinite, which raises for an int above every float.
-    return abs(value) <= sys.float_info.max
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +73,7 @@ class ContextPolicy(PlainValue):
         where = f"context policy {self.name!r}"
         for field in ("version", "gist_tokens", "line_tokens"):
             expect_positive(field, getattr(self, field), where)
-        if not _is_number(self.specific_factor) or self.specific_factor < 1:
+        if not is_number(self.specific_factor) or self.specific_factor < 1:
             raise self._wrong(
                 f"specific_factor must be a number from 1, not {self.specific_factor!r}",
                 "Pass 1 or more.",
@@ -90,14 +82,14 @@ class ContextPolicy(PlainValue):
             expect_bool(field, getattr(self, field), where)
         self._check_days(self.tier_days)
         share = self.duplicate_share
-        if share is not None and not (_is_number(share) and 0 < share <= 1):
+        if share is not None and not (is_number(share) and 0 < share <= 1):
             fault = f"duplicate_share must be above 0 and at most 1, or None, not {share!r}"
             raise self._wrong(fault, "Pass a number above 0 and at most 1, or None.")
 
     def _check_days(self, days: tuple[float, float] | None) -> None:
         if days is None:
             return
-        is_pair = isinstance(days, tuple) and len(days) == 2 and all(map(_is_number, days))
+        is_pair = isinstance(days, tuple) and len(days) == 2 and all(map(is_number, days))
         if not (is_pair and 0 <= days[0] <= days[1]):
             remedy = "Pass two numbers of days, the smaller first."
             raise self._wrong(

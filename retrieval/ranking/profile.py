@@ -6,12 +6,11 @@ the lanes, and the sum of their ranks (`fusion`).
 """
 
 import difflib
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Final, TypeAlias, TypeGuard, cast, get_args
+from typing import Any, Final, TypeAlias, cast, get_args
 
-from cerata.engine.arguments import expect_bool, expect_positive, is_integer
+from cerata.engine.arguments import expect_bool, expect_positive, is_integer, is_number
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.engine.plain_value import PlainValue, plain_fields
@@ -126,7 +125,7 @@ class Profile(PlainValue):
         for name, weight in self.signals.items():
             if name not in SIGNALS:
                 raise unknown("signal", name, SIGNALS, where=self._place)
-            if not _is_number(weight) or abs(weight) > SIGNAL_WEIGHT_MAX:
+            if not is_number(weight) or abs(weight) > SIGNAL_WEIGHT_MAX:
                 raise self._wrong(
                     f"The weight of signal {name!r} must be -1,000 to 1,000, not {weight!r:.60}",
                     "Pass -1,000 to 1,000.",
@@ -157,7 +156,7 @@ class Profile(PlainValue):
         for number in numbers:
             if not _is_weight(number):
                 raise self._wrong(
-                    f"The weight of lane {lane!r} must be 0 to 1,000,000, not {number!r}",
+                    f"The weight of lane {lane!r} must be 0 to 1,000,000, not {number!r:.60}",
                     "Pass 0 to 1,000,000.",
                 )
 
@@ -276,16 +275,7 @@ def _by_lane(weights: JsonValue) -> object:
 
 
 def _is_weight(value: object) -> bool:
-    return _is_number(value) and 0 <= value <= WEIGHT_MAX
-
-
-def _is_number(value: object) -> TypeGuard[int | float]:
-    # A comparison, because a large int is no float; NaN fails it.
-    return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and -math.inf < value < math.inf
-    )
+    return is_number(value) and 0 <= value <= WEIGHT_MAX
 
 
 def unknown(

@@ -321,6 +321,7 @@ def test_without_a_hit_the_model_does_not_run(store: Store) -> None:
         Checksums(hits=True),
         Checksums(hits=2.5),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         {1: float("nan")},
+        {1: 10**400},
         {1: "high"},
         {"1": 2.0},
         {True: 2.0},
