@@ -114,7 +114,7 @@ class FactText(NamedTuple):
         if not len(present):
             return []
         occurrences = Occurrences(
-            self.fulltext.pieces, self.fulltext.lengths, rows_end, self.fulltext.blocks
+            self.fulltext.pieces, self.fulltext.lengths, rows_end, self.fulltext.groups
         )
         rows, ends, _ = occurrences.gather(present)
         parts = np.split(self.seqs[rows], ends[:-1])

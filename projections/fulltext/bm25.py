@@ -35,7 +35,7 @@ from ..columnar.columns import F64, I64, U8, U32, Mask
 from ..columnar.turn_order import NO_ROW, TurnOrder
 from . import analyzer as text
 from .fields import Field, FieldLengths
-from .joined_postings import Blocks
+from .joined_postings import PieceGroup
 from .occurrences import Occurrences
 from .postings import Piece
 from .query import AnyWord, Query, plain
@@ -110,8 +110,8 @@ class Fulltext:
     seq: int
     marks: U8
     """The marks of each row (`marks.Mark`), (rows,)."""
-    blocks: Blocks | None = None
-    """The first pieces, which questions may join; None: they stay apart."""
+    groups: tuple[PieceGroup, ...] = ()
+    """The pieces in groups that questions may join; without groups they stay apart."""
 
     def view(
         self, alive: Mask, turns: TurnOrder | None = None, last: LastLengths | None = None
@@ -145,7 +145,7 @@ class FulltextView:
         # Terms from this count on occur in later rows only.
         self._terms = fulltext.vocabulary.count_at(self._rows)
         self._occurrences = Occurrences(
-            fulltext.pieces, fulltext.lengths, self._rows, fulltext.blocks
+            fulltext.pieces, fulltext.lengths, self._rows, fulltext.groups
         )
         self._lengths = self._occurrences.fields.weighted()
         self._marks = fulltext.marks

@@ -1,9 +1,10 @@
-"""The postings of all complete blocks as one array, so that those of a term are one slice.
+"""The postings of many pieces as one array, so that those of a term are one slice.
 
 A block has a piece of postings (`postings.Piece`), and a question reads each of its words in each
 piece: of 100,000 turns 25 times a word. Owns the joined arrays, and when they are made. They take 5
 bytes a posting, so they are made only after questions have looked up so many words that joining
-would have cost less. Leaves out the pieces of later rows (`occurrences`).
+would have cost less. The pieces of complete blocks stay, and so does their array; those of later
+rows are a group of their own, of each state.
 """
 
 from collections.abc import Sequence
@@ -49,8 +50,8 @@ class JoinedPostings(NamedTuple):
         return [slice(start, end) for start, end in zip(starts, ends, strict=True)]
 
 
-class Blocks:
-    """The pieces of complete blocks, joined once that pays.
+class PieceGroup:
+    """Adjacent pieces, joined once that pays.
 
     Any threads may use them: two that join at once do the same work.
     """

@@ -5,13 +5,14 @@ Owns gathering: the slices of a term from all pieces are concatenated once, so `
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import cast
 
 import numpy as np
 
 from ..columnar.columns import I64, U8, U32, Unsigned, concatenate, gather_ranges
 from .fields import WEIGHTS, Field, FieldLengths
-from .joined_postings import Blocks
+from .joined_postings import PieceGroup
 from .postings import Piece, joined_gaps, rows_of_runs
 
 
@@ -23,11 +24,11 @@ class Occurrences:
         pieces: Sequence[Piece],
         fields: FieldLengths,
         rows: int,
-        blocks: Blocks | None = None,
+        groups: Sequence[PieceGroup] = (),
     ) -> None:
-        """Create the postings of pieces, of which ``blocks`` may join the first."""
+        """Create the postings of pieces, which ``groups`` has in the same order, and may join."""
         self._pieces = [piece for piece in pieces if piece.first_row < rows]
-        self._blocks = blocks
+        self._groups = groups
         self.fields = fields.part(0, rows)
         self.rows = rows
 
@@ -36,23 +37,32 @@ class Occurrences:
 
         The result: rows (p,); the end of each term in rows; the weight of each posting.
         """
-        joined = None if self._blocks is None else self._blocks.postings(len(ids))
-        if joined is None or self._blocks is None:
+        if not self._groups:
             return self._gathered(self._pieces, ids)
-        later_rows, later_ends, later_weights = self._gathered(
-            self._pieces[len(self._blocks.pieces) :], ids
-        )
-        rows: list[I64] = []
-        weights: list[Unsigned] = []
-        ends: list[int] = []
-        start = filled = 0
-        for part, end in zip(joined.slices(ids, self.rows), later_ends, strict=True):
-            rows += (joined.rows[part].astype(np.int64), later_rows[start:end])
-            weights += (joined.weights[part], later_weights[start:end])
-            filled += part.stop - part.start + end - start
-            ends.append(filled)
-            start = end
-        return concatenate(rows, np.int64), ends, _end_to_end(weights)
+        gathered: list[tuple[I64 | U32, Unsigned, list[slice]]] = []
+        first = 0
+        for group in self._groups:
+            pieces = self._pieces[first : first + len(group.pieces)]
+            first += len(group.pieces)
+            joined = group.postings(len(ids)) if pieces else None
+            if joined is not None:
+                gathered.append((joined.rows, joined.weights, joined.slices(ids, self.rows)))
+            elif pieces:
+                apart, ends, weights = self._gathered(pieces, ids)
+                gathered.append((apart, weights, [slice(*span) for span in pairwise([0, *ends])]))
+        row_parts: list[I64 | U32] = []
+        weight_parts: list[Unsigned] = []
+        term_ends: list[int] = []
+        filled = 0
+        for index in range(len(ids)):
+            for rows, weights, slices in gathered:
+                of_term = slices[index]
+                row_parts.append(rows[of_term])
+                weight_parts.append(weights[of_term])
+                filled += of_term.stop - of_term.start
+            term_ends.append(filled)
+        all_rows = np.concatenate(row_parts, dtype=np.int64) if filled else np.empty(0, np.int64)
+        return all_rows, term_ends, _end_to_end(weight_parts)
 
     def _gathered(self, pieces: Sequence[Piece], ids: U32) -> tuple[I64, list[int], Unsigned]:
         """Return `gather` of pieces."""

@@ -41,7 +41,7 @@ from . import postings
 from .bm25 import Fulltext
 from .english import STEMMER, english
 from .fields import FIELD_COUNT, WEIGHTS, Field, FieldLengths
-from .joined_postings import Blocks
+from .joined_postings import PieceGroup
 from .marks import MARK_MAX, marks_of
 from .postings import Piece, joined_gaps
 from .unicode_tables import UNICODE_VERSION
@@ -84,8 +84,8 @@ class FulltextProjection(BlockFold):
         self._marks = Column(np.uint8)
         self._token_ends = Column(np.int64)
         self._vocabulary = Vocabulary()
-        self._blocks = Blocks(())
-        self._recent: tuple[Piece, ...] = ()
+        self._blocks = PieceGroup(())
+        self._recent = PieceGroup(())
         self._stream = Column(np.uint32)
         self._stream_row = 0
 
@@ -99,7 +99,7 @@ class FulltextProjection(BlockFold):
 
     @property
     def _pieces(self) -> tuple[Piece, ...]:
-        return (*self._blocks.pieces, *self._recent)
+        return (*self._blocks.pieces, *self._recent.pieces)
 
     def snapshot(self) -> Fulltext:
         """Return an immutable reader of the state at ``seq``; any thread may use it.
@@ -113,7 +113,7 @@ class FulltextProjection(BlockFold):
             self._fields(),
             self._seq,
             self._marks.view(),
-            self._blocks,
+            (self._blocks, self._recent),
         )
 
     def _effect_columns(self) -> list[AppendOnly]:
@@ -174,7 +174,7 @@ class FulltextProjection(BlockFold):
         return searchable([body if isinstance(body, PutFrame) else _EMPTY for body in bodies])
 
     def _settled_row(self) -> int:
-        last = self._recent[-1:] or self._blocks.pieces[-1:]
+        last = self._recent.pieces[-1:] or self._blocks.pieces[-1:]
         return last[0].end_row if last else 0
 
     def _settle(self) -> None:
@@ -182,7 +182,7 @@ class FulltextProjection(BlockFold):
         end = len(self._seqs)
         if row < end:
             piece = postings.invert(self._tokens(row, end), self._fields().part(row, end), row)
-            self._recent = postings.tidy((*self._recent, piece))
+            self._recent = PieceGroup(postings.tidy((*self._recent.pieces, piece)))
 
     def _end_block(self) -> None:
         super()._end_block()
@@ -191,9 +191,10 @@ class FulltextProjection(BlockFold):
     def _merge_block(self) -> None:
         """Merge the rows of the last block into a single piece, and drop their tokens."""
         self._settle()
-        if self._recent:
-            self._blocks = Blocks((*self._blocks.pieces, postings.merge(self._recent)))
-            self._recent = ()
+        if self._recent.pieces:
+            merged = postings.merge(self._recent.pieces)
+            self._blocks = PieceGroup((*self._blocks.pieces, merged))
+            self._recent = PieceGroup(())
         self._drop_stream()
 
     def _drop_stream(self) -> None:
@@ -231,11 +232,11 @@ class FulltextProjection(BlockFold):
         for column, shared in zip(fork._by_row(), self._by_row(), strict=True):
             column.share(shared, rows)
         fork._vocabulary.share(self._vocabulary, rows)
-        fork._blocks = Blocks([piece for piece in self._pieces if piece.end_row <= block_rows])
+        fork._blocks = PieceGroup([piece for piece in self._pieces if piece.end_row <= block_rows])
         for piece in self._pieces[len(fork._blocks.pieces) :]:
             if piece.first_row < rows:
                 cut_piece = postings.cut(piece, piece.first_row, min(piece.end_row, rows))
-                fork._recent += (cut_piece,)
+                fork._recent = PieceGroup((*fork._recent.pieces, cut_piece))
         fork._stream_row = rows
         fork._digests.share(self._digests, seq)
         fork._seq = seq
@@ -339,7 +340,7 @@ class FulltextProjection(BlockFold):
         self._vocabulary.load(columns, row, first_rows)
         self._add_rows(seqs, fields, marks)
         if len(seqs):
-            self._recent = (*self._recent, piece)
+            self._recent = PieceGroup((*self._recent.pieces, piece))
         self._digests.load(blocks)
         self._seq = through
         if through % BLOCK_SEQS == 0:
@@ -352,6 +353,7 @@ class FulltextProjection(BlockFold):
         """Memory of columns, pieces and the vocabulary."""
         size = sum(column.size_bytes for column in (*self._by_row(), self._stream))
         size += sum(piece.size_bytes for piece in self._pieces) + self._blocks.size_bytes
+        size += self._recent.size_bytes
         return size + self._vocabulary.size_bytes
 
 

@@ -28,13 +28,13 @@ from .words import Killed
 
 def spoil_postings(projection: Projection) -> None:
     assert isinstance(projection, FulltextProjection)
-    piece = projection._recent[0]
+    piece = projection._recent.pieces[0]
     piece.gaps.low[piece.starts[0]] += 1
 
 
 def spoil_rows(projection: Projection) -> None:
     assert isinstance(projection, FulltextProjection)
-    piece = projection._recent[0]
+    piece = projection._recent.pieces[0]
     # No such row: the sum of the gaps fails before the postings are compared.
     piece.gaps.low[piece.starts[0]] = 255
 

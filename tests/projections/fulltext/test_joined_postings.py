@@ -6,7 +6,7 @@ import pytest
 from cerata.projections.columnar.columns import U32
 from cerata.projections.fulltext import joined_postings
 from cerata.projections.fulltext.fields import FieldLengths
-from cerata.projections.fulltext.joined_postings import Blocks
+from cerata.projections.fulltext.joined_postings import PieceGroup
 from cerata.projections.fulltext.occurrences import Occurrences
 from cerata.projections.fulltext.postings import Piece, invert
 
@@ -33,16 +33,16 @@ def pieces_of(source: np.random.Generator, rows: int, count: int) -> tuple[list[
 def test_joined_postings_are_those_of_the_pieces(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As of any row, for any terms, with pieces of later rows that are not joined."""
+    """As of any row, for any terms; a group of a single piece is not joined."""
     monkeypatch.setattr(joined_postings, "_LOOK_UP_POSTINGS", 1 << 20)
     source = np.random.default_rng(seed)
     pieces, lengths = pieces_of(source, 300, 6)
     none = np.zeros(len(lengths), np.uint32)
     fields = FieldLengths(lengths, none, none, none)
-    blocks = Blocks(pieces[: seed % 7])
+    groups = (PieceGroup(pieces[: seed % 7]), PieceGroup(pieces[seed % 7 :]))
     for rows in (1, 299, 300, 301, 1_000, len(lengths)):
         apart = Occurrences(pieces, fields, rows)
-        joined = Occurrences(pieces, fields, rows, blocks)
+        joined = Occurrences(pieces, fields, rows, groups)
         for terms in ([], [0], [TERMS - 1], [TERMS + 3], [0, 1, 7, TERMS - 1, TERMS + 3]):
             ids = np.array(terms, np.uint32)
             expected = apart.gather(ids)
@@ -50,14 +50,14 @@ def test_joined_postings_are_those_of_the_pieces(
             assert found[1] == expected[1]
             assert np.array_equal(found[0], expected[0])
             assert np.array_equal(found[2], expected[2])
-    assert (blocks.size_bytes > 0) == (seed % 7 > 1)
+    assert [group.size_bytes > 0 for group in groups] == [seed % 7 > 1, seed % 7 < 5]
 
 
 def test_blocks_are_joined_when_look_ups_have_cost_as_much() -> None:
     """A single question, as most views of the past have, joins nothing."""
     pieces, _ = pieces_of(np.random.default_rng(3), 2_000, 4)
     postings = sum(len(piece.counts) for piece in pieces)
-    blocks = Blocks(pieces)
+    blocks = PieceGroup(pieces)
     look_ups = postings // (joined_postings._LOOK_UP_POSTINGS * len(pieces))
     assert look_ups > 3
     for _ in range(look_ups):
@@ -70,4 +70,4 @@ def test_blocks_are_joined_when_look_ups_have_cost_as_much() -> None:
 def test_too_many_postings_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     pieces, _ = pieces_of(np.random.default_rng(4), 300, 3)
     monkeypatch.setattr(joined_postings, "_POSTINGS_MAX", 100)
-    assert Blocks(pieces).postings(1 << 40) is None
+    assert PieceGroup(pieces).postings(1 << 40) is None

@@ -5,7 +5,7 @@ import pytest
 
 from cerata.projections.columnar.columns import F64, I64
 from cerata.projections.columnar.turn_order import TurnOrder, turn_order
-from cerata.projections.fulltext import context_kernel, turn_ranking
+from cerata.projections.fulltext import context_kernel, pair_sums, turn_ranking
 from cerata.projections.fulltext.context_kernel import (
     DECAY,
     NEXT,
@@ -14,7 +14,7 @@ from cerata.projections.fulltext.context_kernel import (
     Shares,
     summed,
 )
-from cerata.projections.fulltext.pair_sums import PairSums
+from cerata.projections.fulltext.pair_sums import PairSums, bounds_of_all
 from cerata.projections.fulltext.turn_ranking import best_turns, turn_norms
 
 SCALE = 2.2
@@ -144,3 +144,50 @@ def test_sums_reach_the_ends(rows: int) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(context_kernel, "_BLOCK_PLACES", block)
             assert summed(own)[turns] == pytest.approx(expected[turns])
+
+
+@pytest.mark.parametrize("kept", [1, 3_000, 1 << 23])
+def test_sums_are_equal_whether_or_not_rows_are_kept(
+    kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of many words only the first stay in memory."""
+    source = np.random.default_rng(5)
+    order = order_of(source, 900)
+    words = counts_of(source, order, [0.3, 0.01, 0.2, 0.0, 0.1])
+    pair_count = (len(order.rows) + 1) // 2
+    pairs = np.flatnonzero(order.is_turn[1::2])
+    monkeypatch.setattr(pair_sums, "_ROWS_BYTES", kept)
+    sums = PairSums(words, pair_count)
+    for _ in range(2):
+        of_pairs = sums.at(pairs)
+        starts = np.concatenate([[0], words.ends[:-1]])
+        for word, (start, end) in enumerate(zip(starts, words.ends, strict=True)):
+            own = np.zeros(2 * pair_count)
+            own[words.places[start:end]] = words.counts[start:end]
+            expected = summed(own).reshape(-1, 2)[pairs]
+            assert (of_pairs[word].reshape(-1, 2) == expected).all()
+            assert (sums.of_word(word, pairs) == expected).all()
+
+
+@pytest.mark.parametrize("rows", [*range(1, 90), 20_000, 70_000])
+def test_no_sum_exceeds_the_bound_of_its_pair(rows: int) -> None:
+    """Also at the ends of runs and of products; a count has the share of its nearest place."""
+    source = np.random.default_rng(rows)
+    order = turn_order(np.zeros(rows, np.int64), np.ones(rows, np.bool_))
+    assert order is not None
+    pair_count = (len(order.rows) + 1) // 2
+    weighted = np.zeros(2 * pair_count)
+    weighted[np.flatnonzero(order.is_turn)] = source.integers(0, 4, rows)
+    bounds = bounds_of_all(weighted.reshape(-1, 2))
+    pairs = weighted.reshape(-1, 2).sum(axis=1)
+    nearest = DECAY ** (2 * np.arange(3))
+    expected = pairs.copy()
+    for step, share in enumerate(nearest, start=1):
+        expected[step:] += PREVIOUS * share * pairs[:-step]
+        expected[:-step] += NEXT * share * pairs[step:]
+    inside = slice(3, -3)
+    assert bounds[inside] == pytest.approx(expected[inside], rel=1e-5)
+    assert not bounds[:3].any()
+    assert not bounds[-3:].any()
+    sums = summed(weighted).reshape(-1, 2).max(axis=1)
+    assert (sums[inside] <= bounds[inside] * (1 + 1e-5)).all()
