@@ -134,6 +134,9 @@ def _print_version(frame: Frame, view: View, output: Output) -> None:
     closing = snapshot_of(view).layers.closing_of(frame.id)
     if closing is None or (closing.by is not None and frame.closed is None):
         return
+    if closing.seq == frame.id:
+        # The event that closed it is unknown.
+        return
     act = frame.closed
     when = "" if act is None else f"{act.recorded:%Y-%m-%d %H:%M:%S}  "
     word = "deleted" if closing.by is None else "superseded"

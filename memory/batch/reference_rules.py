@@ -268,8 +268,10 @@ def check_not_closed(frame: int, frames: Frames, n: int) -> None:
             where=f"event {closing.seq:,}",
             remedy=f"Pass frame {closing.superseded_by:,} instead.",
         )
+    # The event that closed a frame with its parent is unknown if the frame was erased.
+    is_known = closing.seq != frame
     raise Conflict(
-        f"Frame {frame:,} was deleted",
-        where=f"event {closing.seq:,}",
+        f"Frame {frame:,} was {'deleted' if is_known else 'closed'}",
+        where=f"event {closing.seq:,}" if is_known else None,
         remedy="Pass a frame that is current; view.history returns its versions.",
     )

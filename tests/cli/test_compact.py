@@ -76,3 +76,20 @@ def test_what_is_refused(
 ) -> None:
     got, _, err = run(capsys, words[0], "-f", memory, *words[1:])
     assert (got, message in err) == (code, True), err
+
+
+def test_the_history_of_an_erased_part_names_no_event_that_closed_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The event is unknown; that of the put was named."""
+    path = str(tmp_path / "parts.cera")
+    with cerata.open(path) as store:
+        folder = store.put_frame("a folder")
+        note = store.put_frame("a note", parent=folder)
+        store.delete(folder)
+    assert "deleted by event 3" in run(capsys, "-f", path, "history", f"{note.id}")[1]
+    run(capsys, "-f", path, "compact", "--horizon", "HEAD")
+    code, out, _ = run(capsys, "-f", path, "history", f"{note.id}")
+    assert code == 0
+    assert "by event" not in out
+    assert "deleted by event 3" in run(capsys, "-f", path, "history", f"{folder.id}")[1]

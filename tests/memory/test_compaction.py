@@ -215,8 +215,9 @@ def test_frames_below_a_closed_frame_stay_closed_without_their_contents() -> Non
         frame = store.frame(chunk)
         assert (frame.kind, frame.active, frame.closed) == ("erased", False, None)
         assert store.frame(kept).active
-        with pytest.raises(Conflict):
+        with pytest.raises(Conflict, match="was closed") as caught:
             store.append(DeleteFrame(frame=chunk))
+        assert caught.value.where is None
         assert store.verify().ok
     with opened(disk) as store:
         assert [current(n) for n in points] == before
