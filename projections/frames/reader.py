@@ -181,10 +181,12 @@ class Frames:
         return alive
 
     def _is_open(self, row: int, n: int) -> bool:
+        return not self._is_closed_by_event(row, n) and not self._is_erased(row)
+
+    def _is_closed_by_event(self, row: int, n: int) -> bool:
         closing = self._columns.closed_at.item(row)
         # An index beyond this snapshot's closings belongs to a later event.
-        is_open = closing >= len(self._closing_seq) or int(self._closing_seq[closing]) > n
-        return is_open and not self._is_erased(row)
+        return closing < len(self._closing_seq) and int(self._closing_seq[closing]) <= n
 
     def _is_erased(self, row: int) -> bool:
         """Return whether a payload was erased; that of a later version is no erased one."""
@@ -199,7 +201,8 @@ class Frames:
         """
         rows = np.flatnonzero(self._columns.flags.view()[: self.rows_at(n)] & FLAG_ERASED)
         if len(rows):
-            rows = rows[~np.isin(rows, self._closing_row)]
+            closed = self._closing_row[: rows_up_to(self._closing_seq, n)]
+            rows = rows[~np.isin(rows, closed)]
             rows = rows[~np.isin(self.ids[rows], self.unread(n))]
         return rows
 
@@ -356,9 +359,9 @@ class Frames:
         row = self.row_of(frame)
         if row is None or self._is_open(row, n):
             return None
-        closing = self._columns.closed_at.item(row)
-        if closing >= len(self._closing_seq):
+        if not self._is_closed_by_event(row, n):
             return Closing(frame, ClosingKind.WITH_DELETED, None)
+        closing = self._columns.closed_at.item(row)
         by = int(self._closing_by[closing])
         return Closing(
             seq=int(self._closing_seq[closing]),

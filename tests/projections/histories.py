@@ -175,6 +175,7 @@ class Model:
         self.bodies: dict[int, PutFrame] = {}
         self.closed: dict[int, tuple[int, int | None]] = {}
         self.direct: dict[int, int] = {}
+        self.erased: set[int] = set()
 
     @classmethod
     def of(cls, events: Sequence[Folded]) -> "Model":
@@ -191,6 +192,8 @@ class Model:
             self.in_order[seq] = [term for part in self.parts[seq] for term in part]
             self.texts[seq] = "\n".join(parts)
             self.bodies[seq] = body if isinstance(body, PutFrame) else PutFrame()
+            if isinstance(body, Erased):
+                self.erased.add(seq)
         elif isinstance(body, DeleteFrame):
             self._close(body.frame, seq, None)
         elif isinstance(body, SupersedeFrame):
@@ -226,7 +229,12 @@ class Model:
         return [c for c, body in self.bodies.items() if body.parent == frame and frame < c]
 
     def alive(self) -> list[int]:
-        return [frame for frame in self.tokens if frame not in self.closed]
+        return [frame for frame in self.tokens if self.closing_of(frame) is None]
+
+    def closing_of(self, frame: int) -> tuple[int, int | None] | None:
+        """An erased frame is closed: by its parent, which is unknown, unless an event names it."""
+        unknown = (frame, None) if frame in self.erased else None
+        return self.closed.get(frame, unknown)
 
     def search(self, wanted: Sequence[str], k: int) -> list[tuple[int, float]]:
         """BM25 by its formula: (frame, score) of the best, equal scores in order of frame."""

@@ -51,7 +51,7 @@ def test_search_and_life_equal_the_reference_at_every_n(events: list[Folded]) ->
         assert table.ids[: table.rows_at(n)][alive].tolist() == model.alive()
         for frame in model.tokens:
             closing = table.closing_of(frame, n)
-            assert (closing and (closing.seq, closing.by)) == model.closed.get(frame)
+            assert (closing and (closing.seq, closing.by)) == model.closing_of(frame)
             assert table.children(frame, n) == model.children(frame)
             replaced = [old for old, new in model.direct.items() if new == frame]
             assert table.supersedes_of(frame, n) == sorted(replaced)

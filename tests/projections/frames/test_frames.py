@@ -81,7 +81,7 @@ def test_no_frame_ever_takes_its_own_place_by_a_detour(events: list[Folded]) -> 
         model = Model.of(events[:n])
         for frame in range(1, 8):
             closing = frames.closing_of(frame, n)
-            assert (closing and (closing.seq, closing.by)) == model.closed.get(frame)
+            assert (closing and (closing.seq, closing.by)) == model.closing_of(frame)
             chain = successors(frames, frame, n)
             assert chain == model.successors(frame)
             assert predecessors(frames, frame, n) == model.predecessors(frame)
