@@ -13,6 +13,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from cerata.engine.errors import Corrupt
+
 from ..columnar.columns import I64, U32, Unsigned, concatenate, gather_ranges, narrow, offsets
 from .postings import Piece, joined_gaps, rows_of_runs
 
@@ -59,6 +61,7 @@ class PieceGroup:
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self.pieces = tuple(pieces)
         self._looked_up = 0
+        self._is_damaged = False
         self._joined: JoinedPostings | None = None
 
     @cached_property
@@ -75,15 +78,22 @@ class PieceGroup:
 
     def postings(self, term_count: int) -> JoinedPostings | None:
         """Return the joined postings if they are made; else count a look-up of so many terms."""
-        if self._joined is None and len(self.pieces) > 1 and self._size <= _POSTINGS_MAX:
+        if self._joined is None and self._may_join():
             self._looked_up += term_count * len(self.pieces)
             if self._looked_up * _LOOK_UP_POSTINGS > self._size:
-                self._joined = joined_postings(self.pieces)
+                try:
+                    self._joined = joined_postings(self.pieces)
+                except Corrupt:
+                    # Only a question with a damaged word fails, as before.
+                    self._is_damaged = True
         return self._joined
+
+    def _may_join(self) -> bool:
+        return len(self.pieces) > 1 and self._size <= _POSTINGS_MAX and not self._is_damaged
 
 
 def joined_postings(pieces: Sequence[Piece]) -> JoinedPostings:
-    """Return the postings of adjacent pieces. Cost: about 20 ns a posting."""
+    """Return the postings of adjacent pieces. Cost: about 20 ns a posting. Raises `Corrupt`."""
     terms = concatenate([piece.terms for piece in pieces], np.uint32)
     sizes = concatenate([np.diff(piece.starts) for piece in pieces], np.int64)
     term_counts = [len(piece.terms) for piece in pieces]

@@ -1,8 +1,11 @@
 """Postings that are joined equal those of the pieces apart."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from cerata.engine.errors import Corrupt
 from cerata.projections.columnar.columns import U32
 from cerata.projections.fulltext import joined_postings
 from cerata.projections.fulltext.fields import FieldLengths
@@ -71,3 +74,23 @@ def test_too_many_postings_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     pieces, _ = pieces_of(np.random.default_rng(4), 300, 3)
     monkeypatch.setattr(joined_postings, "_POSTINGS_MAX", 100)
     assert PieceGroup(pieces).postings(1 << 40) is None
+
+
+def test_a_damaged_term_fails_alone() -> None:
+    """Joining reads all terms; a question without the damaged one is answered all the same."""
+    pieces, lengths = pieces_of(np.random.default_rng(6), 300, 3)
+    none = np.zeros(len(lengths), np.uint32)
+    fields = FieldLengths(lengths, none, none, none)
+    healthy, damaged = pieces[2].terms[:1], pieces[2].terms[-1:]
+    expected = Occurrences(pieces, fields, len(lengths)).gather(healthy)
+    gaps = pieces[2].gaps
+    high = gaps.high.copy()
+    high[pieces[2].starts[-2]] = 255
+    pieces[2] = replace(pieces[2], gaps=gaps._replace(high=high))
+    group = PieceGroup(pieces)
+    joined = Occurrences(pieces, fields, len(lengths), (group,))
+    for _ in range(200):
+        assert np.array_equal(joined.gather(healthy)[0], expected[0])
+    assert group.size_bytes == 0
+    with pytest.raises(Corrupt):
+        joined.gather(damaged)
