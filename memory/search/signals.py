@@ -17,6 +17,7 @@ import numpy as np
 from cerata.engine.late import late
 from cerata.projections.columnar.names import NO_NAME as NO_ROLE
 from cerata.projections.columnar.turn_order import NO_ROW, TurnOrder
+from cerata.projections.fulltext.analyzer import terms
 from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
 from cerata.projections.fulltext.marks import Mark
 from cerata.retrieval.proper_nouns import proper_nouns
@@ -39,7 +40,9 @@ else:
     activation = late("cerata.retrieval.base_level_activation")
 
 
-_OF_TURNS = frozenset({"speaker", "when", "count", "name", "why", "question", "follows", "short"})
+_OF_TURNS: Final = frozenset(
+    {"speaker", "when", "count", "name", "why", "question", "follows", "short", "replies"}
+)
 """Signals that only frames with a role have."""
 
 
@@ -102,15 +105,17 @@ class Signals(msgspec.Struct, frozen=True):
         roles = self._roles(rows)
         turns = layers.turns
         times, places = self._times(rows)
+        follow = self._follow(rows, roles, turns)
         return Candidates(
             marks=layers.ranking.marks_at(rows),
             terms=layers.ranking.text_lengths_at(rows),
             have_role=roles.codes != NO_ROLE,
             are_named=self._are_named(roles),
-            follow=self._follow(rows, roles, turns),
+            follow=follow,
             in_thread=self._in_thread(rows, turns),
             are_tests=self._are_tests(rows),
             noun_shares=self._noun_shares(rows),
+            reply_shares=self._reply_shares(rows, follow, turns),
             ages=self._ages(ids),
             times=times,
             frames_of_times=places,
@@ -144,10 +149,9 @@ class Signals(msgspec.Struct, frozen=True):
 
     def _follow(self, rows: I64, roles: _Roles, turns: TurnOrder | None) -> Mask:
         """Return which rows follow a question of another speaker in their conversation."""
-        if turns is None or not self._has_any("follows"):
+        if turns is None or not self._has_any("follows", "replies"):
             return np.zeros(len(rows), np.bool_)
-        # The place of a row that is no turn is -1; the place before is the last but one, a gap.
-        before = turns.rows[turns.places[rows] - 1]
+        before = _rows_before(rows, turns)
         # The row of a gap is -1, the last row.
         follow: Mask = self.snapshot.layers.ranking.marks_at(before) & int(Mark.QUESTION) > 0
         follow &= before != NO_ROW
@@ -195,6 +199,16 @@ class Signals(msgspec.Struct, frozen=True):
             counts += layers.ranking.have(noun, rows)
         return counts / max(len(nouns), 1)
 
+    def _reply_shares(self, rows: I64, follow: Mask, turns: TurnOrder | None) -> F64:
+        """Return the share of the question's words, by idf, in the question that a row follows."""
+        shares = np.zeros(len(rows))
+        if turns is None or not self._has_any("replies"):
+            return shares
+        words = [*dict.fromkeys(terms(self.text))]
+        before = _rows_before(rows[follow], turns)
+        shares[follow] = self.snapshot.layers.ranking.shares_of_words(words, before)
+        return shares
+
     def _ages(self, ids: I64) -> F64:
         if not self._has_any("recency"):
             return np.zeros(len(ids))
@@ -217,6 +231,12 @@ class Signals(msgspec.Struct, frozen=True):
             times.append(of_times)
             owners.append(places[at])
         return np.concatenate(times), np.concatenate(owners)
+
+
+def _rows_before(rows: I64, turns: TurnOrder) -> I64:
+    """Return the row before each in its conversation; that of a gap is `NO_ROW`."""
+    # The place of a row that is no turn is -1; the place before is the last but one, a gap.
+    return turns.rows[turns.places[rows] - 1]
 
 
 def signals_of(snapshot: Snapshot, request: SearchRequest) -> Signals | None:

@@ -309,6 +309,24 @@ class FulltextView:
         ids = np.array([] if code is None else [code], np.uint32)
         return np.isin(rows, self._occurrences.gather(ids)[0])
 
+    def shares_of_words(self, words: Sequence[str], rows: I64) -> F64:
+        """Return the share of distinct words that rows have in any field, each by its idf, (rows,).
+
+        Cost: about 10 ns a posting of the words.
+        """
+        found = [self._vocabulary.find(word, self._terms) for word in words]
+        ids = np.array(sorted(code for code in found if code is not None), np.uint32)
+        postings, ends, _ = self._occurrences.gather(ids)
+        total = self._idf(0) * (len(words) - len(ids))
+        shares = np.zeros(len(rows))
+        for part, frequency in self._frequencies(postings, ends):
+            idf = self._idf(frequency)
+            total += idf
+            # The rows of a word ascend, and each is there once.
+            ends_of_rows = np.searchsorted(postings[part], rows, "right")
+            shares += idf * (ends_of_rows - np.searchsorted(postings[part], rows))
+        return shares / total if total else shares
+
     def highlights(
         self, content: str, query: str | Query, field: Field = Field.TEXT
     ) -> list[Highlight]:

@@ -88,8 +88,13 @@ OPTIONAL_SIGNALS: Final[Mapping[str, float]] = {
     "thread": 0.5,
     # Half of a named speaker: a frame with the name may be about anything else.
     "noun": 0.3,
+    # As much as a named speaker, for the answer to a question with every word of the question.
+    "replies": 0.6,
 }
-"""Weights of the signals that no built-in profile has, in deviations, to add to a profile's."""
+"""Weights of the signals that are off in `chat`, in deviations, to add to a profile's."""
+
+_BOOSTS: Final = {name: OPTIONAL_SIGNALS[name] for name in ("recency", "thread", "noun")}
+"""The boosts of a conversation in progress."""
 
 _CHAT: Final = Profile(
     "chat",
@@ -129,7 +134,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
             2,
             {"text": 0.15, "facts": 0.15, "vectors": 0.8, "graph": 0.15},
             vector_window=True,
-            signals=OPTIONAL_SIGNALS,
+            signals=_BOOSTS,
             gate=True,
             turn_weights={"text": 0.8, "facts": 0.15, "vectors": 0.2, "graph": 0.15},
         ),

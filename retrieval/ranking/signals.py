@@ -20,6 +20,8 @@ weight (`profiles`); a signal without weight is off. Leaves out where the proper
     test        the frame is of a file of tests, and the question has no word for tests: a test has
                 the words of the code that it tests, and seldom explains the code
     noun        the share of the question's proper nouns that the frame has
+    replies     the turn follows a question of another speaker, which has words of the question:
+                their share of its words, by idf
 
 Weights are in standard deviations of a lane's scores, as z-scores are; `SCALES` converts them for
 the other methods of fusion.
@@ -39,7 +41,7 @@ from .fusion import Method
 
 SIGNALS: Final = (
     *("speaker", "period", "when", "count", "name", "why"),
-    *("question", "follows", "short", "recency", "thread", "test", "noun"),
+    *("question", "follows", "short", "recency", "thread", "test", "noun", "replies"),
 )
 """All signals, in the order of their sum."""
 
@@ -85,6 +87,7 @@ class Candidates:
     in_thread: Mask
     are_tests: Mask
     noun_shares: F64
+    reply_shares: F64
     ages: F64
     times: I64
     frames_of_times: I64
@@ -123,6 +126,8 @@ def _asked(signal: str, question: QuestionAnalysis, candidates: Candidates) -> F
         return candidates.are_tests
     if signal == "noun":
         return candidates.noun_shares
+    if signal == "replies":
+        return candidates.reply_shares
     return candidates.follow if signal == "follows" else candidates.in_thread
 
 

@@ -14,6 +14,7 @@ from cerata.memory.search import gate
 from cerata.retrieval.ranking.profiles import OPTIONAL_SIGNALS, PROFILES
 
 NAME = "continuity"
+BOOSTS = {"recency", "thread", "noun"}
 GRAPH = Profile("graph", 1, {"text": 1, "graph": 1})
 
 
@@ -134,7 +135,7 @@ def test_the_weights_are_those_of_the_reference() -> None:
     of_turns = {"text": 0.8, "facts": 0.15, "vectors": 0.2, "graph": 0.15}
     assert dict(profile.turn_weights) == of_turns
     assert (profile.method, profile.gate) == ("rrf", True)
-    assert profile.signals == OPTIONAL_SIGNALS
+    assert profile.signals == {name: OPTIONAL_SIGNALS[name] for name in BOOSTS}
     assert not [name for name, each in PROFILES.items() if each.gate and name != NAME]
 
 
@@ -156,7 +157,7 @@ def test_all_parts_add_up_to_the_score(store: Store) -> None:
         signals.update(signal.signal for signal in explanation.signals)
         assert "ranks fused" in str(explanation)
     assert lanes == {"text", "facts", "vectors", "graph"}
-    assert signals == {"recency", "thread", "noun"}
+    assert signals == BOOSTS
 
 
 # --- the gate ------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ WEIGHTS = {
     "thread": 0.4,
     "test": -0.8,
     "noun": 0.35,
+    "replies": 0.55,
 }
 ALL = Profile("all", 1, {"text": 1}, method="zscore", signals=WEIGHTS)
 PLAIN = Profile("plain", 1, {"text": 1}, method="zscore")
@@ -85,6 +86,17 @@ def micros(time: datetime | None) -> list[int]:
     return [] if time is None else [int(time.timestamp() * 1_000_000)]
 
 
+def share_of_words(question: str, text: str, frames: Sequence[cerata.Frame]) -> float:
+    """Return the share of a question's words in a text, weighted by their idf among frames."""
+    having = [{*terms(f"{each.text} {each.role or ''}")} for each in frames]
+    weights: dict[str, float] = {}
+    for word in terms(question):
+        count = sum(word in words for words in having)
+        weights[word] = math.log(1 + (len(frames) - count + 0.5) / (count + 0.5))
+    shared = weights.keys() & {*terms(text)}
+    return sum(weights[word] for word in shared) / sum(weights.values())
+
+
 def values(view: View, question: str, frame: cerata.Frame, last: datetime) -> dict[str, float]:
     """Return the signals of a frame by the rules, without arrays."""
     frames = sorted(view.frames(), key=lambda each: (each.id < 0, abs(each.id)))
@@ -93,9 +105,11 @@ def values(view: View, question: str, frame: cerata.Frame, last: datetime) -> di
     talk = [each for each in frames if each.role and each.track and each.track == frame.track]
     turns = [each for each in frames if each.role and each.track]
     follows = False
+    asked = ""
     if frame in talk and talk.index(frame):
         before = talk[talk.index(frame) - 1]
         follows = bool(before.text and before.text.endswith("?")) and before.role != frame.role
+        asked = f"{before.text} {before.role}" if follows else ""
     nearness = 0.0
     times = [
         frame.recorded,
@@ -128,6 +142,7 @@ def values(view: View, question: str, frame: cerata.Frame, last: datetime) -> di
         "recency": math.exp(-age / 14),
         "thread": frame in talk and turns[-1].track == frame.track,
         "test": frame.track is not None,
+        "replies": share_of_words(question, asked, frames),
         "noun": sum(noun in f"{text} {frame.role}" for noun in nouns) / max(1, len(nouns)),
     }
     return {name: float(value) for name, value in signals.items()}
@@ -280,6 +295,22 @@ def test_an_answer_follows_the_question_of_another_speaker() -> None:
         hits = store.search("boat", profile=follows)
         assert hits[0].id == last
         assert [hit.id for hit in hits if store.explain(hit).signals] == [last]
+
+
+def test_a_reply_to_a_question_with_rarer_words_comes_first() -> None:
+    """Both turns follow a question; the words that it shares decide."""
+    replies = Profile("one", 1, {"text": 1}, method="zscore", signals={"replies": 5})
+    with cerata.open(":memory:") as store:
+        for track, asked in (("near", "Where did you buy the boat?"), ("far", "A boat? Really?")):
+            store.put_frame(asked, role="olaf", track=track)
+            store.put_frame("In Porto, the boat too", role="mina", track=track)
+        store.put_frame("a boat", role="mina", track="near")
+        hits = store.search("Where did Mina buy her boat?", profile=replies)
+        found = {hit.id: store.explain(hit).signals for hit in hits}
+        assert hits[0].id == 2
+        assert [frame for frame, signals in found.items() if signals] == [2, 4]
+        (near,), (far,) = found[2], found[4]
+        assert 1 > near.value > far.value > 0
 
 
 def test_the_newest_conversation_is_the_thread() -> None:

@@ -26,6 +26,7 @@ def candidates(count: int = 1, **arrays: object) -> Candidates:
         in_thread=off,
         are_tests=off,
         noun_shares=np.zeros(count),
+        reply_shares=np.zeros(count),
         ages=np.full(count, np.inf),
         times=np.empty(0, np.int64),
         frames_of_times=np.empty(0, np.int64),
@@ -52,6 +53,7 @@ def asking(answer: Answer) -> QuestionAnalysis:
         ("thread", NOTHING, candidates(in_thread=[True])),
         ("test", NOTHING, candidates(are_tests=[True])),
         ("noun", NOTHING, candidates(noun_shares=[1.0])),
+        ("replies", NOTHING, candidates(reply_shares=[1.0])),
         (
             "period",
             QuestionAnalysis(frozenset(), (Period("", 0, DAY),), ()),
