@@ -650,13 +650,13 @@ class Agent(Readings, Handle):
 
         Args:
             run: The run's id, or the seq of its start.
-            function: The function, of ``(run, **inputs)``; default that of the recording, which
-                `cerata.agent` must decorate.
+            function: The function, of ``(run, **inputs)``; default that of the recording, if it is
+                loaded and decorated by `cerata.agent`.
             live: Path of a new file: a fork of the memory at the first difference, in which the
                 execution goes on and calls its tools; default none.
 
         Raises:
-            NotFound: no such run exists, or the recorded function cannot be found.
+            NotFound: no such run exists, or the recorded function is not loaded.
             InvalidInput: the function takes other inputs, or belongs to another agent.
             RerunFailed: a call has no recorded answer, was erased, or is of a later version or an
                 unknown kind.

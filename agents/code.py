@@ -1,13 +1,15 @@
 """The code of runs: which function a run executes, and whether its source is the recorded.
 
-Owns the name of a function and H of its source, and the look-up of a recorded name. Leaves out the
-decorator (`function`).
+Owns the name of a function and H of its source, and the look-up of names: a name of the caller is
+imported, a name of a recording is looked up among the loaded modules. Leaves out the decorator
+(`function`).
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any, Final, Literal, NamedTuple
 
@@ -95,17 +97,28 @@ def object_named(name: str, kind: str, remedy: str) -> object:
 
 
 def recorded_function(name: str | None, run: str) -> AgentCode:
-    """Return the function that a recording names.
+    """Return the function that a recording names, if this program has it loaded.
 
-    A file may come from anyone, so only a function that `cerata.agent` decorates is called.
+    A file may come from anyone, so its content imports no module, and only a function that
+    `cerata.agent` decorates is called.
 
     Raises:
-        NotFound: the recording names none, or it cannot be found.
+        NotFound: the recording names none, or no loaded module has it.
         InvalidInput: `cerata.agent` does not decorate it.
     """
     if name is None:
         raise NotFound(f"The recording of the run {run!r} names no function", remedy=_REMEDY)
-    found = function_named(name)
+    module_name, _, path = name.partition(":")
+    found: object = sys.modules.get(module_name)
+    for part in path.split("."):
+        # An attribute that is computed could import a module.
+        found = inspect.getattr_static(found, part, None)
+    if found is None:
+        raise NotFound(
+            f"The recorded function {name!r:.120} is not loaded, and a memory imports no code",
+            where=f"run {run!r:.120}",
+            remedy=f"If you trust this code, name it. {_REMEDY}",
+        )
     if not isinstance(found, AgentCode):
         raise InvalidInput(
             f"The recorded function {name!r:.120} is not decorated by cerata.agent",

@@ -101,7 +101,7 @@ def chosen_function(
     """Return the function to execute: the passed, else that of the recording.
 
     Raises:
-        NotFound: the recorded function cannot be found.
+        NotFound: the recorded function is not loaded.
         InvalidInput: it belongs to another agent, or is not callable.
     """
     chosen = recorded_function(activity.function, activity.name) if function is None else function

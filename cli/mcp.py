@@ -104,7 +104,8 @@ def _command(options: Namespace) -> list[str]:
     program = Path(sys.argv[0])
     start = [str(program.absolute())]
     if program.name != "cerata" or not program.exists():
-        start = [sys.executable, "-m", "cerata"]
+        # A client starts the server in the folder of any project.
+        start = [sys.executable, "-P", "-m", "cerata"]
     path = Path(file_of(options, default=DEFAULT_FILE)).absolute()
     words = [*start, "mcp", "-f", str(path)]
     for pair in options.scope:

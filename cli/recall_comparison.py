@@ -3,8 +3,6 @@
 A projection in the settings is compared, too.
 """
 
-import os
-import sys
 import tomllib
 from argparse import Namespace
 from typing import Final
@@ -23,6 +21,7 @@ from cerata.memory.values.words import clipped, counted
 from cerata.projections.rows.row_fold import MakeOwn
 
 from .input_files import opened_input
+from .named_code import add_current_folder
 from .output import Output
 from .store_options import reading, view_of
 
@@ -130,8 +129,7 @@ def _projections_of(names: list[str | None]) -> tuple[MakeOwn, MakeOwn] | None:
             "A projection is compared with another, so both files must name one",
             remedy="Pass --with old.toml --with new.toml, each with projection = 'module:Class'.",
         )
-    # The module is imported from this folder, as by python -m.
-    sys.path.insert(0, os.getcwd())
+    add_current_folder()
     one, other = (_projection_named(name) for name in names if name)
     return one, other
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from argparse import Namespace
 from typing import Final, cast
 
@@ -14,6 +12,7 @@ from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.words import clipped, counted
 
 from .agent_options import agent_in
+from .named_code import add_current_folder
 from .output import Output
 from .store_options import changing, reading
 
@@ -46,8 +45,7 @@ def model_named(name: str) -> Model:
         InvalidInput: the name has another form, or the class cannot be called so.
         NotFound: there is no such module or object.
     """
-    # The model is imported from this folder, as by python -m.
-    sys.path.insert(0, os.getcwd())
+    add_current_folder()
     model = object_named(name, "model", _REMEDY)
     if not isinstance(model, type):
         return cast("Model", model)  # the agent checks it

@@ -1,7 +1,5 @@
 """The verbs of recorded runs: runs and rerun."""
 
-import os
-import sys
 from argparse import Namespace
 
 from cerata.agents.activity import Activity, activity_of, call_of, run_named
@@ -13,6 +11,7 @@ from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.words import clipped, counted
 from cerata.projections.activities.columns import ActivityKind
 
+from .named_code import add_current_folder
 from .output import Output
 from .recall_comparison import run_comparison, run_recall_again
 from .store_options import reading, view_of
@@ -60,9 +59,10 @@ def run_rerun(options: Namespace, output: Output) -> int:
     with reading(options) as store:
         snapshot = snapshot_of(view_of(store, options))
         row = run_named(snapshot, run_id_of(options.named), options.agent)
-        # The function is imported from this folder, as by python -m.
-        sys.path.insert(0, os.getcwd())
-        function = None if options.function is None else function_named(options.function)
+        function = None
+        if options.function is not None:
+            add_current_folder()
+            function = function_named(options.function)
         rerun = Agent(store, row.agent).rerun(row.seq, function, live=options.live)
         for line in str(rerun).splitlines():
             indent = "  " if line.startswith("  ") else ""

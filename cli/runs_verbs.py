@@ -23,7 +23,6 @@ def add_verbs(adding: Adding) -> None:
         "runs.run_rerun",
         reads=True,
         examples=(
-            "rerun run r-17",
             "rerun run r-17 analyst:analyse",
             "rerun run r-17 analyst:analyse --live fork.cera",
             "rerun recall 41",
@@ -40,7 +39,7 @@ def add_verbs(adding: Adding) -> None:
         "function",
         nargs="?",
         metavar="MODULE:FUNCTION",
-        help="the function, imported from this folder; its code runs (that of the recording)",
+        help="the function to import, also from this folder; its code runs",
     )
     rerun.add_argument("--agent", metavar="NAME", help="the agent of the run")
     rerun.add_argument(

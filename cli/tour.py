@@ -175,7 +175,7 @@ def _kill(file: str, _paths: Sequence[Path], output: Output) -> dict[str, JsonVa
 
 def _write_until_killed(file: str) -> list[str]:
     """Let a child write, kill it at some instant, and return its acknowledged texts."""
-    command = [sys.executable, "-m", "cerata.cli.tour_writer", file]
+    command = [sys.executable, "-P", "-m", "cerata.cli.tour_writer", file]
     acknowledged: list[str] = []
     # The child imports the same Cerata as this process, installed or not.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

@@ -322,7 +322,8 @@ class Spawned:
 
     def __init__(self, task: Task) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - this interpreter, with our own module
-            [sys.executable, "-m", f"{__package__}.range_worker"],
+            # The current folder is no place of modules, as it is none of this process.
+            [sys.executable, "-P", "-m", f"{__package__}.range_worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -1,9 +1,12 @@
 """Re-runs: the function is executed again from its recording, up to the first difference."""
 
 import asyncio
+import importlib
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -553,3 +556,27 @@ def test_a_run_of_1000_calls_is_repeated_in_under_a_second(store: Store) -> None
         assert agent.rerun("r1", many).outcome == "same"
         seconds.append(time.process_time() - start)
     assert min(seconds) < 1
+
+
+def test_a_recorded_name_loads_no_module(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A memory chooses no code: not by its name, nor by an attribute that is computed."""
+    (tmp_path / "far_away.py").write_text(
+        "import cerata\n@cerata.agent('analyst')\ndef f(run): return 1\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    far_away: Any = importlib.import_module("far_away")
+    far_away.f(store, id="r1")
+    assert Agent(store, "analyst").rerun("r1").outcome == "same"
+    computed: list[str] = []
+    hollow: Any = ModuleType("far_away")
+    hollow.__getattr__ = computed.append
+    monkeypatch.setitem(sys.modules, "far_away", hollow)
+    with pytest.raises(NotFound, match="not loaded"):
+        Agent(store, "analyst").rerun("r1")
+    monkeypatch.delitem(sys.modules, "far_away")
+    with pytest.raises(NotFound, match="not loaded"):
+        Agent(store, "analyst").rerun("r1")
+    assert "far_away" not in sys.modules
+    assert computed == []

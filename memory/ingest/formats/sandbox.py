@@ -113,7 +113,7 @@ def _answer_of(code: str, data: bytes) -> tuple[bytes, int]:
 def _child(code: str) -> "Generator[tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]]":
     """Start a child that has ended when the block ends, also after an exception."""
     child = subprocess.Popen(  # noqa: S603 - this interpreter, with code from this module
-        [sys.executable, "-c", code],
+        [sys.executable, "-P", "-c", code],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
