@@ -456,6 +456,7 @@ MAY_TOUCH = {
     "memory/ingest/formats/sandbox.py": {"files"},
     # Importers read the files of other memories that the caller names.
     "integrations/importers/sqlite_files.py": {"files"},
+    "integrations/importers/sqlite_limits.py": {"files"},
     "integrations/importers/json_lines.py": {"files"},
     # Chroma's client opens a temporary copy.
     "integrations/importers/chroma_vectors.py": {"files"},

@@ -34,6 +34,12 @@ _OLDEST: Final = 1
 """The first major version of Chroma that loads no pickles of the folder as code."""
 
 _ID: Final = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_SEARCHES: Final = (
+    "CREATE VIRTUAL TABLE embedding_fulltext_search USING fts5(string_value, tokenize='trigram')",
+    "CREATE VIRTUAL TABLE embedding_fulltext USING fts5(id, string_value)",
+)
+"""The virtual tables that Chroma makes itself, over texts of their own."""
+
 _REVISION_LENGTH: Final = 8
 """Characters of the collection's id in the name of a space."""
 
@@ -169,6 +175,12 @@ class ChromaVectors:
             ClientFailed: chromadb is missing or old, or the copy cannot be written.
         """
         _chromadb()
+        computed = [name for name, made in self._file.computed.items() if made not in _SEARCHES]
+        if computed:
+            raise ClientFailed(
+                f"the file has {computed[0]!r:.60}, a view, a trigger or a virtual table, which "
+                "would run in Chroma's client"
+            )
         try:
             copy = tempfile.TemporaryDirectory(prefix="cerata-chroma-", ignore_cleanup_errors=True)
         except OSError as error:

@@ -2,7 +2,7 @@
 
 Owns the checks of a file, and the pages of its rows. A page holds SQLite's shared lock only while
 it is read, so the other program goes on writing between two pages. Leaves out the meaning of
-tables.
+tables, and the limits of the connection (`sqlite_limits`).
 """
 
 import os
@@ -14,14 +14,23 @@ from pathlib import Path
 from typing import Final
 
 from cerata.engine.errors import CerataError, InvalidInput, Locked, NotFound
+from cerata.engine.limits import BLOB_SIZE_MAX
 from cerata.engine.open import path_name
 from cerata.engine.storage import refused
 from cerata.memory.ingest.document import open_regular
+
+from .sqlite_limits import SqliteLimits, is_plain, not_plain
 
 _MAGIC: Final = b"SQLite format 3\0"
 _HEADER_SIZE: Final = 100
 _WAL: Final = 2
 _PAGE_ROWS: Final = 500
+_PAGE_SIZE: Final = 16 << 20
+"""Bytes of values after which a page ends."""
+
+_ROWIDS: Final = ("rowid", "_rowid_", "oid")
+"""SQLite's names of the rowid; a column may take one of them."""
+
 LOCK_SECONDS: Final = 5.0
 _COPY_WAIT_SECONDS: Final = 0.25
 
@@ -105,21 +114,28 @@ class Row:
 class SqliteFile:
     """An open SQLite file; ``tables`` has the columns of each table."""
 
-    def __init__(self, name: str, connection: sqlite3.Connection) -> None:
+    def __init__(self, name: str, connection: sqlite3.Connection, limits: SqliteLimits) -> None:
         self.name = name
         self._connection = connection
+        self._limits = limits
+        self.tables: dict[str, list[str]] = {}
+        self.computed: dict[str, str] = {}
+        """The definitions of views, triggers and virtual tables, by name; none is run."""
+        query = "SELECT type, name, sql FROM sqlite_master WHERE type <> 'index'"
         with self._reading("its list of tables"):
-            names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-            self.tables: dict[str, list[str]] = {
-                table.decode(errors="replace"): [] for (table,) in names.fetchall()
-            }
+            for kind, table, definition in self._read(query, (), "its list of tables"):
+                part = _text_of(table)
+                if kind == b"table" and is_plain(definition):
+                    self.tables[part] = []
+                else:
+                    self.computed[part] = _text_of(definition)
 
     def columns(self, table: str) -> list[str]:
         """Return the columns of a table; none if there is no such table."""
         if table in self.tables and not self.tables[table]:
             with self._reading(f"table {table}"):
                 rows = self._connection.execute(f"PRAGMA table_info({table})").fetchall()
-            self.tables[table] = [name.decode(errors="replace") for _, name, *_ in rows]
+            self.tables[table] = [_text_of(name) for _, name, *_ in rows]
         return self.tables.get(table, [])
 
     def check(self, table: str, columns: Sequence[str], program: str, remedy: str) -> None:
@@ -128,6 +144,8 @@ class SqliteFile:
         Raises:
             InvalidInput: the table, or one of its columns, is missing.
         """
+        if table in self.computed:
+            raise not_plain(self.name, f"table {table}")
         found = self.columns(table)
         if not found:
             raise InvalidInput(
@@ -145,8 +163,10 @@ class SqliteFile:
 
     def count(self, table: str) -> int:
         """Return the count of rows."""
+        # The limit of no rows lets SQLite count in steps, which have a limit, and not in one.
+        query = f"SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT -1)"  # noqa: S608
         with self._reading(f"table {table}"):
-            [count] = self._connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
+            [count] = self._connection.execute(query).fetchone()
         return int(count)
 
     def rows(
@@ -161,17 +181,24 @@ class SqliteFile:
         found = self.columns(table)
         names = [*columns, *optional]
         selected = ", ".join(name if name in found else f"NULL AS {name}" for name in names)
-        query = f"SELECT rowid, {selected} FROM {table} WHERE rowid > ? ORDER BY rowid LIMIT ?"  # noqa: S608
+        rowid_name = self._rowid(table)
+        query = (
+            f"SELECT {rowid_name}, {selected} FROM {table} "  # noqa: S608
+            f"WHERE {rowid_name} > ? ORDER BY {rowid_name} LIMIT ?"
+        )
         last = -(2**63)
         while True:
             after = f"table {table}" + (f", after row {last:,}" if last > -(2**63) else "")
             with self._reading(after):
-                page = self._connection.execute(query, (last, _PAGE_ROWS)).fetchall()
+                page = self._read(query, (last, _PAGE_ROWS), after, _PAGE_SIZE)
             for rowid, *values in page:
+                if not isinstance(rowid, int) or rowid <= last:
+                    # Pages that refer to each other would give the same rows for ever.
+                    raise _damaged("its rows are out of order", f"{self.name}, {after}")
                 place = f"{self.name}, table {table}, row {rowid:,}"
                 yield Row(place, dict(zip(names, values, strict=True)))
                 last = rowid
-            if len(page) < _PAGE_ROWS:
+            if not page:
                 return
 
     def rows_with(
@@ -180,11 +207,11 @@ class SqliteFile:
         """Yield the rows of a table that have a value in a column, without their order."""
         found = self.columns(table)
         selected = ", ".join(name if name in found else f"NULL AS {name}" for name in columns)
-        query = f"SELECT rowid, {selected} FROM {table} WHERE {column} = ?"  # noqa: S608
-        place = f"table {table}, {column} {value}"
+        query = f"SELECT {selected} FROM {table} WHERE {column} = ?"  # noqa: S608
+        place = f"table {table}, {column} {value!r:.60}"
         with self._reading(place):
-            rows = self._connection.execute(query, (value,)).fetchall()
-        for _, *values in rows:
+            rows = self._read(query, (value,), place)
+        for values in rows:
             yield Row(f"{self.name}, {place}", dict(zip(columns, values, strict=True)))
 
     def copy_to(self, path: Path) -> None:
@@ -206,11 +233,47 @@ class SqliteFile:
         with closing(sqlite3.connect(path)) as copy:
             self._connection.backup(copy, progress=check, sleep=_COPY_WAIT_SECONDS)
 
+    def _rowid(self, table: str) -> str:
+        """Return the name of the rowid that is no column of a table."""
+        columns = {column.lower() for column in self.columns(table)}
+        name = next((name for name in _ROWIDS if name not in columns), None)
+        if name is None:
+            raise InvalidInput(
+                f"The table has columns {', '.join(_ROWIDS)}, so its rows have no numbers",
+                where=f"{self.name}, table {table}",
+                remedy="Rename one of these columns in a copy of the file, and import that.",
+            )
+        return name
+
+    def _read(
+        self,
+        query: str,
+        values: Sequence[object],
+        part: str,
+        size_max: int | None = None,
+    ) -> list[tuple[object, ...]]:
+        """Return the rows of a query, up to the row that exceeds the size."""
+        rows: list[tuple[object, ...]] = []
+        total = 0
+        with closing(self._connection.execute(query, values)) as cursor:
+            for row in cursor:
+                size = sum(len(value) for value in row if isinstance(value, bytes))
+                self._limits.take(size, part)
+                rows.append(row)
+                total += size
+                if size_max is not None and total > size_max:
+                    break
+        return rows
+
     @contextmanager
     def _reading(self, part: str) -> Generator[None]:
         try:
             yield
         except sqlite3.Error as error:
+            if _code_of(error) == sqlite3.SQLITE_INTERRUPT:
+                raise self._limits.interruption(part) from error
+            if _code_of(error) == sqlite3.SQLITE_AUTH:
+                raise not_plain(self.name, part) from error
             raise _error_of(error, f"{self.name}, {part}") from error
 
 
@@ -247,7 +310,12 @@ def opened_sqlite(
     with closing(connection):
         # Texts are decoded with their place, and only those that are used.
         connection.text_factory = bytes
-        yield SqliteFile(name, connection)
+        size = sum(path.stat().st_size for path in (Path(name), wal) if path.exists())
+        try:
+            limits = SqliteLimits(connection, name, size)
+        except sqlite3.Error as error:
+            raise _error_of(error, name) from error
+        yield SqliteFile(name, connection, limits)
 
 
 def _checked(name: str) -> bool:
@@ -279,14 +347,32 @@ def _checked(name: str) -> bool:
     return header[18] == _WAL
 
 
+def _code_of(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _text_of(value: object) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def _damaged(why: object, place: str) -> InvalidInput:
+    return InvalidInput(
+        f"The SQLite file is damaged: {why}",
+        where=place,
+        remedy="Copy it again, or repair a copy with: sqlite3 FILE .recover",
+    )
+
+
 def _error_of(error: sqlite3.Error, place: str) -> CerataError:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    code = _code_of(error)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return Locked("Another program holds the file", where=place, remedy=_COPY)
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return _damaged(error, place)
+    if code == sqlite3.SQLITE_TOOBIG:
         return InvalidInput(
-            f"The SQLite file is damaged: {error}",
+            f"A row or a definition is over the limit of SQLite's values, {BLOB_SIZE_MAX:,} bytes",
             where=place,
-            remedy="Copy it again, or repair a copy with: sqlite3 FILE .recover",
+            remedy="Leave it out in a copy of the file, and import that.",
         )
     return InvalidInput(f"SQLite cannot read the file: {error}", where=place, remedy=_COPY)

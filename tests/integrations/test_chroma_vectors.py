@@ -336,3 +336,17 @@ def test_a_segment_is_no_path_out_of_the_folder(
         connection.execute("INSERT INTO segments VALUES ('../secret', 't', 'VECTOR', 'c')")
     assert import_from(store, "chroma", path).added == 2
     assert not (Path(chroma.paths[0]).parent / "secret").exists()
+
+
+def test_the_client_opens_no_file_that_runs_queries(
+    store: Store, chroma: Chroma, tmp_path: Path
+) -> None:
+    """A trigger or a view without an end would run in Chroma's client, which has no limit."""
+    path = source("chroma-1.sqlite3", tmp_path)
+    trigger = "CREATE TRIGGER t AFTER DELETE ON embeddings BEGIN SELECT 1; END"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(trigger)
+    imported = import_from(store, "chroma", path)
+    assert counts(imported) == (2, 0, 1)
+    assert "would run in Chroma's client" in imported.notices[0]
+    assert chroma.paths == []
