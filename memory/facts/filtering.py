@@ -23,6 +23,7 @@ from cerata.projections.frames.filter_expressions import (
     Expression,
     Named,
     Negated,
+    unequal,
 )
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ class _Bare:
                 if end is not None:
                     mask &= self._recorded < end
                 return mask
+            case Compared(_, "!="):
+                return self.mask(unequal(expression))
             case Compared(field) if field.startswith(_SCOPE):
                 scopes = map(self._facts.scope_with, self._scopes.tolist())
                 passes = np.array([_is_in(scope, expression) for scope in scopes], np.bool_)
@@ -109,4 +112,4 @@ def _is_in(scope: Scope, test: Compared) -> bool:
     value = values[name]
     family = ValueType.STRING if isinstance(value, str) else ValueType.NUMBER
     family = ValueType.BOOL if isinstance(value, bool) else family
-    return family == test.type and (value == test.value) == (test.operator == "=")
+    return family == test.type and value == test.value

@@ -32,6 +32,7 @@ class Compared(msgspec.Struct, frozen=True):
 
     - ``type`` is NULL, BOOL, NUMBER (of any size) or STRING, and distinguishes True from 1.
     - ``operator`` may also be ``prefix``, ``contains`` or ``exists``, which has the value None.
+    - ``!=`` has no evaluation of its own: see `unequal`.
     """
 
     field: str
@@ -70,6 +71,12 @@ class Negated(msgspec.Struct, frozen=True):
 
 
 Expression: TypeAlias = Named | Compared | During | Every | Either | Negated
+
+
+def unequal(test: Compared) -> Expression:
+    """Return a test of ``!=``: the field exists, and ``=`` does not hold, whatever its type."""
+    present = Compared(test.field, "exists", ValueType.NULL, None)
+    return Every((present, Negated(Compared(test.field, "=", test.type, test.value))))
 
 
 def number_of_tests(expression: Expression) -> int:

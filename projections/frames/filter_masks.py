@@ -16,7 +16,16 @@ from ..columnar.string_order import bounds
 from ..columnar.typed_values import ValueType, number_ranges, time_key
 from .attributes import DATE, ITEM, METADATA, AttributeView, Posting
 from .columns import FrameColumns
-from .filter_expressions import Compared, During, Either, Every, Expression, Named, Negated
+from .filter_expressions import (
+    Compared,
+    During,
+    Either,
+    Every,
+    Expression,
+    Named,
+    Negated,
+    unequal,
+)
 from .timeline import creation_times
 
 _SCOPE = "scope."
@@ -25,8 +34,6 @@ _BISECTION = 16
 
 _COMPARED_MAX = 4
 """A look-up of all rows takes the time of more than so many comparisons."""
-
-_NUMBERS = (ValueType.NUMBER, ValueType.LARGE, ValueType.LARGE_NEGATIVE)
 
 
 class FilterMasks:
@@ -54,6 +61,8 @@ class FilterMasks:
                 assert not isinstance(start, RelativeTime)
                 assert not isinstance(end, RelativeTime)
                 return self._during(time, start, end)
+            case Compared(_, "!="):
+                return self.mask(unequal(expression))
             case Compared(field) if field.startswith(_SCOPE):
                 return self._scoped(expression)
             case Compared():
@@ -127,33 +136,23 @@ def rows_of(attributes: AttributeView, test: Compared) -> Iterator[U32]:
     else:
         key = int(bool(test.value))
         for posting in attributes.find(test.field, test.type):
-            yield posting.rows[(posting.keys == key) == (test.operator == "=")]
+            yield posting.rows[posting.keys == key]
 
 
 def _numbers(attributes: AttributeView, test: Compared) -> Iterator[U32]:
     value = test.value
     assert isinstance(value, int | float)
-    if test.operator != "!=":
-        for kind, low, high in number_ranges(test.operator, value):
-            yield from (posting.rows for posting in attributes.find(test.field, kind, low, high))
-        return
-    same = {kind: key for kind, key, _ in number_ranges("=", value)}
-    for kind in _NUMBERS:
-        for posting in attributes.find(test.field, kind):
-            differs = posting.keys != same[kind] if kind in same else slice(None)
-            yield posting.rows[differs]
+    for kind, low, high in number_ranges(test.operator, value):
+        yield from (posting.rows for posting in attributes.find(test.field, kind, low, high))
 
 
 def _strings(attributes: AttributeView, test: Compared) -> Iterator[U32]:
     text = test.value
     assert isinstance(text, str)
-    if test.operator in ("=", "!="):
-        code = attributes.strings.find(text) or 0
-        if test.operator == "=" and code:
+    if test.operator == "=":
+        code = attributes.strings.find(text)
+        if code:
             yield from (p.rows for p in attributes.find(test.field, test.type, code, code))
-        elif test.operator == "!=":
-            for posting in attributes.find(test.field, test.type):
-                yield posting.rows[posting.keys != code]
         return
     codes = attributes.order.between(*bounds(test.operator, text)).astype(np.uint64)
     for posting in attributes.find(test.field, test.type):
