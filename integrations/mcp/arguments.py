@@ -1,14 +1,19 @@
-"""Arguments of tools and prompts: types, defaults and lists, checked by hand-written structs.
+"""Arguments of tools and prompts: hand-written structs, and one decoding of what models send.
 
-Owns the conversion from JSON to a struct for each tool. Numbers and truth values may be texts,
-and ids numbers, because clients change types; anything else that the schema excludes is an error.
-Leaves out the meaning of the values, which the memory checks.
+Owns the conversion from JSON to a struct, by the types of its fields alone:
+
+- An optional argument that is null, empty or blank, or the text "null" or "none", is absent.
+- A list (`Ids`, `Names`) is a list, a JSON list in a text, or a text with commas or newlines.
+- A number or truth value may be a text, and a text a number or truth value; `Value` keeps the type.
+
+Anything else that the schema excludes is an error. Leaves out the meaning of the values, which the
+memory checks.
 """
 
-import re
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Annotated, Final, TypeVar, get_type_hints
+from typing import Annotated, Any, Final, NewType, TypeVar, cast, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct
@@ -20,6 +25,16 @@ IDS_MAX: Final = 100
 
 _DIGITS_MAX: Final = 19
 """Digits of the largest seq."""
+
+_ABSENT_WORDS: Final = ("", "null", "none", "undefined", "[]", "{}")
+"""Texts that models send for an optional argument without a value."""
+
+_TRUTH_WORDS: Final = {"true": True, "1": True, "false": False, "0": False}
+
+Id = NewType("Id", int)
+Ids = tuple[Id, ...]
+Names = tuple[str, ...]
+Value = str | bool | int | float
 
 _Limit = Annotated[int, Meta(ge=1, le=100)]
 
@@ -37,7 +52,7 @@ class RecallArguments(Struct, frozen=True, forbid_unknown_fields=True):
 class ShowArguments(Struct, frozen=True, forbid_unknown_fields=True):
     """Arguments of show."""
 
-    ids: str
+    ids: Ids
     history: bool = False
     at: str | None = None
 
@@ -65,7 +80,7 @@ class RememberArguments(Struct, frozen=True, forbid_unknown_fields=True):
     """Arguments of remember."""
 
     text: str
-    tags: str | None = None
+    tags: Names = ()
     about_time: str | None = None
 
 
@@ -74,19 +89,19 @@ class AssertArguments(Struct, frozen=True, forbid_unknown_fields=True):
 
     subject: str
     predicate: str
-    object: str
+    object: Value
     is_entity: bool = True
     valid_from: str | None = None
     valid_to: str | None = None
-    evidence: str | None = None
+    evidence: Ids = ()
 
 
 class CorrectArguments(Struct, frozen=True, forbid_unknown_fields=True):
     """Arguments of correct."""
 
-    id: str
+    id: Id
     text: str | None = None
-    object: str | None = None
+    object: Value | None = None
     valid_from: str | None = None
     valid_to: str | None = None
     reason: str | None = None
@@ -95,7 +110,7 @@ class CorrectArguments(Struct, frozen=True, forbid_unknown_fields=True):
 class ForgetArguments(Struct, frozen=True, forbid_unknown_fields=True):
     """Arguments of forget."""
 
-    ids: str
+    ids: Ids
     reason: str | None = None
 
 
@@ -119,11 +134,11 @@ def converted(kind: type[_Arguments], arguments: Mapping[str, object], tool: str
 
     Args:
         kind: The struct of the tool.
-        arguments: The values of the client; null counts as absent.
+        arguments: The values of the client.
         tool: The name of the tool, for errors.
 
     Raises:
-        InvalidInput: an argument is unknown, missing, or of another type or range.
+        InvalidInput: an argument is unknown, missing, empty, or of another type or range.
     """
     fields = get_type_hints(kind)
     unknown = next((name for name in arguments if name not in fields), None)
@@ -135,49 +150,139 @@ def converted(kind: type[_Arguments], arguments: Mapping[str, object], tool: str
             where=tool,
             remedy=f"{hint}Pass only {', '.join(fields)}.",
         )
-    values = {
-        name: str(value) if _is_number_for_text(value, fields[name]) else value
-        for name, value in arguments.items()
-        if value is not None
-    }
+    values: dict[str, object] = {}
+    for field in msgspec.structs.fields(kind):
+        value = arguments.get(field.name)
+        if not field.required and _is_absent(value):
+            continue
+        if value is None:
+            raise _refused(tool, field.name, f"{tool} needs {field.name}")
+        decode = _DECODERS[fields[field.name]]
+        if decode in (_text, _value) and isinstance(value, str) and not value.strip():
+            raise _refused(tool, field.name, f"{tool} needs {field.name}, which is empty")
+        values[field.name] = decode(value, field.name)
     try:
-        return msgspec.convert(values, kind, strict=False)
+        return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at `$.")
-        missing = re.fullmatch(r"Object missing required field `(\w+)`", what)
-        name = missing[1] if missing else place.rstrip("`")
+        name = place.rstrip("`")
+        raise _refused(tool, name, f"{name} is not valid: {what}") from error
+
+
+def _refused(tool: str, name: str, what: str) -> InvalidInput:
+    return InvalidInput(
+        what,
+        where=f"{tool}, {name}",
+        remedy=f"Pass {name} as the schema of {tool} describes it.",
+    )
+
+
+def _is_absent(value: object) -> bool:
+    """Return whether a value stands for no value."""
+    if isinstance(value, str):
+        return value.strip().lower() in _ABSENT_WORDS
+    return value is None or value in ([], {})
+
+
+# --- decoders: they return an impossible value unchanged, and the struct refuses it ---------------
+
+
+def _text(value: object, _name: str) -> object:
+    return json.dumps(value) if isinstance(value, bool | int | float) else value
+
+
+def _truth(value: object, _name: str) -> object:
+    if isinstance(value, str):
+        return _TRUTH_WORDS.get(value.strip().lower(), value)
+    return bool(value) if value in (0, 1) else value
+
+
+def _integer(value: object, _name: str) -> object:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if not isinstance(value, str):
+        return value
+    digits = value.strip()
+    is_number = digits.removeprefix("-").isdecimal() and digits.isascii()
+    return int(digits) if is_number and len(digits) <= _DIGITS_MAX else value
+
+
+def _value(value: object, _name: str) -> object:
+    return value
+
+
+def _names(value: object, name: str) -> tuple[object, ...]:
+    """Return the texts of a list, each once, in order."""
+    texts = (_text(item, name) for item in _items(value, ",\n"))
+    return tuple(dict.fromkeys(_checked(text, name) for text in texts if not _is_absent(text)))
+
+
+def _checked(text: object, name: str) -> str:
+    if not isinstance(text, str):
         raise InvalidInput(
-            f"{tool} needs {name}" if missing else f"{name} is not valid: {what}",
-            where=f"{tool}, {name}",
-            remedy=f"Pass {name} as the schema of {tool} describes it.",
-        ) from error
+            f"Each item of {name} must be a text, not {text!r:.60}",
+            where=name,
+            remedy=f"Pass {name} as a flat list of texts, or as a text such as a,b.",
+        )
+    return text.strip()
 
 
-def _is_number_for_text(value: object, kind: object) -> bool:
-    """Return whether a client sent a number, such as an event or id, for an argument of text."""
-    return type(value) is int and kind in (str, str | None)
-
-
-def ids_of(text: str, name: str) -> list[int]:
-    """Return the ids in a text such as "12, #15", each once, in order.
-
-    Args:
-        text: Ids with commas or blanks between them.
-        name: The argument, for errors.
-
-    Raises:
-        InvalidInput: the text has no id, more than 100, or other words.
-    """
-    words = text.replace(",", " ").split()
-    if not 0 < len(words) <= IDS_MAX:
-        fault = f"{len(words):,} ids, and at most {IDS_MAX:,}" if words else "no id"
+def _ids(value: object, name: str) -> tuple[int, ...]:
+    """Return the ids of a list, each once, in order."""
+    items = [item for item in _items(value, ", \t\r\n") if not _is_absent(item)]
+    if not 0 < len(items) <= IDS_MAX:
+        fault = f"{len(items):,} ids, and at most {IDS_MAX:,}" if items else "no id"
         raise InvalidInput(f"{name} has {fault}", where=name, remedy="Pass ids such as 12,15.")
-    return list(dict.fromkeys(id_of(word, name) for word in words))
+    return tuple(dict.fromkeys(id_of(_text(_integer(item, name), name), name) for item in items))
 
 
-def id_of(word: str, name: str) -> int:
+def _id(value: object, name: str) -> int:
+    ids = _ids(value, name)
+    if len(ids) > 1:
+        raise InvalidInput(
+            f"{name} is a single id, not {len(ids):,}", where=name, remedy="Pass one id."
+        )
+    return ids[0]
+
+
+def _items(value: object, separators: str) -> Iterable[object]:
+    """Return the items of a list, of a JSON list in a text, or of a text with separators."""
+    if isinstance(value, list | tuple):
+        return cast("Iterable[object]", value)
+    if not isinstance(value, str):
+        return [value]
+    text = value.strip()
+    if text[:1] == "[" and text[-1:] == "]":
+        try:
+            return cast("list[object]", json.loads(text))
+        except (ValueError, RecursionError):
+            # A list of another language, such as ['a', 'b'].
+            text = text[1:-1]
+    for separator in separators:
+        text = text.replace(separator, "\n")
+    return [_unquoted(item.strip()) for item in text.split("\n")]
+
+
+def _unquoted(text: str) -> str:
+    is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
+    return text[1:-1] if is_quoted else text
+
+
+_DECODERS: Final[Mapping[Any, Callable[[object, str], object]]] = {
+    **dict.fromkeys((str, str | None), _text),
+    **dict.fromkeys((Value, Value | None), _value),
+    bool: _truth,
+    int: _integer,
+    Id: _id,
+    Ids: _ids,
+    Names: _names,
+}
+"""The decoder of each type of field: a field of another type fails the first call."""
+
+
+def id_of(word: object, name: str) -> int:
     """Return the id that a word names, written 12 or #12. Raises `InvalidInput`."""
-    digits = word.strip().removeprefix("#")
+    digits = word.strip().removeprefix("#") if isinstance(word, str) else ""
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= _DIGITS_MAX):
         raise InvalidInput(
             f"An id is a number such as 12 or #12, not {word!r:.60}",
@@ -191,9 +296,3 @@ def basis_of(text: str) -> str:
     """Return a point of the log as `Store.at` takes it; "#12" is event 12."""
     basis = text.strip()
     return basis[1:] if basis[:1] == "#" and basis[1:].isdecimal() else basis
-
-
-def tags_of(text: str | None) -> list[str]:
-    """Return the tags in a text such as "a, b", each once."""
-    tags = (tag.strip() for tag in (text or "").split(","))
-    return list(dict.fromkeys(tag for tag in tags if tag))

@@ -29,7 +29,6 @@ from .arguments import (
     RecallArguments,
     ShowArguments,
     basis_of,
-    ids_of,
 )
 
 SUMMARY_TOKENS: Final = 40
@@ -82,9 +81,8 @@ def _with_notices(context: Context, tokens_max: int) -> str:
 def show(store: Store, arguments: ShowArguments) -> str:
     """Return entries and facts in full, with history also their versions and reasons."""
     view = _view(store, arguments.at)
-    numbers = ids_of(arguments.ids, "ids")
     text = _past if arguments.history else thing_text
-    return "\n\n".join(text(view, number) for number in numbers)
+    return "\n\n".join(text(view, number) for number in arguments.ids)
 
 
 def thing_text(view: View, number: int) -> str:

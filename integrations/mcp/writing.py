@@ -3,6 +3,7 @@
 A call that raises has written nothing. Leaves out the forms of the texts (`answers`).
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
@@ -17,9 +18,7 @@ from .arguments import (
     CorrectArguments,
     ForgetArguments,
     RememberArguments,
-    id_of,
-    ids_of,
-    tags_of,
+    Value,
 )
 from .reading import is_entry
 
@@ -31,7 +30,7 @@ def remember(store: Store, arguments: RememberArguments) -> str:
     """Store a text once, and return its id."""
     receipt = store.remember(
         arguments.text,
-        tags=tags_of(arguments.tags),
+        tags=arguments.tags,
         content_dates=None if arguments.about_time is None else [arguments.about_time],
     )
     return "\n".join([_stored(receipt), *receipt.notices])
@@ -47,10 +46,10 @@ def assert_fact(store: Store, arguments: AssertArguments) -> str:
     receipt = store.assert_fact(
         arguments.subject,
         arguments.predicate,
-        Entity(named) if arguments.is_entity else named,
+        Entity(named) if arguments.is_entity and isinstance(named, str) else named,
         valid_from=arguments.valid_from,
         valid_to=arguments.valid_to,
-        evidence=[] if arguments.evidence is None else ids_of(arguments.evidence, "evidence"),
+        evidence=arguments.evidence,
     )
     return " · ".join([_stored(receipt), *_effects(store, receipt.id)])
 
@@ -73,7 +72,7 @@ def _effects(store: Store, number: int) -> list[str]:
 
 def correct(store: Store, arguments: CorrectArguments) -> str:
     """Replace an entry, or correct a fact, and return both ids."""
-    number = id_of(arguments.id, "id")
+    number = arguments.id
     view = store.view()
     of_fact = (arguments.object, arguments.valid_from, arguments.valid_to)
     if is_entry(view, number):
@@ -102,9 +101,15 @@ def correct(store: Store, arguments: CorrectArguments) -> str:
     return f"#{number} → #{receipt.id}"
 
 
-def _object_like(fact: Fact, text: str) -> FactObject:
-    """Return a text as an object of the type that a fact has. Raises `InvalidInput`."""
+def _object_like(fact: Fact, text: Value) -> FactObject:
+    """Return a text as an object of the type that a fact has; a number or truth value as it is.
+
+    Raises:
+        InvalidInput: the text is no value of the type.
+    """
     old = fact.object
+    if not isinstance(text, str):
+        return text
     try:
         if isinstance(old, Entity):
             return Entity(text)
@@ -125,7 +130,7 @@ def _object_like(fact: Fact, text: str) -> FactObject:
 
 def forget(store: Store, arguments: ForgetArguments) -> str:
     """Hide entries and retract facts in one batch: all ids or none. Hidden ids stay hidden."""
-    numbers = ids_of(arguments.ids, "ids")
+    numbers = arguments.ids
     for attempt in range(_ATTEMPTS):
         try:
             _forget(store, numbers, arguments.reason)
@@ -138,7 +143,7 @@ def forget(store: Store, arguments: ForgetArguments) -> str:
     return f"hidden: {names}. Earlier states still show them."
 
 
-def _forget(store: Store, numbers: list[int], reason: str | None) -> None:
+def _forget(store: Store, numbers: Sequence[int], reason: str | None) -> None:
     view = store.view()
     entries = [number for number in numbers if is_entry(view, number)]
     with store.transaction(reason=reason):

@@ -1,8 +1,9 @@
 """The definitions of MCP: their size, and that each tool takes what its schema lists."""
 
+import itertools
 import json
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, cast, get_type_hints
 
 import pytest
 
@@ -14,6 +15,33 @@ from cerata.retrieval.tokenizer import tokenizer
 
 TOKENS_MAX = 1_100
 TOOLS = [*READING_TOOLS, *WRITING_TOOLS]
+
+_TEXT: Any = [((text,), text) for text in ("x", "null and void")]
+_TEXT += [((5, "5"), "5"), ((0.5,), "0.5"), ((True,), "true"), ((False,), "false")]
+_IDS: Any = [
+    (([12, 15], ["12", "#15"], [12.0, 15, 12], "[12, 15]", '["12","#15"]'), (12, 15)),
+    (("12,15", "12, 15", "#12 #15", "12\n15\n", "[12,15,]", "12,15,12", "['12', '15']"), (12, 15)),
+    ((12, "12", "#12", 12.0, [12], "[12]"), (12,)),
+]
+_NAMES: Any = [
+    ((["a", "b c"], '["a", "b c"]', "a,b c", "a\nb c", "a, b c,\n", "['a', 'b c']"), ("a", "b c")),
+    ((["a,b"], '["a,b"]'), ("a,b",)),
+    (("a", ["a"], ["a", "a", "", None], '"a"'), ("a",)),
+    (([5, True], "[5, true]", "5,true"), ("5", "true")),
+]
+_VALUES: Any = [(("x",), "x"), (("5",), "5"), ((5,), 5), ((0.5,), 0.5), ((True,), True)]
+FORMS: Mapping[Any, Any] = {
+    **dict.fromkeys((str, str | None), _TEXT),
+    **dict.fromkeys((arguments.Value, arguments.Value | None), _VALUES),
+    bool: [((True, "true", "True", 1), True), ((False, "false", "FALSE", 0), False)],
+    int: [((100, "100", 100.0, " 100"), 100)],
+    arguments.Id: [(given, ids[0]) for given, ids in _IDS if len(ids) == 1],
+    arguments.Ids: _IDS,
+    arguments.Names: _NAMES,
+}
+"""For each type of an argument: the forms in which models send a value, and the value."""
+
+EMPTY: Any = (None, "", " ", "null", "Null", "None", "undefined", [], {}, "[]", "{}")
 
 
 def test_the_tools_take_few_tokens() -> None:
@@ -45,9 +73,8 @@ def test_a_tool_takes_what_its_schema_lists(tool: Mapping[str, Any]) -> None:
     schema = tool["inputSchema"]
     assert list(schema["properties"]) == list(kind.__struct_fields__)
     assert schema["additionalProperties"] is False
-    values = {
-        key: 1 if field["type"] == "integer" else "x" for key, field in schema["properties"].items()
-    }
+    hints = get_type_hints(kind)
+    values = {key: FORMS[hints[key]][0][0][0] for key in schema["properties"]}
     required = {key: values[key] for key in schema["required"]}
     struct = arguments.converted(kind, required, name)
     for key, field in schema["properties"].items():
@@ -61,3 +88,42 @@ def test_a_tool_takes_what_its_schema_lists(tool: Mapping[str, Any]) -> None:
         short = {other: value for other, value in required.items() if other != key}
         with pytest.raises(cerata.InvalidInput, match=f"{name} needs {key}"):
             arguments.converted(kind, short, name)
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool["name"])
+def test_every_argument_takes_every_form_of_a_value(tool: Mapping[str, Any]) -> None:
+    """Models send lists and numbers as texts, and texts as numbers; a new type needs its forms."""
+    name = tool["name"]
+    kind = {**_READING, **_WRITING}[name].kind
+    hints = get_type_hints(kind)
+    required = {key: FORMS[hints[key]][0][0][0] for key in tool["inputSchema"]["required"]}
+    for key, hint in hints.items():
+        for given, expected in itertools.chain.from_iterable(
+            zip(forms, itertools.repeat(value)) for forms, value in FORMS[hint]
+        ):
+            decoded = getattr(arguments.converted(kind, {**required, key: given}, name), key)
+            assert (decoded, type(decoded)) == (expected, type(expected)), (key, given)
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool["name"])
+def test_an_empty_argument_is_absent_or_refused_by_name(tool: Mapping[str, Any]) -> None:
+    """Models fill each argument of a schema; a required one is the text that it is, if any."""
+    name = tool["name"]
+    kind = {**_READING, **_WRITING}[name].kind
+    hints = get_type_hints(kind)
+    required = {key: FORMS[hints[key]][0][0][0] for key in tool["inputSchema"]["required"]}
+    plain = arguments.converted(kind, required, name)
+    for key, empty in itertools.product(hints, EMPTY):
+        given = {**required, key: empty}
+        if key not in required:
+            assert arguments.converted(kind, given, name) == plain, (key, empty)
+        elif isinstance(empty, str) and empty.strip() and hints[key] in (str, arguments.Value):
+            assert getattr(arguments.converted(kind, given, name), key) == empty
+        else:
+            with pytest.raises(cerata.InvalidInput, match=rf"{key}\b") as caught:
+                arguments.converted(kind, given, name)
+            assert caught.value.remedy
+    unknowns: Any = ({"x": None}, {"x": ""}, {"x": []})
+    for unknown in unknowns:
+        with pytest.raises(cerata.InvalidInput, match="has no argument 'x'"):
+            arguments.converted(kind, {**required, **unknown}, name)
