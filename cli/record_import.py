@@ -54,9 +54,12 @@ def _print_records(imported: ImportedRecords, file: str, output: Output, *, dry_
         output.line(f"skipped: {reason} ({count:,})")
     for notice in imported.notices:
         output.warn(notice)
-    for problem in imported.problems:
+    for problem in (*imported.problems, *imported.doubts):
         output.line(problem.where)
         output.paragraph(problem.what, indent=2, lines=4)
+    if imported.doubtful:
+        were = "was" if imported.doubtful == 1 else "were"
+        output.warn(f"{counted(imported.doubtful, 'record')} {were} added without a part")
     if imported.refused:
         output.warn(f"{counted(imported.refused, 'record')} cannot be imported")
     if not dry_run:

@@ -47,8 +47,9 @@ def import_from(
     """Write the records of another memory, each once, with the store's scope (docs/importers.md).
 
     A batch of records is durable before the next is read, and whole or absent after a crash, so a
-    repeated call continues after an interrupt, and then adds nothing. The source is only read.
-    Vectors of Chroma come if its package is installed.
+    repeated call continues after an interrupt, and then adds nothing. An unusable record is left
+    out, counted and named in the result. The source is only read. Vectors of Chroma come if its
+    package is installed.
 
     Args:
         store: The memory to write.
@@ -58,9 +59,9 @@ def import_from(
         progress: Called after each batch with the amount read, and the amount there is.
 
     Raises:
-        InvalidInput: no such kind exists; the source is empty, damaged, or another kind's; or a
-            record is unusable, of whose batch nothing is written. ``where`` is the table and row,
-            or the line.
+        InvalidInput: no such kind exists; the source is empty, another kind's, or has no usable
+            record; or it is damaged, and the whole batches before the damage are written.
+            ``where`` is the table and row, or the line.
         NotFound: the source does not exist.
         Locked: another program holds the source.
         Unsupported: a value has an encoding that is never read.

@@ -6,7 +6,7 @@ Leaves out vectors, which are in files of Chroma's own index (`chroma_vectors`).
 
 import os
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import islice
 from typing import Final
@@ -32,6 +32,7 @@ _PLACES: Final = ("default_tenant", "default_database")
 _PAGE_RECORDS: Final = 100
 """Records whose vectors are read at once."""
 
+_SINGLE: Final = ("embedding_metadata",)
 _ARRAYS: Final = "embedding_metadata_array"
 
 
@@ -57,11 +58,11 @@ class ChromaFile:
         self.total = file.count("embeddings")
         collections = _collections_of(file)
         self._collections = {
-            row.required("id"): collections.get(number, Collection(number, "", *_PLACES))
+            segment: collections.get(number, Collection(number, "", *_PLACES))
             for row in file.rows("segments", _TABLES["segments"])
-            for number in [row.required("collection")]
+            for segment, number in _keyed(row, "id", "collection")
         }
-        """The collection of each segment."""
+        """The collection of each segment. The records of an unusable row are refused."""
         self.vectors = ChromaVectors(file, collections)
 
     def __iter__(self) -> Iterator[Entry]:
@@ -96,10 +97,11 @@ class ChromaFile:
     def _record(self, row: Row, vectors: Mapping[RecordKey, StoredVector | str]) -> Entry:
         collection = self._collection(row)
         number = row.required("embedding_id")
-        metadata = self._metadata(row)
+        metadata, doubts = self._metadata(row)
         document = metadata.pop(_DOCUMENT, None)
         if not isinstance(document, str) or not document:
             return Skipped("records without a document")
+        created, times = row.time_or_doubt("created_at")
         vector = vectors[collection.id, number]
         if isinstance(vector, str):
             self.vectors.count(vector)
@@ -109,40 +111,52 @@ class ChromaFile:
             f"{collection.id}/{number}",
             version_of(document, metadata),
             document,
-            fields={"created": row.time("created_at")},
+            fields={"created": created},
             metadata=metadata,
             source={"collection": collection.name},
+            doubts=(*doubts, *times),
             vector=None if isinstance(vector, str) else vector,
         )
 
-    def _metadata(self, row: Row) -> dict[str, JsonValue]:
+    def _metadata(self, row: Row) -> tuple[dict[str, JsonValue], list[str]]:
+        """Return the metadata of a record, and the faults of values that are left out."""
         number = row.integer("id")
         metadata: dict[str, JsonValue] = {}
-        for each in self._file.rows_with("embedding_metadata", ("key", *_VALUES), "id", number):
-            metadata[each.required("key")] = _value_of(each)
-        if _ARRAYS in self._file.tables:
+        doubts: list[str] = []
+        for table in ("embedding_metadata", _ARRAYS) if _ARRAYS in self._file.tables else _SINGLE:
             arrays: dict[str, list[JsonValue]] = {}
-            for each in self._file.rows_with(_ARRAYS, ("key", *_VALUES), "id", number):
-                arrays.setdefault(each.required("key"), []).append(_value_of(each))
-            metadata |= arrays
-        return metadata
+            for each in self._file.rows_with(table, ("key", *_VALUES), "id", number):
+                try:
+                    arrays.setdefault(each.required("key"), []).append(_value_of(each))
+                except InvalidInput as error:
+                    if each.value("key") in (_DOCUMENT, _DOCUMENT.encode()):
+                        raise
+                    doubts.append(f"metadata: {error.what}")
+            metadata |= (
+                arrays if table == _ARRAYS else {key: each[-1] for key, each in arrays.items()}
+            )
+        return metadata, doubts
+
+
+def _keyed(row: Row, *columns: str) -> Iterator[tuple[str, ...]]:
+    """Yield the texts of columns, unless one is unusable."""
+    with suppress(InvalidInput):
+        yield tuple(row.required(column) for column in columns)
 
 
 def _collections_of(file: SqliteFile) -> dict[str, Collection]:
-    databases: dict[str | None, tuple[str, str]] = {}
+    databases: dict[str, tuple[str, str]] = {}
     if "databases" in file.tables:
         databases = {
-            row.text("id"): (row.required("tenant_id"), row.required("name"))
+            number: (tenant, name)
             for row in file.rows("databases", (), ("id", "name", "tenant_id"))
+            for number, tenant, name in _keyed(row, "id", "tenant_id", "name")
         }
-    rows = file.rows("collections", _TABLES["collections"], ("database_id",))
     return {
-        row.required("id"): Collection(
-            row.required("id"),
-            row.required("name"),
-            *databases.get(row.text("database_id"), _PLACES),
-        )
-        for row in rows
+        number: Collection(number, name, *databases.get(database, _PLACES))
+        for row in file.rows("collections", _TABLES["collections"], ("database_id",))
+        for number, name in _keyed(row, "id", "name")
+        for database in [next(_keyed(row, "database_id"), ("",))[0]]
     }
 
 

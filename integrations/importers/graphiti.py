@@ -19,7 +19,7 @@ from cerata.memory.store import Store
 from cerata.memory.values.facts import OPEN, Entity, Fact
 
 from .json_lines import Lines, decoded, opened_lines
-from .records import Entry, FrameRecord, MemoryAt, Problem, Skipped, version_of
+from .records import Entry, FrameRecord, MemoryAt, Problem, Skipped, time_of, version_of
 
 KIND: Final = "graphiti"
 _FACT: Final = "fact"
@@ -32,7 +32,7 @@ class GraphLine(msgspec.Struct, frozen=True, kw_only=True):
     uuid: str
     group_id: str
     name: str | None = None
-    created_at: datetime | None = None
+    created_at: str | None = None
     # Of a node.
     labels: tuple[str, ...] | None = None
     summary: str | None = None
@@ -42,9 +42,9 @@ class GraphLine(msgspec.Struct, frozen=True, kw_only=True):
     target_node_uuid: str | None = None
     fact: str | None = None
     episodes: tuple[str, ...] = ()
-    valid_at: datetime | None = None
-    invalid_at: datetime | None = None
-    expired_at: datetime | None = None
+    valid_at: str | None = None
+    invalid_at: str | None = None
+    expired_at: str | None = None
 
     @property
     def is_edge(self) -> bool:
@@ -111,11 +111,18 @@ class GraphLines:
             return Skipped("entities without a summary, of which only the name is used")
         metadata["labels"] = [*(line.labels or ())]
         version = version_of(line.name, line.summary, metadata)
-        fields = {"title": line.name, "created": line.created_at}
-        return FrameRecord(place, KIND, line.uuid, version, line.summary, None, fields, metadata)
+        created, doubts = _created_of(line, place)
+        fields = {"title": line.name, "created": created}
+        return FrameRecord(
+            place, KIND, line.uuid, version, line.summary, None, fields, metadata, doubts=doubts
+        )
 
     def _edge(self, place: str, line: GraphLine, metadata: dict[str, JsonValue]) -> Entry:
-        if None not in (line.valid_at, line.invalid_at) and not _is_period(line):
+        times = tuple(
+            _time_of(line, name, place) for name in ("valid_at", "invalid_at", "expired_at")
+        )
+        valid, invalid, _ = times
+        if valid is not None and invalid is not None and valid >= invalid:
             return Skipped("edges that end before they begin")
         subject, target = (
             self._name_of(uuid, place) for uuid in (line.source_node_uuid, line.target_node_uuid)
@@ -123,13 +130,19 @@ class GraphLines:
         predicate = line.name or ""
         metadata["episodes"] = [*line.episodes]
         metadata[_FACT] = {"subject": subject, "predicate": predicate, "object": target}
-        times = (line.valid_at, line.invalid_at, line.expired_at)
         version = version_of(line.fact, metadata, [time and time.isoformat() for time in times])
-        fields = {"created": line.created_at}
+        created, doubts = _created_of(line, place)
         frame = FrameRecord(
-            place, KIND, line.uuid, version, line.fact or predicate, None, fields, metadata
+            place,
+            KIND,
+            line.uuid,
+            version,
+            line.fact or predicate,
+            fields={"created": created},
+            metadata=metadata,
+            doubts=doubts,
         )
-        return EdgeRecord(frame, subject, predicate, target, line)
+        return EdgeRecord(frame, subject, predicate, target, *times)
 
     def _name_of(self, uuid: str | None, place: str) -> str:
         if uuid is None or uuid not in self._names:
@@ -141,8 +154,24 @@ class GraphLines:
         return self._names[uuid]
 
 
-def _is_period(line: GraphLine) -> bool:
-    return line.valid_at is None or line.invalid_at is None or line.valid_at < line.invalid_at
+def _time_of(line: GraphLine, name: str, place: str) -> datetime | None:
+    text: str | None = getattr(line, name)
+    try:
+        return None if text is None else time_of(text)
+    except ValueError as error:
+        raise InvalidInput(
+            f"{name} is no time: {text!r:.60}",
+            where=place,
+            remedy="Write it as 2026-11-01T09:00:00+00:00.",
+        ) from error
+
+
+def _created_of(line: GraphLine, place: str) -> tuple[datetime | None, tuple[str, ...]]:
+    """Return the created time of a line, and the fault of one that is left out."""
+    try:
+        return _time_of(line, "created_at", place), ()
+    except InvalidInput as error:
+        return None, (error.what,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +185,9 @@ class EdgeRecord:
     subject: str
     predicate: str
     target: str
-    line: GraphLine
+    valid: datetime | None
+    invalid: datetime | None
+    expired: datetime | None
 
     @property
     def place(self) -> str:
@@ -180,6 +211,10 @@ class EdgeRecord:
     def is_known(self, memory: MemoryAt) -> bool:
         return self.frame.is_known(memory)
 
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        return self.frame.doubts
+
     def draft(self, memory: MemoryAt) -> Draft | None:
         return self.frame.draft(memory)
 
@@ -191,11 +226,11 @@ class EdgeRecord:
             self.subject,
             self.predicate,
             Entity(self.target),
-            valid_from=self.line.valid_at or OPEN,
-            valid_to=self.line.invalid_at or OPEN,
+            valid_from=self.valid or OPEN,
+            valid_to=self.invalid or OPEN,
             evidence=[frame],
         )
-        if self.line.expired_at is not None and receipt.id < 0:
+        if self.expired is not None and receipt.id < 0:
             # A fact that another edge states too has a number of the log, and stays.
             store.retract_fact(receipt.id)
 

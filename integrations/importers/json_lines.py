@@ -7,6 +7,7 @@ its line's values, so equal lines are one frame.
 import os
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, Final, TypeVar
 
@@ -18,7 +19,7 @@ from cerata.memory.interchange.json_check import nests_deeply
 from cerata.memory.interchange.line_files import Source as Bytes
 from cerata.memory.interchange.line_files import opened_source
 
-from .records import Entry, FrameRecord, Problem, version_of
+from .records import Entry, FrameRecord, Problem, time_of, version_of
 
 KIND: Final = "jsonl"
 _READ_SIZE: Final = 1 << 20
@@ -68,18 +69,19 @@ class Lines:
         return self._file.taken
 
     def __iter__(self) -> Iterator[tuple[str, bytes]]:
-        """Yield the place of each line, and the line.
+        """Yield the place of each line, and the line; of one over the limit only its beginning.
 
         Raises:
-            InvalidInput: the file is empty, in another encoding, or has a line over the limit.
+            InvalidInput: the file is empty or blank, or in another encoding.
         """
-        number = 0
+        is_empty = True
         for number, line in enumerate(self._lines(), start=1):
             if number == 1:
                 line = self._checked(line)
             if line.strip():
+                is_empty = False
                 yield f"{self._name}, line {number:,}", line
-        if not number:
+        if is_empty:
             raise InvalidInput(
                 "The file is empty", where=self._name, remedy="Pass a file with a line a record."
             )
@@ -106,20 +108,17 @@ class Lines:
         return line.removeprefix(_UTF_8_MARK)
 
     def _lines(self) -> Iterator[bytes]:
-        rest = b""
-        number = 1
+        rest = bytearray()
         while data := self._file.read(_READ_SIZE):
-            *lines, rest = (rest + data).split(b"\n")
-            yield from lines
-            number += len(lines)
-            if len(rest) > LINE_SIZE_MAX:
-                raise InvalidInput(
-                    f"The line is over the limit of {LINE_SIZE_MAX:,} bytes",
-                    where=f"{self._name}, line {number:,}",
-                    remedy="Split its text.",
-                )
+            first, *lines = data.split(b"\n")
+            # More than the limit is not kept.
+            rest += first[: LINE_SIZE_MAX + 1 - len(rest)]
+            if lines:
+                yield bytes(rest)
+                yield from lines[:-1]
+                rest = bytearray(lines[-1])
         if rest:
-            yield rest
+            yield bytes(rest)
 
 
 @contextmanager
@@ -139,8 +138,14 @@ def decoded(decoder: "msgspec.json.Decoder[_Line]", line: bytes, place: str) -> 
     """Return the value of a line.
 
     Raises:
-        InvalidInput: the line is not JSON, or has other fields.
+        InvalidInput: the line is not JSON, too long, or has other fields.
     """
+    if len(line) > LINE_SIZE_MAX:
+        raise InvalidInput(
+            f"The line is over the limit of {LINE_SIZE_MAX:,} bytes",
+            where=place,
+            remedy="Split its text.",
+        )
     try:
         if nests_deeply(line):
             raise InvalidInput(
@@ -176,12 +181,31 @@ class TextLines:
                 yield Problem.of(error, place)
 
     def _record(self, place: str, line: TextLine) -> Entry:
+        created, doubts = _created_of(line)
         version = version_of(msgspec.to_builtins(line))
         name = version if line.id is None else str(line.id)
         fields = {
             "kind": line.kind,
             "role": line.role,
             "tags": line.tags,
-            "created": line.created,
+            "created": created,
         }
-        return FrameRecord(place, KIND, name, version, line.text, line.uri, fields, line.metadata)
+        return FrameRecord(
+            place,
+            KIND,
+            name,
+            version,
+            line.text,
+            line.uri,
+            fields,
+            line.metadata,
+            doubts=doubts,
+        )
+
+
+def _created_of(line: TextLine) -> tuple[datetime | None, tuple[str, ...]]:
+    """Return the created time of a line, and the fault of one that is left out."""
+    try:
+        return (None if line.created is None else time_of(line.created)), ()
+    except ValueError:
+        return None, (f"created is no time: {line.created!r:.60}",)

@@ -154,14 +154,16 @@ class LangGraphFile:
         except (msgspec.DecodeError, RecursionError) as error:
             raise row.refusal(f"value is no object of JSON: {error}") from error
         namespace = tuple(row.required("prefix").split("."))
+        created, doubts = row.time_or_doubt("created_at")
         return ItemRecord(
             row.place,
             uri_of(namespace, row.required("key")),
             json.dumps(value, ensure_ascii=False),
             value,
-            row.time("created_at"),
+            created,
             row.time("updated_at") or self._now,
             expires,
+            doubts,
         )
 
 
@@ -210,6 +212,7 @@ class CheckpointRecord:
     body: PutCheckpoint
     drops: Drops
     version: str = ""
+    doubts: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -243,6 +246,7 @@ class WritesRecord:
     place: str
     body: PutWrites
     drops: Drops
+    doubts: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -300,6 +304,7 @@ class ItemRecord:
     created: datetime | None
     updated: datetime
     expires: datetime | None
+    doubts: tuple[str, ...] = ()
 
     @property
     def version(self) -> str:

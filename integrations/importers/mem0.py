@@ -1,12 +1,14 @@
 """mem0: the table ``history`` of its SQLite file ``history.db``.
 
-Owns the meaning of its rows, in order of rowid: ADD and UPDATE put a memory's text, DELETE deletes
-it. A row is a record, so each version of a memory is a version of its frame. The ids of all rows
-are read first, since a row is known by those that follow it, too.
+Owns the meaning of its rows: ADD and UPDATE put a memory's text, DELETE deletes it, and so does a
+row whose ``is_deleted`` is set. A row is a record, so each version of a memory is a version of its
+frame. The rows of a memory are one unit, in order of rowid: no batch, and so no end of an import,
+comes between a memory and its deletion. The rowids of each memory are read first.
 """
 
 import os
-from collections.abc import Generator, Iterator
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Final
@@ -14,12 +16,19 @@ from typing import Final
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 
-from .records import DeletionRecord, Entry, FrameRecord, Problem, Skipped
+from .records import DeletionRecord, Entry, FrameRecord, Problem, Record, Skipped, Versions
 from .sqlite_files import Row, SqliteFile, opened_sqlite
 
 KIND: Final = "mem0"
 _COLUMNS: Final = ("id", "memory_id", "new_memory", "event", "created_at", "updated_at")
-_OPTIONAL: Final = ("actor_id", "role")
+_OPTIONAL: Final = ("actor_id", "role", "is_deleted")
+
+_DELETE: Final = ("DELETE", b"DELETE")
+_FALSE: Final = (None, 0, "", b"", "0", b"0")
+
+_UNIT_RECORDS: Final = 500
+_UNIT_SIZE: Final = 4 << 20
+"""Versions, and characters of their texts, that a batch takes of a memory."""
 
 
 @contextmanager
@@ -31,48 +40,71 @@ def opened(source: str | os.PathLike[str], _now: datetime) -> Generator["Mem0His
 
 
 class Mem0History:
-    """The rows of the history as records."""
+    """The rows of the history as records, the memories in the order of their first rows."""
 
     def __init__(self, file: SqliteFile) -> None:
         self._file = file
-        self._memories: set[str] = set()
         self.done = 0
         self.total = file.count("history")
-        self._versions: dict[object, list[object]] = {}
-        """The ids of the rows of each memory that are still to come, the next at the end."""
-        for row in file.rows("history", ("memory_id", "id")):
-            self._versions.setdefault(row.value("memory_id"), []).append(row.value("id"))
-        for versions in self._versions.values():
-            versions.reverse()
+        self._rows: dict[object, list[int]] = {}
+        """The rowids of each memory."""
+        self._deleted: set[object] = set()
+        """The memories whose last row deletes them."""
+        for row in file.rows("history", ("memory_id", "event"), ("is_deleted",)):
+            memory = row.value("memory_id")
+            self._rows.setdefault(memory, []).append(row.number)
+            (self._deleted.add if _deletes(row) else self._deleted.discard)(memory)
 
     def __iter__(self) -> Iterator[Entry]:
-        for row in self._file.rows("history", _COLUMNS, _OPTIONAL):
-            self.done += 1
-            later = self._versions.get(row.value("memory_id"), [])
-            if later:  # empty for a row that was written since they were read
-                later.pop()
-            try:
-                yield self._record(row, later)
-            except InvalidInput as error:
-                yield Problem.of(error, row.place)
+        for memory, numbers in self._rows.items():
+            yield from self._unit(numbers, is_deleted=memory in self._deleted)
 
-    def _record(self, row: Row, later: list[object]) -> Entry:
-        action = row.required("event")
+    def _unit(self, numbers: Sequence[int], *, is_deleted: bool) -> Iterator[Entry]:
+        """Yield a memory's versions: in one batch, or in several if it is current at the end.
+
+        The deletion of a memory that is too long for a batch takes the newest versions with it.
+        """
+        versions: deque[Record] = deque()
+        size = left_out = 0
+        for row in self._file.rows_at("history", _COLUMNS, _OPTIONAL, numbers):
+            self.done += 1
+            entry: Entry
+            try:
+                entry = self._entry(row)
+            except InvalidInput as error:
+                entry = Problem.of(error, row.place)
+            if not isinstance(entry, FrameRecord | DeletionRecord):
+                yield entry
+                continue
+            versions.append(entry)
+            size += entry.size
+            while len(versions) > 1 and (len(versions) > _UNIT_RECORDS or size > _UNIT_SIZE):
+                if not is_deleted:
+                    last = versions.pop()
+                    yield Versions(tuple(versions))
+                    versions = deque([last])
+                    size = last.size
+                else:
+                    size -= versions.popleft().size
+                    left_out += 1
+        yield from [Skipped("early versions of deleted memories that are too long")] * left_out
+        if versions:
+            yield Versions(tuple(versions))
+
+    def _entry(self, row: Row) -> Record | Skipped:
         memory = row.required("memory_id")
-        version = row.required("id")
-        if action == "DELETE":
-            if memory not in self._memories:
-                return Skipped("deletions of memories that the history does not have")
-            return DeletionRecord(row.place, KIND, memory, version)
+        if _deletes(row):
+            return DeletionRecord(row.place, KIND, memory, f"{row.value('id')}")
+        action = row.required("event")
         if action not in ("ADD", "UPDATE"):
             raise row.refusal(f"There is no action {action!r:.60} of mem0")
+        version = row.required("id")
         text = row.text("new_memory")
         if not text:
             return Skipped("memories without text")
-        self._memories.add(memory)
         actor = row.text("actor_id")
         metadata: dict[str, JsonValue] = {} if actor is None else {"actor_id": actor}
-        created = row.time("updated_at") or row.time("created_at")
+        created, doubts = row.time_or_doubt("updated_at", "created_at")
         fields = {"role": row.text("role"), "created": created}
         return FrameRecord(
             row.place,
@@ -82,5 +114,9 @@ class Mem0History:
             text,
             fields=fields,
             metadata=metadata,
-            later=frozenset(each.decode() for each in later if isinstance(each, bytes)),
+            doubts=doubts,
         )
+
+
+def _deletes(row: Row) -> bool:
+    return row.value("event") in _DELETE or row.value("is_deleted") not in _FALSE

@@ -7,6 +7,7 @@ replaced or deleted here after an import does not come back. Leaves out the batc
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
@@ -55,7 +56,8 @@ class MemoryAt:
 class Record(Protocol):
     """A record of a source.
 
-    - A batch has a single record of each ``name``.
+    - Records of one ``name`` are versions of one thing, in their order.
+    - ``doubts`` are parts of it that were left out, since they are unusable.
     - ``is_event`` returns True if the record is bare events, on which no rule of URIs watches.
     """
 
@@ -67,6 +69,8 @@ class Record(Protocol):
     def version(self) -> str: ...
     @property
     def size(self) -> int: ...
+    @property
+    def doubts(self) -> tuple[str, ...]: ...
     def is_event(self, memory: MemoryAt) -> bool: ...
 
     def is_known(self, memory: MemoryAt) -> bool:
@@ -80,6 +84,38 @@ class Record(Protocol):
     def write(self, store: Store, memory: MemoryAt, frame: int) -> None:
         """Write the rest of the record within the transaction that puts the frame."""
         ...
+
+
+class Versions(NamedTuple):
+    """Versions of one record, oldest first, which one batch takes: all of them, or none.
+
+    So no import ends between a record and its deletion.
+    """
+
+    records: tuple[Record, ...]
+
+    @property
+    def name(self) -> str:
+        return self.records[0].name
+
+    @property
+    def size(self) -> int:
+        return sum(record.size for record in self.records)
+
+    def new(self, memory: MemoryAt) -> tuple[Record, ...]:
+        """Return the versions after the last that the memory has.
+
+        A memory with a version had the earlier ones, although retention may have given them up.
+        """
+        new = self.records
+        for count in range(len(self.records), 0, -1):
+            if self.records[count - 1].is_known(memory):
+                new = self.records[count:]
+                break
+        while new and isinstance(new[0], DeletionRecord) and not memory.frames(self.name):
+            # There is nothing to delete.
+            new = new[1:]
+        return new
 
 
 class Notice(NamedTuple):
@@ -120,7 +156,7 @@ class Problem(PlainValue):
         return self.error(self.what, where=self.where, remedy=self.remedy)
 
 
-Entry = Record | Skipped | Notice | Problem
+Entry = Record | Versions | Skipped | Notice | Problem
 
 
 class Source(Protocol):
@@ -132,6 +168,18 @@ class Source(Protocol):
     def __iter__(self) -> Iterator[Entry]: ...
 
 
+def time_of(text: str) -> datetime | None:
+    """Return the time of a text, None if that is empty; a time without a zone is in UTC.
+
+    Raises:
+        ValueError: the text is no time.
+    """
+    if not text:
+        return None
+    time = datetime.fromisoformat(text)
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+
 def version_of(*parts: object) -> str:
     """Return a hash of values, equal for equal values in every run."""
     encoded = msgspec.json.encode(parts, order="deterministic")
@@ -140,11 +188,7 @@ def version_of(*parts: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FrameRecord:
-    """A text with metadata: a frame, which takes the place of the frame with its URI.
-
-    ``later`` are the versions that follow in the source. A memory with one of these had this
-    version too, although retention may have given up the frame.
-    """
+    """A text with metadata: a frame, which takes the place of the frame with its URI."""
 
     place: str
     kind: str
@@ -155,7 +199,7 @@ class FrameRecord:
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
     metadata: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     source: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
-    later: frozenset[str] = frozenset()
+    doubts: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -170,13 +214,8 @@ class FrameRecord:
 
     def is_known(self, memory: MemoryAt) -> bool:
         frames = memory.frames(self.name)
-        return self._is_among(frames) or (bool(frames) and not memory.open_frames(self.name))
-
-    def _is_among(self, frames: list[Frame]) -> bool:
-        return any(
-            version == self.version or version in self.later
-            for version in map(imported_version, frames)
-        )
+        is_among = self.version in map(imported_version, frames)
+        return is_among or (bool(frames) and not memory.open_frames(self.name))
 
     def draft(self, memory: MemoryAt) -> Draft | None:
         return self.draft_with(memory, None)
@@ -214,6 +253,7 @@ class DeletionRecord:
     id: str
     version: str
     size: int = 0
+    doubts: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

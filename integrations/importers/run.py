@@ -1,35 +1,43 @@
 """The run of an import: records in batches, each batch durable before the next is read.
 
-Owns the batches and the counts. A batch holds no lock while records are read, and has a single
-record of each name; records that the memory has are left out. So an import that was killed
-continues where it ended. A dry run writes the batches to memories of its own, and forgets them.
-Leaves out the sources (`mem0`, `json_lines`, …).
+Owns the batches and the counts. A batch holds no lock while records are read; records that the
+memory has are left out. So an import that was killed continues where it ended. An unusable record
+costs itself alone: it is counted and named, and its batch is written without it. A dry run writes
+the batches to memories of its own, and forgets them. Leaves out the sources (`mem0`, …).
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Final
 
-from cerata.engine.errors import CerataError, Conflict, InvalidInput, NotFound, Unsupported
+from cerata.engine.errors import (
+    CerataError,
+    Conflict,
+    InvalidInput,
+    NotFound,
+    ReadOnly,
+    Unsupported,
+)
 from cerata.engine.plain_value import PlainValue
 from cerata.memory.batch.writer import session_of
 from cerata.memory.frames.replacement import put_all_replacing
 from cerata.memory.store import Store, open_store
 
-from .records import MemoryAt, Notice, Problem, Record, Skipped, Source
+from .records import MemoryAt, Notice, Problem, Record, Skipped, Source, Versions
 
 BATCH_RECORDS: Final = 500
 _BATCH_SIZE: Final = 4 << 20
 """Characters of a batch's texts, or bytes of its values, after which it ends."""
 
 _PROBLEMS_MAX: Final = 100
-"""Problems that a dry run lists; further ones are counted."""
+"""Problems, and doubtful records, that a result lists; further ones are counted."""
 
 _TRIES: Final = 100
 """Times that a batch is written again after other writers changed its records first."""
 
-_REFUSALS = (InvalidInput, NotFound, Unsupported)
+_REFUSALS = (InvalidInput, NotFound, Unsupported, ReadOnly)
 
 Progress = Callable[[int, int], None]
 """Called after each batch with the amount read and the amount there is, 0 if unknown."""
@@ -42,8 +50,9 @@ class ImportedRecords(PlainValue):
     - ``added`` counts the records that were written, or that a dry run would write.
     - ``known`` counts the records that the memory had, or had and gave up.
     - ``skipped`` counts by reason the records that no memory takes.
-    - ``problems`` are the first hundred records that a dry run found unusable; ``refused`` counts
-      all of them. An import that writes raises the first.
+    - ``problems`` are the first hundred records that are unusable; ``refused`` counts all of them.
+    - ``doubts`` are the first hundred records that were added without an unusable part, such as a
+      created time; ``doubtful`` counts all of them.
     - ``head`` is the log's newest event after the import.
     - ``notices`` name parts of the source that were left out, such as vectors.
     """
@@ -55,6 +64,8 @@ class ImportedRecords(PlainValue):
     problems: tuple[Problem, ...]
     head: int
     notices: tuple[str, ...] = ()
+    doubtful: int = 0
+    doubts: tuple[Problem, ...] = ()
 
 
 class Run:
@@ -64,11 +75,12 @@ class Run:
         # Without a scope writes go to the tenant "default", and so do these reads.
         self._store = store.scoped({"tenant": "default"}) if store.scope is None else store
         self._dry_run = dry_run
-        self._batch: dict[str, Record] = {}
-        self._size = 0
-        self._added = self._known = self._refused = 0
+        self._batch: dict[str, Versions] = {}
+        self._size = self._count = 0
+        self._added = self._known = self._refused = self._doubtful = 0
         self._skipped: Counter[str] = Counter()
         self._problems: list[Problem] = []
+        self._doubts: list[Problem] = []
         self._notices: list[str] = []
         self._planned: set[int] = set()
         """Hashes of the names and versions that a dry run would have written."""
@@ -77,21 +89,27 @@ class Run:
         """Import the records of a source.
 
         Raises:
-            InvalidInput, NotFound, Unsupported: a record is unusable; nothing of its batch is
-                written, and earlier batches stay.
+            InvalidInput, NotFound, Unsupported: no record is usable; the error is that of the
+                first. Or the source cannot be read further; the records before that are written.
         """
-        for entry in source:
-            if isinstance(entry, Skipped):
-                self._skipped[entry.reason] += 1
-            elif isinstance(entry, Notice):
-                self._notices.append(entry.text)
-            elif isinstance(entry, Problem):
-                self._refuse([entry])
-            elif self._take(entry) and progress is not None:
-                progress(source.done, source.total)
+        try:
+            for entry in source:
+                if isinstance(entry, Skipped):
+                    self._skipped[entry.reason] += 1
+                elif isinstance(entry, Notice):
+                    self._notices.append(entry.text)
+                elif isinstance(entry, Problem):
+                    self._refuse(entry)
+                elif self._take(_versions(entry)) and progress is not None:
+                    progress(source.done, source.total)
+        except CerataError as error:
+            self._write()
+            raise self._ended(error) from error
         self._write()
         if progress is not None:
             progress(source.done, source.total)
+        if self._problems and not (self._dry_run or self._added or self._known or self._skipped):
+            raise self._problems[0].raised()
         return ImportedRecords(
             self._added,
             self._known,
@@ -100,33 +118,45 @@ class Run:
             tuple(self._problems),
             self._store.head.seq,
             tuple(self._notices),
+            self._doubtful,
+            tuple(self._doubts),
         )
 
-    def _take(self, record: Record) -> bool:
-        """Add a record to the batch; return True if a batch ended."""
+    def _ended(self, error: CerataError) -> CerataError:
+        """Return the error of a source that cannot be read further, with what stays."""
+        if not self._added + self._known:
+            return error
+        what = f"{error.what}; the {self._added + self._known:,} records before it are imported"
+        return type(error)(what, where=error.where, remedy=error.remedy)
+
+    def _take(self, versions: Versions) -> bool:
+        """Add versions to the batch; return True if a batch ended."""
         is_full = (
-            record.name in self._batch
-            or len(self._batch) >= BATCH_RECORDS
-            or self._size + record.size > _BATCH_SIZE
+            versions.name in self._batch
+            or self._count + len(versions.records) > BATCH_RECORDS
+            or self._size + versions.size > _BATCH_SIZE
         )
         if is_full:
             self._write()
-        self._batch[record.name] = record
-        self._size += record.size
+        self._batch[versions.name] = versions
+        self._size += versions.size
+        self._count += len(versions.records)
         return is_full
 
     def _write(self) -> None:
         batch = [*self._batch.values()]
         self._batch.clear()
-        self._size = 0
-        if not batch:
-            return
+        self._size = self._count = 0
         if self._dry_run:
             self._plan(batch)
-            return
-        for attempt in range(_TRIES):
+        else:
+            self._write_batch(batch)
+
+    def _write_batch(self, batch: Sequence[Versions]) -> None:
+        """Write a batch, again if another writer was first, and again without its bad records."""
+        for attempt in range(_TRIES if batch else 0):
             memory = MemoryAt(self._store)
-            new = [record for record in batch if not record.is_known(memory)]
+            new = _new(batch, memory)
             try:
                 if new:
                     _write(self._store, memory, new)
@@ -134,65 +164,129 @@ class Run:
                 if attempt + 1 == _TRIES:
                     raise
             except _REFUSALS as error:
-                for problem in _problems_of(new, memory):
-                    raise problem.raised() from error
-                raise
+                if type(error) is ReadOnly:
+                    # The memory takes no record; its subclasses are about one.
+                    raise
+                for part in self._without_bad(batch, new, memory, error):
+                    self._write_batch(part)
+                return
             else:
-                self._added += len(new)
-                self._known += len(batch) - len(new)
+                self._count_added(batch, new)
                 return
 
-    def _plan(self, batch: list[Record]) -> None:
+    def _plan(self, batch: Sequence[Versions]) -> None:
         memory = MemoryAt(self._store)
-        new: list[Record] = []
-        for record in batch:
-            key = hash((record.name, record.version))
-            if key not in self._planned and not record.is_known(memory):
-                new.append(record)
-                self._planned.add(key)
-        self._known += len(batch) - len(new)
-        problems = [] if _is_writable(new, memory) else _problems_of(new, memory)
-        self._added += len(new) - len(problems)
-        self._refuse(problems)
+        new: list[Versions] = []
+        for versions in _new(batch, memory):
+            records = tuple(record for record in versions.records if self._is_unplanned(record))
+            if records:
+                new.append(Versions(records))
+        self._count_added(batch, new)
+        if _refusal_of(new, memory) is not None:
+            for problem in _problems_of(new, memory).values():
+                self._added -= 1
+                self._refuse(problem)
 
-    def _refuse(self, problems: Iterable[Problem]) -> None:
-        for problem in problems:
-            if not self._dry_run:
-                raise problem.raised()
-            self._refused += 1
-            if len(self._problems) < _PROBLEMS_MAX:
-                self._problems.append(problem)
+    def _is_unplanned(self, record: Record) -> bool:
+        """Return whether no earlier record of a dry run has the name and version."""
+        key = hash((record.name, record.version))
+        is_planned = key in self._planned
+        self._planned.add(key)
+        return not is_planned
 
-
-def _write(store: Store, memory: MemoryAt, records: Sequence[Record]) -> None:
-    events = [record for record in records if record.is_event(memory)]
-    # A frame's URI is watched by its own rule; other writers need not stop for it.
-    expect = memory.view.basis if events else None
-    with store.transaction(expect=expect):
-        drafts = {record.name: record.draft(memory) for record in records}
-        frames = {name: draft for name, draft in drafts.items() if draft is not None}
-        # First of all, so that the frames to close are those of the log.
-        ids = put_all_replacing(session_of(store), [*frames.values()]).ids if frames else ()
-        places = dict(zip(frames, ids, strict=True))
+    def _count_added(self, batch: Iterable[Versions], new: Iterable[Versions]) -> None:
+        records = [record for versions in new for record in versions.records]
+        self._added += len(records)
+        self._known += sum(len(versions.records) for versions in batch) - len(records)
         for record in records:
-            record.write(store, memory, places.get(record.name, 0))
+            if record.doubts:
+                self._doubtful += 1
+                what = "; ".join(record.doubts)
+                problem = Problem(record.place, f"Added without a part: {what}", None, InvalidInput)
+                _list(self._doubts, problem)
+
+    def _without_bad(
+        self,
+        batch: Sequence[Versions],
+        new: Sequence[Versions],
+        memory: MemoryAt,
+        error: CerataError,
+    ) -> Sequence[Sequence[Versions]]:
+        """Refuse the bad records of a batch, and return the batches of the rest."""
+        bad = _problems_of(new, memory)
+        for problem in bad.values():
+            self._refuse(problem)
+        if bad:
+            rest = (
+                tuple(record for record in versions.records if id(record) not in bad)
+                for versions in batch
+            )
+            return [[Versions(records) for records in rest if records]]
+        # The records are refused by this memory alone, or only together.
+        if len(batch) > 1:
+            return [[versions] for versions in batch]
+        [versions] = batch
+        for record in versions.records:
+            self._refuse(Problem.of(error, record.place))
+        return []
+
+    def _refuse(self, problem: Problem) -> None:
+        self._refused += 1
+        _list(self._problems, problem)
 
 
-def _is_writable(records: list[Record], memory: MemoryAt) -> bool:
-    return _refusal_of(records, memory) is None
+def _list(problems: list[Problem], problem: Problem) -> None:
+    if len(problems) < _PROBLEMS_MAX:
+        problems.append(problem)
 
 
-def _refusal_of(records: list[Record], memory: MemoryAt) -> CerataError | None:
+def _versions(entry: Record | Versions) -> Versions:
+    return entry if isinstance(entry, Versions) else Versions((entry,))
+
+
+def _new(batch: Iterable[Versions], memory: MemoryAt) -> list[Versions]:
+    """Return the versions that a memory lacks."""
+    new = (versions.new(memory) for versions in batch)
+    return [Versions(records) for records in new if records]
+
+
+def _write(store: Store, memory: MemoryAt, batch: Sequence[Versions]) -> None:
+    events = any(record.is_event(memory) for versions in batch for record in versions.records)
+    # A frame's URI is watched by its own rule; other writers need not stop for it.
+    with store.transaction(expect=memory.view.basis if events else None):
+        for place, versions in enumerate(zip_longest(*(each.records for each in batch))):
+            records = [record for record in versions if record is not None]
+            # A later version replaces the earlier ones of its batch, too.
+            _write_records(store, MemoryAt(store) if place else memory, records)
+
+
+def _write_records(store: Store, memory: MemoryAt, records: Sequence[Record]) -> None:
+    """Write records of different names within a transaction."""
+    drafts = {record.name: record.draft(memory) for record in records}
+    frames = {name: draft for name, draft in drafts.items() if draft is not None}
+    # First of all, so that the frames to close are those before these records.
+    ids = put_all_replacing(session_of(store), [*frames.values()]).ids if frames else ()
+    places = dict(zip(frames, ids, strict=True))
+    for record in records:
+        record.write(store, memory, places.get(record.name, 0))
+
+
+def _refusal_of(batch: Sequence[Versions], memory: MemoryAt) -> CerataError | None:
     """Write records to an empty memory, and return its refusal."""
     with open_store(":memory:", scope=dict(memory.scope)) as scratch:
         try:
-            _write(scratch, MemoryAt(scratch), records)
+            _write(scratch, MemoryAt(scratch), batch)
         except _REFUSALS as error:
             return error
     return None
 
 
-def _problems_of(records: Iterable[Record], memory: MemoryAt) -> list[Problem]:
-    """Return the records that an empty memory refuses, one by one."""
-    refusals = ((record, _refusal_of([record], memory)) for record in records)
-    return [Problem.of(error, record.place) for record, error in refusals if error is not None]
+def _problems_of(batch: Iterable[Versions], memory: MemoryAt) -> dict[int, Problem]:
+    """Return the problems of the records that an empty memory refuses alone, by their identity."""
+    problems: dict[int, Problem] = {}
+    for versions in batch:
+        for record in versions.records:
+            error = _refusal_of([Versions((record,))], memory)
+            if error is not None:
+                problems[id(record)] = Problem.of(error, record.place)
+    return problems

@@ -9,7 +9,7 @@ import os
 import sqlite3
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,7 @@ from cerata.engine.open import path_name
 from cerata.engine.storage import refused
 from cerata.memory.ingest.document import open_regular
 
+from .records import time_of
 from .sqlite_limits import SqliteLimits, is_plain, not_plain
 
 _MAGIC: Final = b"SQLite format 3\0"
@@ -38,10 +39,11 @@ _COPY: Final = "Close the program that uses the file, and pass the file or a fre
 
 
 class Row:
-    """A row of a table: its values by the names of columns, and its place."""
+    """A row of a table: its values by the names of columns, its place, and its rowid."""
 
-    def __init__(self, place: str, values: Mapping[str, object]) -> None:
+    def __init__(self, place: str, values: Mapping[str, object], number: int = 0) -> None:
         self.place = place
+        self.number = number
         self._values = values
 
     def text(self, column: str) -> str | None:
@@ -99,10 +101,22 @@ class Row:
         if not text:
             return None
         try:
-            time = datetime.fromisoformat(text)
+            return time_of(text)
         except ValueError as error:
             raise self.refusal(f"{column} is no time: {text!r:.60}") from error
-        return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+    def time_or_doubt(self, *columns: str) -> tuple[datetime | None, tuple[str, ...]]:
+        """Return the first time that the columns have, and the faults of unusable ones."""
+        doubts: list[str] = []
+        for column in columns:
+            try:
+                time = self.time(column)
+            except InvalidInput as error:
+                doubts.append(error.what)
+            else:
+                if time is not None:
+                    return time, tuple(doubts)
+        return None, tuple(doubts)
 
     def refusal(self, what: str) -> InvalidInput:
         """Return the error of this row."""
@@ -196,10 +210,33 @@ class SqliteFile:
                     # Pages that refer to each other would give the same rows for ever.
                     raise _damaged("its rows are out of order", f"{self.name}, {after}")
                 place = f"{self.name}, table {table}, row {rowid:,}"
-                yield Row(place, dict(zip(names, values, strict=True)))
+                yield Row(place, dict(zip(names, values, strict=True)), rowid)
                 last = rowid
             if not page:
                 return
+
+    def rows_at(
+        self, table: str, columns: Sequence[str], optional: Sequence[str], numbers: Sequence[int]
+    ) -> Iterator[Row]:
+        """Yield the rows with some rowids, in order of rowid; a row that is gone is left out."""
+        found = self.columns(table)
+        names = [*columns, *optional]
+        selected = ", ".join(name if name in found else f"NULL AS {name}" for name in names)
+        rowid_name = self._rowid(table)
+        for start in range(0, len(numbers), _PAGE_ROWS):
+            page = numbers[start : start + _PAGE_ROWS]
+            marks = ", ".join("?" * len(page))
+            query = (
+                f"SELECT {rowid_name}, {selected} FROM {table} "  # noqa: S608
+                f"WHERE {rowid_name} IN ({marks}) ORDER BY {rowid_name}"
+            )
+            part = f"table {table}, row {page[0]:,}"
+            with self._reading(part):
+                rows = self._read(query, page, part)
+            for rowid, *values in rows:
+                assert isinstance(rowid, int)
+                place = f"{self.name}, table {table}, row {rowid:,}"
+                yield Row(place, dict(zip(names, values, strict=True)), rowid)
 
     def rows_with(
         self, table: str, columns: Sequence[str], column: str, value: object

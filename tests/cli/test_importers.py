@@ -36,6 +36,8 @@ def test_a_dry_run_and_an_import(run: Run) -> None:
         "problems": [],
         "head": 3,
         "notices": [],
+        "doubtful": 0,
+        "doubts": [],
     }
     with cerata.open("memory.cera") as store:
         assert [frame.scope["user"] for frame in store.frames()] == ["anna"]
@@ -49,15 +51,27 @@ def test_lines_come_from_standard_input(run: Run, monkeypatch: pytest.MonkeyPatc
 
 
 def test_problems_are_listed_and_refused(run: Run) -> None:
-    """A dry run lists them all and exits with 1; an import names the first, and exits with 2."""
-    Path("bad.jsonl").write_text('{"text": "a"}\n{"text": ""}\n{"words": "b"}\n')
+    """The rest is imported, and the exit code is 1; a file without a usable record is an error."""
+    Path("bad.jsonl").write_text(
+        '{"text": "a", "created": "?"}\n{"text": ""}\n{"words": "b"}\n{"text": "c"}\n'
+    )
     code, out, err = run("import", "--from", "jsonl", "bad.jsonl", "--dry-run")
     assert code == 1
     assert "bad.jsonl, line 2\n  The text is empty\n" in out
     assert "2 records cannot be imported" in err
+    code, out, err = run("import", "--from", "jsonl", "bad.jsonl")
+    assert code == 1
+    assert out.startswith("2 records added, 0 already present\n")
+    assert "bad.jsonl, line 2\n  The text is empty\n" in out
+    assert "bad.jsonl, line 1\n  Added without a part: created is no time: '?'\n" in out
+    assert "1 record was added without a part" in err
+    code, out, _ = run("import", "--from", "jsonl", "bad.jsonl", "--json")
+    answer = json.loads(out)
+    assert (code, answer["refused"], answer["known"], answer["doubtful"]) == (1, 2, 2, 0)
+    Path("bad.jsonl").write_text('{"text": ""}\n')
     code, _, err = run("import", "--from", "jsonl", "bad.jsonl")
     assert code == 2
-    assert "bad.jsonl, line" in err
+    assert "bad.jsonl, line 1" in err
 
 
 def test_options_that_do_not_fit_are_refused(run: Run) -> None:
