@@ -78,8 +78,8 @@ class InterchangeCommands(PointsInTime):
                 bytes read.
 
         Raises:
-            InvalidInput: a line is unusable; ``where`` has its number, and nothing of its batch is
-                written. Or the export begins after the file's newest event, an event is outside
+            InvalidInput: a line is unusable; ``where`` has its number. The batches before it are
+                written, and nothing of its batch. Or the export begins after the file's newest event, an event is outside
                 the store's scope, or a transaction is open.
             Diverged: the file is a copy of the log with another history.
             Unsupported: another log gets no events of unknown types.

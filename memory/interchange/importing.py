@@ -7,16 +7,18 @@ that was killed goes on at the head of the file. Leaves out another log (`remapp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from cerata.engine.errors import Diverged, InvalidInput
+from cerata.engine.errors import Conflict, Diverged, InvalidInput, NotFound, Unsupported
 from cerata.engine.loading import loading
 from cerata.engine.plain_value import PlainValue
 from cerata.engine.writer import Origin
 from cerata.projections.columnar.scopes import admits
 
+from ..values.words import counted
 from .counts import Counts
 from .event_batches import EventBatches, ReadBatch
 from .line_blocks import refusal
@@ -71,13 +73,14 @@ def import_events(
     head = log.refresh().seq
     is_copy = head == 0 or log.log_id == batches.start.log_id
     counts = Counts()
-    if is_copy:
-        _Copy(session, batches, counts, progress).write()
-    else:
-        with loading("the part that imports events"):
-            from .remapping import import_into_other
+    with _with_progress(counts):
+        if is_copy:
+            _Copy(session, batches, counts, progress).write()
+        else:
+            with loading("the part that imports events"):
+                from .remapping import import_into_other
 
-        import_into_other(session, batches, counts, progress)
+            import_into_other(session, batches, counts, progress)
     return ImportedEvents(
         counts.added,
         counts.known,
@@ -87,6 +90,21 @@ def import_events(
         is_copy,
         log.refresh().seq,
     )
+
+
+@contextmanager
+def _with_progress(counts: Counts) -> Generator[None]:
+    """Add to an error the events before it, which stay."""
+    try:
+        yield
+    except (Conflict, InvalidInput, NotFound, Unsupported) as error:
+        if not counts.added + counts.known:
+            raise
+        events = counted(counts.added, "event")
+        what = f"{error.what}; {events} before it {'is' if counts.added == 1 else 'are'} imported"
+        if counts.known:
+            what += f", and {counts.known:,} already present"
+        raise type(error)(what, where=error.where, remedy=error.remedy) from error
 
 
 class _Copy:
@@ -135,15 +153,20 @@ class _Copy:
                 self._log.become_copy(Origin(start.log_id, start.created))
         else:
             self._compare(start.seq, start.chain)
-        for read in self._batches:
-            self._check_scopes(read)
-            end = read.batch.last_seq
-            if end <= self._head:
-                self._pass(read)
-            elif read.batch.first_seq <= self._head:
-                raise self._diverged(self._head)
-            else:
-                self._add(read.batch)
+        try:
+            for read in self._batches:
+                self._check_scopes(read)
+                end = read.batch.last_seq
+                if end <= self._head:
+                    self._pass(read)
+                elif read.batch.first_seq <= self._head:
+                    raise self._diverged(self._head)
+                else:
+                    self._add(read.batch)
+        except InvalidInput:
+            # The batches before a refused line are verified, and stay.
+            self._flush()
+            raise
         self._flush()
         if self._last is not None and end < self._head:
             self._compare(end, self._last.chain)

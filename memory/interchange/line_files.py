@@ -26,6 +26,8 @@ from ..ingest.document import open_regular
 COMPRESSED: Final = ".zst"
 _WINDOW_SIZE_MAX: Final = 128 << 20
 _LEVEL: Final = 3
+_STEP_SIZE: Final = 1 << 13
+"""Bytes of a step: as many before damage are lost at most."""
 _EVENTS: Final = re.compile(rb'"format"\s*:\s*"cerata-events/')
 
 Target: TypeAlias = str | os.PathLike[str] | IO[bytes]
@@ -40,10 +42,12 @@ class Source:
         self.taken = 0
         self.read: Callable[[int], bytes] = self._take
         if compressed:
-            self.read = decompressed(cast("IO[bytes]", _Reading(self._take))).read
+            self.read = decompressed(cast("IO[bytes]", _Reading(self._take))).read1
 
     def _take(self, size: int) -> bytes:
-        data = self._file.read(size)
+        # A single read: the bytes before damage are returned, and the next read raises.
+        read: Callable[[int], object] = getattr(self._file, "read1", self._file.read)
+        data = read(size)
         if not isinstance(data, bytes):
             raise wrong_type("The file", "opened for bytes", data, "Open it with mode 'rb'.")
         self.taken += len(data)
@@ -58,24 +62,33 @@ class _Reading:
 
 
 class _Decompressed(io.RawIOBase):
-    """The content of a file in zstd, decompressed in steps."""
+    """The content of a file in zstd, decompressed in steps, up to the step with damage."""
 
     def __init__(self, file: IO[bytes]) -> None:
         decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW_SIZE_MAX)
         self._reader = decompressor.stream_reader(file, read_across_frames=True, closefd=False)
+        self._error: InvalidInput | None = None
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        try:
-            data = self._reader.read(len(buffer))
-        except zstandard.ZstdError as error:
-            raise InvalidInput(
-                f"The file cannot be decompressed: {error}", remedy="Pass an unchanged file."
-            ) from error
-        buffer[: len(data)] = data
-        return len(data)
+        size = 0
+        while self._error is None and size < len(buffer):
+            try:
+                data = self._reader.read(min(_STEP_SIZE, len(buffer) - size))
+            except zstandard.ZstdError as error:
+                self._error = InvalidInput(
+                    f"The file cannot be decompressed: {error}", remedy="Pass an unchanged file."
+                )
+                break
+            if not data:
+                break
+            buffer[size : size + len(data)] = data
+            size += len(data)
+        if self._error is not None and not size:
+            raise self._error
+        return size
 
 
 def decompressed(file: IO[bytes]) -> io.BufferedReader:

@@ -27,14 +27,17 @@ def lines() -> bytes:
         return lines_of(store)
 
 
-def refused(lines: bytes, where: str, match: str, head: int = 0) -> None:
-    """Check that lines are refused at a place, and that the memory is as before it."""
+def refused(lines: bytes, where: str, match: str, head: int | None = None) -> None:
+    """Check that lines are refused at a place, and that the whole batches before it stay."""
     with cerata.open(":memory:") as store:
         with pytest.raises(InvalidInput, match=match) as error:
             bring(store, lines)
         assert error.value.where is not None
         assert error.value.where.startswith(where)
-        assert store.head.seq in (0, head)
+        line = int(error.value.where.removeprefix("line ").partition(",")[0])
+        stays = head if head is not None else 0 if line <= 3 else 2 if line == 4 else 3
+        assert store.head.seq == stays
+        assert ("are imported" in error.value.what) == (stays > 0)
         assert store.verify().ok
 
 
@@ -134,7 +137,7 @@ def _flipped(text: str) -> str:
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_changed_line_is_refused(lines: bytes, name: str) -> None:
     place, change, where = CHANGES[name]
-    refused(changed(lines, place, change), where, ".", head=3 if place == 4 else 2)
+    refused(changed(lines, place, change), where, ".")
 
 
 def test_a_false_root_is_reported_at_the_end_line(lines: bytes) -> None:
@@ -157,7 +160,7 @@ def test_a_false_root_is_reported_at_the_end_line(lines: bytes) -> None:
 )
 def test_lines_in_another_order(lines: bytes, order: list[int], where: str) -> None:
     rows = lines.splitlines(keepends=True)
-    refused(b"".join(rows[place] for place in order), where, ".", head=3)
+    refused(b"".join(rows[place] for place in order), where, ".")
 
 
 @pytest.mark.parametrize("text", [b"", b"\n", b"{}\n", b"[]\n", b"no\n", b'{"type":"log"'])
@@ -201,7 +204,47 @@ def test_short_reads_give_the_same_lines(
     refused(edited(lines, 3, b"1.5", b"NaN"), "line 4", "which JSON lacks", head=2)
 
 
+@pytest.mark.parametrize("is_copy", [True, False])
+def test_the_batches_before_a_damaged_line_stay_imported(is_copy: bool) -> None:
+    """The error names the line and what is imported; a whole file then adds the rest."""
+    with cerata.open(":memory:") as store:
+        for number in range(6):
+            store.put_frames([f"a{number}", f"b{number}"])
+        lines = lines_of(store)
+    for place in range(1, 13):
+        rows = lines.splitlines(keepends=True)
+        rows[place] = rows[place][: len(rows[place]) // 2] + b"\n"
+        with cerata.open(":memory:") as target:
+            if not is_copy:
+                target.put_frame("mine")
+            with pytest.raises(InvalidInput) as error:
+                bring(target, b"".join(rows))
+            assert error.value.where == f"line {place + 1}"
+            whole = (place - 1) // 2 * 2
+            assert len(list(target.frames())) == whole + (not is_copy)
+            assert not whole or f"{whole} events before it are imported" in error.value.what
+            assert bring(target, lines).added == 12 - whole
+            assert target.verify().ok
+
+
 # --- zstd ----------------------------------------------------------------------------------------
+
+
+def test_the_batches_before_damage_of_zstd_stay_imported(tmp_path: Path) -> None:
+    """A read returns the bytes before the damage, and the next read raises."""
+    with cerata.open(":memory:") as store:
+        for number in range(600):
+            store.put_frame(f"note {number}")
+        lines = lines_of(store)
+    part = lines[: len(lines) // 2]
+    path = tmp_path / "events.jsonl.zst"
+    path.write_bytes(zstandard.compress(part) + zstandard.compress(lines)[:4] + 500 * b"x")
+    with cerata.open(":memory:") as store:
+        with pytest.raises(InvalidInput, match="decompressed") as error:
+            store.import_events(path)
+        # A step of decompression is lost at most.
+        assert part.count(b"\n") - 1 >= store.head.seq > part[: -(1 << 14)].count(b"\n") - 1 > 0
+        assert f"{store.head.seq} events before it are imported" in error.value.what
 
 
 def brought(path: Path, data: bytes) -> cerata.ImportedEvents:
