@@ -17,7 +17,7 @@ _OF_TIMES: Final = frozenset(
     )
 )
 _OPENING: Final = " \t\n\"'\u201c\u2018("
-_SENTENCE_ENDS: Final = (".", "?", "!", ":")
+_SENTENCE_ENDS: Final = ".?!:"
 
 
 class _Capital(NamedTuple):
@@ -66,6 +66,8 @@ def _capitals(text: str) -> Iterator[_Capital]:
             continue
         term = term_of(word.encode())
         if term is not None:
-            before = text[:start].rstrip(_OPENING)
-            begins = not before or before.endswith(_SENTENCE_ENDS)
+            before = start
+            while before and text[before - 1] in _OPENING:
+                before -= 1
+            begins = not before or text[before - 1] in _SENTENCE_ENDS
             yield _Capital(term.decode(), start, end, begins)

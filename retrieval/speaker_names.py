@@ -10,6 +10,7 @@ has a capital, or is as the role has it, so "will" is not Will.
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -26,10 +27,19 @@ _ROLES_KEPT: Final = 1_024
 _POSSESSIVE: Final = re.compile(r"\s?['’][sS](?![^\W_])")
 
 
-class _Name(NamedTuple):
-    words: tuple[str, ...]
-    as_written: frozenset[str]
-    """The spellings that count without a capital."""
+_NAME_WORDS_MAX: Final = 16
+"""Most words of a name; a longer role is no name."""
+
+
+class _Names(NamedTuple):
+    """Names by their words, each with the spellings that count without a capital.
+
+    - ``sizes`` are their counts of words, the longest first. A name without spellings counts in any
+      case.
+    """
+
+    spellings: dict[tuple[str, ...], frozenset[str]]
+    sizes: tuple[int, ...]
 
 
 def name_places(text: str, roles: Sequence[str]) -> list[tuple[int, int]]:
@@ -38,19 +48,12 @@ def name_places(text: str, roles: Sequence[str]) -> list[tuple[int, int]]:
     >>> name_places("Is it Ross's, or Geller's?", ["Ross Geller"])
     [(6, 12), (17, 25)]
     """
-    by_first = _by_first_word(tuple(roles))
+    names = _names_of(tuple(roles))
     words = [*word_places(text)]
     places: list[tuple[int, int]] = []
     at = 0
     while at < len(words):
-        size = next(
-            (
-                len(name.words)
-                for name in by_first.get(words[at][0], ())
-                if _is_name(text, words[at : at + len(name.words)], name)
-            ),
-            0,
-        )
+        size = next((size for size in names.sizes if _is_name(text, words, at, size, names)), 0)
         if size:
             end = words[at + size - 1][2]
             possessive = _POSSESSIVE.match(text, end)
@@ -70,17 +73,46 @@ def named_roles(text: str, roles: Iterable[str]) -> set[str]:
     """
     words = [*word_places(text)]
     spelled = {word for word, _, _ in words}
+    runs: dict[int, dict[tuple[str, ...], _Written]] = {}
     named: set[str] = set()
     for role in roles:
-        first_words, names = _names_of(role)
-        if not spelled.isdisjoint(first_words) and any(_is_in(text, words, name) for name in names):
-            named.add(role)
+        names = _names_of_role(role)
+        for run, spellings in names.spellings.items():
+            if run[0] not in spelled:
+                continue
+            if len(run) not in runs:
+                runs[len(run)] = _runs(text, words, len(run))
+            written = runs[len(run)].get(run)
+            if written is not None and written.counts(spellings):
+                named.add(role)
+                break
     return named
 
 
-def _is_in(text: str, words: Sequence[tuple[str, int, int]], name: _Name) -> bool:
-    size = len(name.words)
-    return any(_is_name(text, words[at : at + size], name) for at in range(len(words)))
+@dataclass(slots=True)
+class _Written:
+    """How a text writes a run of words."""
+
+    spellings: set[str]
+    has_capital: bool = False
+
+    def counts(self, spellings: frozenset[str]) -> bool:
+        """Return whether one of these is a name with such spellings."""
+        return self.has_capital or not spellings or not spellings.isdisjoint(self.spellings)
+
+
+def _runs(
+    text: str, words: Sequence[tuple[str, int, int]], size: int
+) -> dict[tuple[str, ...], _Written]:
+    """Return the runs of a count of words in a text."""
+    runs: dict[tuple[str, ...], _Written] = {}
+    for at in range(len(words) - size + 1):
+        run = words[at : at + size]
+        spelling = text[run[0][1] : run[-1][2]]
+        written = runs.setdefault(tuple(word for word, _, _ in run), _Written(set()))
+        written.spellings.add(spelling)
+        written.has_capital |= _has_capital(spelling)
+    return runs
 
 
 def without_names(text: str, roles: Sequence[str]) -> str:
@@ -103,25 +135,29 @@ def without_names(text: str, roles: Sequence[str]) -> str:
     return rest if terms(rest) else text
 
 
-def _is_name(text: str, words: Sequence[tuple[str, int, int]], name: _Name) -> bool:
-    if tuple(word for word, _, _ in words) != name.words:
+def _is_name(
+    text: str, words: Sequence[tuple[str, int, int]], at: int, size: int, names: _Names
+) -> bool:
+    run = words[at : at + size]
+    spellings = names.spellings.get(tuple(word for word, _, _ in run))
+    if spellings is None:
         return False
-    written = text[words[0][1] : words[-1][2]]
+    written = text[run[0][1] : run[-1][2]]
+    return not spellings or _has_capital(written) or written in spellings
+
+
+def _has_capital(written: str) -> bool:
     first = written[0]
-    has_capital = first.isupper() or first.upper() == first.lower()
-    return has_capital or written in name.as_written or not name.as_written
+    return first.isupper() or first.upper() == first.lower()
 
 
 @lru_cache(_ROLES_KEPT)
-def _names_of(role: str) -> tuple[frozenset[str], tuple[_Name, ...]]:
-    """Return the first words of the names of a role, and the names."""
-    by_first = _by_first_word.__wrapped__((role,))
-    return frozenset(by_first), tuple(name for names in by_first.values() for name in names)
+def _names_of_role(role: str) -> _Names:
+    return _names_of.__wrapped__((role,))
 
 
 @lru_cache(_ROLE_SETS_KEPT)
-def _by_first_word(roles: tuple[str, ...]) -> dict[str, list[_Name]]:
-    """Return the names of roles by their first words, the longest first."""
+def _names_of(roles: tuple[str, ...]) -> _Names:
     spellings: dict[tuple[str, ...], set[str]] = {}
     whole: set[tuple[str, ...]] = set()
     for role in roles:
@@ -130,16 +166,13 @@ def _by_first_word(roles: tuple[str, ...]) -> dict[str, list[_Name]]:
         words = tuple(word for word, _, _ in word_places(role))
         if len(words) == 1:
             spellings.setdefault(words, set()).add(role)
-        elif words:
+        elif 1 < len(words) <= _NAME_WORDS_MAX:
             whole.add(words)
             for part in (words[0], words[-1]):
                 # "The Host" has no name "The", nor "Anna B." a name "B".
                 if len(part) > 1 and term_of(part.encode()) is not None:
                     spellings.setdefault((part,), set()).add("")
-    names = [_Name(words, frozenset(written)) for words, written in spellings.items()]
+    names = {words: frozenset(written) for words, written in spellings.items()}
     # Several words are a name in any case.
-    names += [_Name(words, frozenset()) for words in whole]
-    by_first: dict[str, list[_Name]] = {}
-    for name in sorted(names, key=lambda name: (-len(name.words), name.words)):
-        by_first.setdefault(name.words[0], []).append(name)
-    return by_first
+    names |= dict.fromkeys(whole, frozenset())
+    return _Names(names, tuple(sorted({len(words) for words in names}, reverse=True)))

@@ -4,7 +4,8 @@ Owns the places of the matches. A place is a range [start, end) of characters of
 not of its case-folded or stemmed form: show ``text[start:end]``.
 """
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ..columnar.columns import U32
@@ -35,7 +36,7 @@ def highlights(
     """
     spans = cutting.spans(text)
     terms: set[str] = set()
-    matches: list[Highlight] = []
+    phrases: set[tuple[str, ...]] = set()
     for words in words_of(query):
         if words.field is not None and words.field != field:
             continue
@@ -43,11 +44,13 @@ def highlights(
             case AnyWord(any_words):
                 terms.update(cutting.terms(any_words))
             case Term(phrase) | Phrase(phrase):
-                matches += _runs(spans, cutting.terms(phrase))
+                phrases.add(tuple(cutting.terms(phrase)))
             case Prefix(start):
                 terms |= _texts(vocabulary, vocabulary.starting_with(one_word(start), rows))
             case Wildcard(pattern):
                 terms |= _texts(vocabulary, vocabulary.matching(folded_pattern(pattern), rows))
+    terms.update(run[0] for run in phrases if len(run) == 1)
+    matches = _runs(spans, [run for run in phrases if len(run) > 1])
     matches += [Highlight(span.start, span.end) for span in spans if span.term in terms]
     return _merged(matches)
 
@@ -56,15 +59,57 @@ def _texts(vocabulary: VocabularyView, ids: U32) -> set[str]:
     return {vocabulary.text(term) for term in ids.tolist()}
 
 
-def _runs(spans: Sequence[Span], terms: Sequence[str]) -> list[Highlight]:
-    size = len(terms)
-    if not size:
+class _State:
+    """Terms that begin phrases: the state after each further term, and the longest phrase here.
+
+    - ``back`` is the state of the longest end of these terms that begins a phrase.
+    """
+
+    __slots__ = ("back", "following", "size")
+
+    def __init__(self) -> None:
+        self.following: dict[str, _State] = {}
+        self.back: _State | None = None
+        self.size = 0
+
+
+def _runs(spans: Sequence[Span], phrases: Collection[Sequence[str]]) -> list[Highlight]:
+    """Return the longest run of a phrase that ends at each span, in one pass (Aho and Corasick).
+
+    A. Aho and M. Corasick, *Efficient string matching*, CACM 18(6), 1975.
+    """
+    if not phrases:
         return []
-    return [
-        Highlight(spans[index].start, spans[index + size - 1].end)
-        for index in range(len(spans) - size + 1)
-        if all(spans[index + place].term == term for place, term in enumerate(terms))
-    ]
+    root = _automaton(phrases)
+    runs: list[Highlight] = []
+    state = root
+    for index, span in enumerate(spans):
+        while span.term not in state.following and state.back is not None:
+            state = state.back
+        state = state.following.get(span.term, root)
+        if state.size:
+            runs.append(Highlight(spans[index + 1 - state.size].start, span.end))
+    return runs
+
+
+def _automaton(phrases: Collection[Sequence[str]]) -> _State:
+    root = _State()
+    for phrase in phrases:
+        state = root
+        for term in phrase:
+            state = state.following.setdefault(term, _State())
+        state.size = len(phrase)
+    level = deque([root])
+    while level:
+        state = level.popleft()
+        for term, further in state.following.items():
+            back = state.back
+            while back is not None and term not in back.following:
+                back = back.back
+            further.back = root if back is None else back.following[term]
+            further.size = further.size or further.back.size
+            level.append(further)
+    return root
 
 
 def _merged(matches: Sequence[Highlight]) -> list[Highlight]:

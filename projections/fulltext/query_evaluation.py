@@ -6,8 +6,7 @@ meaning of filters: the caller passes their masks.
 """
 
 from collections.abc import Callable, Iterator
-from functools import reduce
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -45,6 +44,10 @@ GroupKey: TypeAlias = tuple[int, int | str, int]
 Term ids follow the first occurrence in the log, so later events leave the order unchanged."""
 
 
+_RUN_SIZE: Final = 32
+"""Terms of a phrase up to which each is looked up, the rarest first."""
+
+
 class Group(msgspec.Struct, frozen=True):
     """Words that count as one: ``rows`` (p,) with any of them, ascending, and ``weights`` (p,)."""
 
@@ -74,11 +77,11 @@ class Matching:
 
     def named_groups(self, query: Query) -> list[tuple[str, Group]]:
         """Return `groups`, each with its word as in the query: ``index``, ``title:inde*``."""
-        groups = {
-            key: (_name(words, self._term(key)), self._group(key, ids, field))
-            for words in words_of(query)
-            for key, ids, field in self._keys(words)
-        }
+        groups: dict[GroupKey, tuple[str, Group]] = {}
+        for words in words_of(query):
+            name_of = _names(words)
+            for key, ids, field in self._keys(words):
+                groups[key] = name_of(self._term(key)), self._group(key, ids, field)
         return [named for _, named in sorted(groups.items(), key=lambda item: _order(item[0]))]
 
     def _term(self, key: GroupKey) -> str:
@@ -105,8 +108,7 @@ class Matching:
             case Term(word, field):
                 return self._phrase(word, field)
             case AnyWord():
-                masks = [self._rows(*key) for key in self._keys(query)]
-                return reduce(np.logical_or, masks) if masks else None
+                return self._any(query)
             case Phrase(words, field):
                 return self._phrase(words, field)
             case Prefix() | Wildcard():
@@ -123,6 +125,14 @@ class Matching:
                 return None
             case FilterLeaf(where):
                 return self._filtered(where)
+
+    def _any(self, words: AnyWord) -> Mask | None:
+        mask: Mask | None = None
+        for key, ids, field in self._keys(words):
+            if mask is None:
+                mask = np.zeros(self._occurrences.rows, np.bool_)
+            mask[self._group(key, ids, field).rows] = True
+        return mask
 
     def _joined(self, join: np.ufunc, parts: tuple[Query, ...]) -> Mask | None:
         masks = [mask for mask in map(self.mask, parts) if mask is not None]
@@ -150,7 +160,7 @@ class Matching:
                 ids = self._vocabulary.matching(folded_pattern(pattern), self._occurrences.rows)
                 yield (2, pattern, which), ids, field
             case Term(cut) | AnyWord(cut) | Phrase(cut):
-                for term in text.terms(cut):
+                for term in dict.fromkeys(text.terms(cut)):
                     term_id = self._vocabulary.find(term)
                     if term_id is not None:
                         yield (0, term_id, which), np.array([term_id], np.uint32), field
@@ -182,7 +192,7 @@ class Matching:
         term_ids = [term_id for term_id in ids if term_id is not None]
         if len(term_ids) < len(ids):
             return mask
-        starts = self._starts(term_ids)
+        starts = self._starts(tuple(term_ids), {})
         rows = starts >> 32
         first = starts & 0xFFFF_FFFF
         of_first = self._occurrences.fields_within(rows, first)
@@ -192,8 +202,27 @@ class Matching:
         mask[rows[whole]] = True
         return mask
 
-    def _starts(self, ids: list[int]) -> I64:
-        """Return the places of a run of terms: row · 2^32 + position of the first term."""
+    def _starts(self, ids: tuple[int, ...], known: dict[tuple[int, ...], I64]) -> I64:
+        """Return the places of a run of terms: row · 2^32 + position of the first term.
+
+        A long run is joined from its halves, each looked up once: a run that repeats a few words
+        costs no pass over their places for each of its words.
+        """
+        starts = known.get(ids)
+        if starts is None:
+            half = len(ids) // 2
+            if len(ids) <= _RUN_SIZE:
+                starts = self._starts_of_few(ids)
+            else:
+                starts = self._starts(ids[:half], known)
+                if len(starts):
+                    rest = self._starts(ids[half:], known)
+                    is_run: Mask = np.isin(starts + half, rest, assume_unique=True)
+                    starts = starts[is_run]
+            known[ids] = starts
+        return starts
+
+    def _starts_of_few(self, ids: tuple[int, ...]) -> I64:
         places = {term: self._occurrences.positions(term) for term in set(ids)}
         shifted = [(places[term], offset) for offset, term in enumerate(ids)]
         # Start with the rarest term: the fewest candidates remain to be looked up.
@@ -206,16 +235,19 @@ class Matching:
         return starts
 
 
-def _name(words: Words, term: str) -> str:
+def _names(words: Words) -> Callable[[str], str]:
+    """Return the function from a term of a leaf to its word as in the query."""
+    prefix = "" if words.field is None else f"{words.field.name.lower()}:"
     match words:
         case Prefix():
-            written = f"{words.start}*"
+            return lambda _: f"{prefix}{words.start}*"
         case Wildcard():
-            written = words.pattern
+            return lambda _: f"{prefix}{words.pattern}"
         case _:
             cut = words.word if isinstance(words, Term) else words.text
-            written = next((span.word for span in text.spans(cut) if span.term == term), term)
-    return written if words.field is None else f"{words.field.name.lower()}:{written}"
+            # Backwards, so that the first word of a term stays.
+            written = {span.term: span.word for span in reversed(text.spans(cut))}
+            return lambda term: prefix + written.get(term, term)
 
 
 def _order(key: GroupKey) -> tuple[int, int, str, int]:

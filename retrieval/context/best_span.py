@@ -84,8 +84,10 @@ def _ranked_rows(
         while last < len(marks) and marks[last][0] < end:
             last += 1
         own = set(kinds[first:last])
+        # Not their union, which would cost the header for each row.
+        count = len(header) + len(own - header)
         span = (start, start + len(text[start:end].rstrip()))
-        yield span, (len(own | header), len(own) and last - first)
+        yield span, (count, len(own) and last - first)
         first = last
 
 
