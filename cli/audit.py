@@ -22,7 +22,7 @@ def run_audit(options: Namespace, output: Output) -> int:
         )
         with output.pages():
             for line in (audit.markdown if options.markdown else str(audit)).splitlines():
-                output.line(line)
+                output.line(line, wraps=not options.markdown)
         answer = audit.to_dict()
         if options.html is not None:
             with loading("the pages"):

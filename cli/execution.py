@@ -1,7 +1,7 @@
 """Running a verb: errors become a line and an exit code.
 
 Exit codes: 0 done; 1 the answer is no (verify found damage, a file was skipped); 2 bad arguments;
-3 to 15 the error classes (docs/errors.md); 70 an internal fault of Cerata; 130 interrupted.
+3 to 22 the error classes (docs/errors.md); 70 an internal fault of Cerata; 130 interrupted.
 """
 
 import importlib

@@ -14,7 +14,7 @@ from cerata.engine.loading import loading
 from cerata.memory.frames.event_summary import ACTS, describe, event_row, type_of_act
 from cerata.memory.store import Store
 from cerata.memory.values.acts import credit
-from cerata.memory.values.words import clipped, counted
+from cerata.memory.values.words import clipped, column, counted
 from cerata.memory.view import Basis, View
 from cerata.projections.columnar.times import to_datetime
 
@@ -146,7 +146,7 @@ def _print_part(part: Sequence[Event], output: Output, *, are_passages: bool, si
         return
     for event in part:
         number = f"#{event.seq} " if isinstance(event.body, PutFrame) else ""
-        act = f"{ACTS.get(event.type, event.type):<11}"
+        act = column(ACTS.get(event.type, event.type), 11)
         by = _by(event) if signed else ""
         output.row((act, "bold"), number, clipped(describe(event), 200), (by, "dim"), indent=4)
 
@@ -218,7 +218,11 @@ def print_diff(diff: Diff, output: Output) -> None:
         output.line()
     for result in diff.results:
         style = {"appeared": "green", "rose": "green"}.get(result.kind, "red")
-        output.row((f"#{result.id:<6}", "yellow"), (f"{result.kind:<9}", style), _ranks(result))
+        output.row(
+            (column(f"#{result.id}", 7), "yellow"),
+            (column(result.kind, 9), style),
+            _ranks(result),
+        )
         output.row((clipped(result.why, 200), "dim"), indent=7)
     if diff.results:
         output.line()

@@ -7,7 +7,7 @@ from typing import cast
 import cerata
 from cerata.engine.errors import NotFound
 from cerata.engine.events import JsonValue
-from cerata.memory.values.words import bytes_text, counted
+from cerata.memory.values.words import bytes_text, column, counted
 from cerata.projections.columnar.times import to_datetime
 
 from .output import Output
@@ -48,7 +48,7 @@ def run_info(options: Namespace, output: Output) -> int:
     with reading(options) as store:
         facts = store.info(options.at)
     for label, value in _lines(facts):
-        output.row((f"{label:<14}", "dim" if label.startswith(" ") else "bold"), value)
+        output.row((column(label, 14), "dim" if label.startswith(" ") else "bold"), value)
     output.result(facts)
     return 0
 

@@ -86,7 +86,7 @@ def _serve_http(options: Namespace, output: Output, parent: int) -> int:
 def _print_configuration(options: Namespace, output: Output) -> int:
     command = _command(options)
     configuration = configuration_of(options.print_config, command)
-    output.line(configuration.text)
+    output.line(configuration.text, wraps=False)
     output.warn(configuration.place)
     output.result(
         {

@@ -70,8 +70,11 @@ class Output:
             import shutil
         return max(40, shutil.get_terminal_size().columns)
 
-    def line(self, text: str | Text = "", *, style: str | None = None) -> None:
-        """Print a line for people."""
+    def line(self, text: str | Text = "", *, style: str | None = None, wraps: bool = True) -> None:
+        """Print a line for people; a terminal gets it broken between words.
+
+        Without ``wraps`` it stays whole: a text to copy, such as a script.
+        """
         if self.as_json:
             return
         # A tab ends at a column, which depends on the width of the characters before it.
@@ -80,7 +83,8 @@ class Output:
             self._print(lambda: _write(plain, sys.stdout))
         else:
             clean = self._styled.clean(text)
-            self._print(lambda: self._styled.line(clean, style))
+            width = self.width if wraps and self._is_terminal else None
+            self._print(lambda: self._styled.line(clean, style, width))
 
     def parts(self, *parts: Part) -> None:
         """Print parts as a line for people."""
@@ -122,7 +126,7 @@ class Output:
         if self.as_json:
             return
         for line in self._styled.field(label, value, self.width, lines=lines):
-            self.line(line)
+            self.line(line, wraps=False)
 
     def result(self, value: Mapping[str, JsonValue], *, items: str | None = None) -> None:
         """Print the verb's result as JSON, if requested; ``items`` names its list."""
@@ -167,7 +171,7 @@ class Output:
         """Print a line on standard error."""
         message = visible(text)
         if _is_styled(sys.stderr) or ("\t" in message and not message.isascii()):
-            self._styled.error((label, style), message)
+            self._styled.error((label, style), message, wraps=_is_terminal(sys.stderr))
         else:
             _write(f"{label}{message}".expandtabs(), sys.stderr)
 

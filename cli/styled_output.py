@@ -3,10 +3,12 @@
 Owns every use of rich. Leaves out the choice of the stream and of the form (`output`).
 """
 
+import re
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import IO
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -40,6 +42,45 @@ def _plain(text: Text, *, is_terminal: bool) -> Text:
     return clean
 
 
+_WORD = re.compile(r"(\S+)\s*")
+
+_HANG = 2
+"""Columns by which the further lines of an indented line are indented more."""
+
+
+def _room(text: Text, width: int, indent: int) -> int:
+    """Return the columns beside an indent: more if a word of the text would not fit there."""
+    sizes = (cell_len(word) for word in text.plain.split())
+    longest = max((size for size in sizes if size <= width), default=0)
+    return max(longest, width - indent, 1)
+
+
+def _breaks(text: str, room: int) -> list[int]:
+    """Return the places where lines of a text start, after the first line.
+
+    A word that is longer than a line stays whole, so that it is copied whole from a terminal.
+    """
+    starts: list[int] = []
+    column = 0
+    for word in _WORD.finditer(text):
+        if column and column + cell_len(word[1]) > room:
+            starts.append(word.start())
+            column = 0
+        column += cell_len(word[0])
+    return starts
+
+
+def _elided(line: Text, room: int) -> Text:
+    """Return the last line of a cut text: whole words, and a mark."""
+    if cell_len(line.plain) > room - 2:
+        line.truncate(room - 2)
+        whole, blank, _ = line.plain.rpartition(" ")
+        if blank and whole.strip():
+            line.right_crop(len(line) - len(whole))
+        line.rstrip()
+    return line.append(" …", "dim")
+
+
 class _Terminal(Console):
     """A console that leaves a closed pipe to `main`; rich would exit with 1."""
 
@@ -65,13 +106,36 @@ class StyledOutput:
         plain = Text(text) if isinstance(text, str) else text
         return _plain(plain, is_terminal=self._is_terminal)
 
-    def line(self, text: Text, style: str | None) -> None:
-        """Print a clean text."""
-        self._console.print(text, style=style, markup=False)
+    def line(self, text: Text, style: str | None, width: int | None = None) -> None:
+        """Print a clean text; with a width, broken between words."""
+        for line in (text,) if width is None else self._broken(text, width):
+            self._console.print(line, style=style, markup=False)
 
-    def error(self, *parts: Part) -> None:
-        """Print parts as a line on standard error."""
-        self._errors.print(Text.assemble(*parts))
+    def error(self, *parts: Part, wraps: bool) -> None:
+        """Print parts as a line on standard error, or as lines that fit the terminal."""
+        text = Text.assemble(*parts)
+        for line in self._broken(text, self._errors.width) if wraps else (text,):
+            self._errors.print(line)
+
+    @staticmethod
+    def _broken(text: Text, width: int) -> Iterator[Text]:
+        """Yield the lines of a text; a line that is longer than a width becomes several.
+
+        These are broken between words, never inside a word.
+        """
+        for line in text.split("\n", allow_blank=True):
+            line.expand_tabs(8)
+            if cell_len(line.plain) <= width:
+                yield line
+                continue
+            indent = len(line) - len(line.plain.lstrip(" "))
+            hang = indent + _HANG if indent else 0
+            room = _room(line, width, hang)
+            margin = min(width - room, indent), width - room
+            body = line[indent:]
+            for number, part in enumerate(body.divide(_breaks(body.plain, room))):
+                part.rstrip()
+                yield Text.assemble(" " * margin[number > 0], part)
 
     def row(self, *parts: Part, width: int) -> Text:
         """Return parts as one line that fits a width, with spaces for line ends."""
@@ -85,13 +149,16 @@ class StyledOutput:
 
     def paragraph(self, text: str | Text, width: int, *, indent: int, lines: int) -> Iterator[Text]:
         """Yield a text as at most ``lines`` lines, broken between words."""
-        folded = self.clean(text).wrap(self._console, width - indent, no_wrap=False)
-        for number, line in enumerate(folded[:lines]):
+        clean = self.clean(text)
+        room = _room(clean, width, indent)
+        for line in self._folded(clean, room, lines):
+            yield Text.assemble(" " * min(width - room, indent), line)
+
+    def _folded(self, text: Text, room: int, lines: int) -> Iterator[Text]:
+        folded = text.wrap(self._console, room, no_wrap=False)
+        for number, line in enumerate(folded[:lines], 1):
             line.rstrip()
-            if number == lines - 1 and len(folded) > lines:
-                line.truncate(width - indent - 2)
-                line.append(" …", "dim")
-            yield Text.assemble(" " * indent, line)
+            yield _elided(line, room) if number == lines < len(folded) else line
 
     def field(self, label: str, value: str, width: int, *, lines: int | None) -> Iterator[Text]:
         """Yield a value behind its label, further lines aligned; without ``lines`` as one line."""
@@ -99,14 +166,15 @@ class StyledOutput:
         if lines is None:
             yield Text.assemble(head, value)
             return
-        room = width - len(label)
-        folded = self.clean(value).wrap(self._console, room, no_wrap=False)
-        for number, line in enumerate(folded[:lines]):
-            line.rstrip()
-            if number == lines - 1 and len(folded) > lines:
-                line.truncate(room - 2)
-                line.append(" …", "dim")
-            yield Text.assemble(head if number == 0 else " " * len(label), line)
+        clean = self.clean(value)
+        room = _room(clean, width, len(label))
+        margin = Text(" " * (width - room))
+        if len(margin) < len(label):
+            yield head
+            head = margin
+        for line in self._folded(clean, room, lines):
+            yield Text.assemble(head, line)
+            head = margin
 
     @contextmanager
     def through(self, into: IO[str], width: int) -> Generator[None]:

@@ -11,7 +11,7 @@ from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.acts import credit
 from cerata.memory.values.facts import Period
 from cerata.memory.values.frames import Frame
-from cerata.memory.values.words import clipped
+from cerata.memory.values.words import clipped, column
 from cerata.memory.view import View
 
 from .facts import when_text
@@ -59,7 +59,7 @@ def _print_events(entries: list[HistoryEntry], view: View, output: Output) -> in
             output.row(
                 (f"{f'#{entry.seq}':>7}  ", "yellow"),
                 ("hidden" if act is None else f"{act.recorded:%Y-%m-%d %H:%M:%S}", "dim"),
-                (f"  {entry.verb:<10}", "bold"),
+                (f"  {column(entry.verb, 10)}", "bold"),
                 entry.summary,
                 ("" if act is None or not act.credit else f"  {act.credit}", "dim"),
             )
@@ -171,7 +171,7 @@ def run_blame(options: Namespace, output: Output) -> int:
             act = each.act
             when = "" if act is None else f"  {act.recorded:%Y-%m-%d %H:%M}"
             output.row(
-                ("hidden " if act is None else f"#{act.seq:<6}", "yellow"),
+                ("hidden " if act is None else column(f"#{act.seq}", 7), "yellow"),
                 f"{each.field:<{width}}  ",
                 (_moment(each, bars), "dim"),
                 clipped(value, 40),
@@ -179,6 +179,6 @@ def run_blame(options: Namespace, output: Output) -> int:
                 ("" if act is None or not act.credit else f"  {act.credit}", "dim"),
             )
         if blame.ended is not None:
-            output.row((f"#{blame.ended.seq:<6}", "yellow"), "ended  ", blame.ended.credit)
+            output.row((column(f"#{blame.ended.seq}", 7), "yellow"), "ended  ", blame.ended.credit)
         output.result({"basis": view.basis, **blame.to_dict()})
     return 0

@@ -8,6 +8,7 @@ import argparse
 import difflib
 import math
 import re
+import textwrap
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -20,10 +21,36 @@ Adding = Callable[..., "Parser"]
 
 _EPILOG: Final = """\
 The file is -f FILE, else $CERATA_FILE, else the only *.cera in this folder.
-Exit codes: 0 done, 1 the answer is no, 2 wrong usage, 3 to 15 other errors.
+Exit codes: 0 done, 1 the answer is no, 2 wrong usage, 3 to 22 other errors.
 """
 
 _CHOICE = re.compile(r"argument (\S+): invalid choice: '(.*?)' \(choose from (.*)\)", re.DOTALL)
+
+
+class Help(argparse.RawDescriptionHelpFormatter):
+    """A help that keeps its lines; a narrow terminal gets them broken between words."""
+
+    def format_help(self) -> str:
+        # Argparse leaves two columns free.
+        lines = (_broken(line, self._width + 2) for line in super().format_help().splitlines())
+        return "".join(f"{line}\n" for parts in lines for line in parts)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
+
+
+def _broken(line: str, width: int) -> list[str]:
+    """Return the parts of a line that fit a width; no word is broken."""
+    indent = len(line) - len(line.lstrip())
+    longest = max(map(len, line.split()), default=0)
+    margin = max(0, min(indent and indent + 2, width - longest))
+    return textwrap.wrap(
+        line,
+        width,
+        subsequent_indent=" " * margin,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [""]
 
 
 class Parser(ArgumentParser):
@@ -108,7 +135,7 @@ def add_verb(
         help=text,
         description=f"{text[:1].upper()}{text[1:]}.",
         epilog=f"examples:\n{commands}\n{_EPILOG}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
         allow_abbrev=False,
     )
     verb.is_verb = True

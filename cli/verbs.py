@@ -1,6 +1,5 @@
 """The whole command line: the verbs, in the order of the help."""
 
-import argparse
 import importlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Final
 
 import cerata
 
-from .verb_parser import Adding, Parser, add_common
+from .verb_parser import Adding, Help, Parser, add_common
 
 _DESCRIPTION: Final = "The memory of AI agents, in one file."
 
@@ -80,7 +79,7 @@ def parser(words: Sequence[str] = ()) -> Parser:
         prog="cerata",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
         allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"cerata {cerata.__version__}")

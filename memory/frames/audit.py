@@ -18,7 +18,7 @@ from cerata.engine.instants import to_datetime
 from cerata.engine.plain_value import PlainValue
 from cerata.retrieval.context.imitation import on_one_line
 
-from ..values.words import clipped, counted
+from ..values.words import clipped, column, counted
 from .event_summary import ACTS, describe
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _request(entries: list[AuditEntry]) -> str:
 
 def _line(entry: AuditEntry) -> str:
     reason = "" if entry.reason is None else f" ({on_one_line(entry.reason)})"
-    return f"{entry.act:<11}{entry.summary}{reason}"
+    return f"{column(entry.act, 11)}{entry.summary}{reason}"
 
 
 def _cell(text: str) -> str:

@@ -7,6 +7,15 @@ def clipped(text: str, size: int) -> str:
     return line if len(line) <= size else line[: size - 1].rstrip() + "…"
 
 
+def column(text: str, width: int) -> str:
+    """Return a text as a column: at least one space follows it, also if it is too long.
+
+    >>> column("put", 6) + "a", column("supersede", 6) + "a"
+    ('put   a', 'supersede a')
+    """
+    return f"{text:<{width - 1}} "
+
+
 def counted(count: int, thing: str) -> str:
     """Return a count for people: ``1 frame``, ``2,000 frames``."""
     return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
