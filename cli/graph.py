@@ -9,7 +9,7 @@ from rich.cells import cell_len, set_cell_size
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.memory.plots.canvas import Form
-from cerata.memory.values.facts import Entity
+from cerata.memory.values.facts import Entity, Fact
 from cerata.memory.values.graph import Cooccurrence, FactPath, Neighbour, Reached
 from cerata.memory.values.words import clipped, counted
 from cerata.memory.view import View
@@ -39,7 +39,7 @@ def run_graph(options: Namespace, output: Output) -> int:
         name, answer = _answer(view, options)
         page = answer[:count]
         with output.pages():
-            _print(page, output)
+            _print(page, output, marking=options.valid_at is None)
             if len(answer) > count:
                 output.line(f"{len(answer) - count:,} more: -n COUNT", style="dim")
         if not answer:
@@ -86,7 +86,8 @@ def _answer(view: View, options: Namespace) -> tuple[str, Sequence[Answer]]:
     return "neighbours", view.neighbours(options.entity, **by)
 
 
-def _print(answer: Sequence[Answer], output: Output) -> None:
+def _print(answer: Sequence[Answer], output: Output, *, marking: bool) -> None:
+    """Print the results; with ``marking``, facts that have ended are marked."""
     near = [item for item in answer if not isinstance(item, FactPath)]
     width = _width((item.entity for item in near), _NAME_MAX)
     predicate_width = _width(
@@ -95,7 +96,7 @@ def _print(answer: Sequence[Answer], output: Output) -> None:
     )
     for item in answer:
         if isinstance(item, FactPath):
-            _print_path(item, output)
+            _print_path(item, output, marking=marking)
             continue
         name = _cell(item.entity, width)
         if isinstance(item, Cooccurrence):
@@ -103,21 +104,28 @@ def _print(answer: Sequence[Answer], output: Output) -> None:
             output.row(f"{name}  ", (f"{counted(item.count, 'frame')}: {frames}", "dim"), indent=2)
         elif isinstance(item, Reached):
             details = f"{item.score:.4f}  {counted(item.hop, 'hop'):<7}  "
-            first, *rest = item.facts
+            first, *rest = sorted(item.facts, key=lambda fact: marking and fact.is_ended)
+            ended = _ended(first, marking=marking)
             more = f" and {len(rest):,} more" if rest else ""
-            output.row((details, "dim"), f"{name}  ", (f"{first}{more}", "dim"), indent=2)
+            output.row((details, "dim"), f"{name}  ", (f"{first}{ended}{more}", "dim"), indent=2)
         else:
-            _print_neighbour(item, name, predicate_width, output)
+            _print_neighbour(item, name, predicate_width, output, marking=marking)
 
 
-def _print_neighbour(neighbour: Neighbour, name: str, width: int, output: Output) -> None:
+def _ended(fact: Fact, *, marking: bool) -> str:
+    return "  ended" if marking and fact.is_ended else ""
+
+
+def _print_neighbour(
+    neighbour: Neighbour, name: str, width: int, output: Output, *, marking: bool
+) -> None:
     """Print a line for each fact; the arrow points from its subject to its object."""
     for fact in neighbour.facts:
         arrow = "→" if fact.object == Entity(neighbour.entity) else "←"
         output.row(
             (f"{f'#{fact.id}':>7}  ", "dim"),
             f"{arrow} {name}  {_cell(fact.predicate, width)}  ",
-            (when_text(fact.valid), "dim"),
+            (when_text(fact.valid) + _ended(fact, marking=marking), "dim"),
         )
 
 
@@ -129,12 +137,14 @@ def _cell(text: str, width: int) -> str:
     return set_cell_size(clipped(text, width), width)
 
 
-def _print_path(path: FactPath, output: Output) -> None:
+def _print_path(path: FactPath, output: Output, *, marking: bool) -> None:
     output.row((f"{counted(len(path), 'step')}: {path}", "bold"))
     for step in path.steps:
         for fact in step.facts:
             output.row(
-                (f"{f'#{fact.id}':>7}  ", "dim"), f"{fact}  ", (when_text(fact.valid), "dim")
+                (f"{f'#{fact.id}':>7}  ", "dim"),
+                f"{fact}  ",
+                (when_text(fact.valid) + _ended(fact, marking=marking), "dim"),
             )
 
 

@@ -19,6 +19,9 @@ from .ring_layout import Join, Rings, Way, border, places_of, rings_of
 ENTITIES_MAX: Final = 150
 """Most entities of a picture."""
 
+_LATERAL: Final = mixed(FAINT, SOFT, 0.25)
+"""The colour of lines that lead to no ring."""
+
 _NAME_SIZE: Final = 9.0
 _NAME_WIDTH: Final = 1.6
 _FIRST_SIZE: Final = 11.0
@@ -105,7 +108,7 @@ class _Picture:
         joins = self._rings.joins
         for join in joins:
             if frozenset((join.first, join.second)) not in leading:
-                self._join(join, mixed(FAINT, SOFT, 0.25))
+                self._join(join, _LATERAL)
         for join in joins:
             if frozenset((join.first, join.second)) in leading:
                 self._join(join, SOFT)
@@ -139,7 +142,8 @@ class _Picture:
 
     def _join(self, join: Join, colour: str) -> None:
         start, end = self._ends(join)
-        self._canvas.line([start, end], colour, width=1.1)
+        colour = FAINT if join.is_ended else colour
+        self._canvas.line([start, end], colour, width=1.1, dashed=join.is_ended)
         if join.there:
             self._head(start, end, colour)
         if join.back:

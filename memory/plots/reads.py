@@ -81,7 +81,8 @@ class PlotReads(Reader):
         """Return a picture of the graph around an entity, as SVG or PNG.
 
         The picture has the best entities that `walk` finds within the hops, and every fact that
-        joins two of these.
+        joins two of these. A predicate whose facts have ended has the mark "(ended)", and the line
+        is dashed if no other fact joins the pair. With ``valid_at`` the facts are those of then.
 
         Args:
             entity: The entity in the middle, or a name of the entity.

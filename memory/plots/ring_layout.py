@@ -15,9 +15,13 @@ from cerata.projections.facts.graph import Direction
 from ..graph.reads import GraphView
 from ..snapshot.fact_conversion import entity_named
 from ..snapshot.snapshot import Snapshot
+from ..values.facts import Fact
 
 RING: Final = 1.7
 """Least inches from one ring to the next, downwards."""
+
+ENDED: Final = " (ended)"
+"""The mark of a predicate whose facts have ended."""
 
 _WIDER: Final = 1.4
 _MANY: Final = 10
@@ -28,12 +32,20 @@ _LINE: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """The predicates that join two entities, from the first to the second, and back."""
+    """The predicates that join two entities, from the first to the second, and back.
+
+    - A predicate has the mark `ENDED` if every such fact of the pair has ended, and comes last.
+    """
 
     first: str
     second: str
     there: tuple[str, ...]
     back: tuple[str, ...]
+
+    @property
+    def is_ended(self) -> bool:
+        """True if no fact of the pair is true now."""
+        return all(text.endswith(ENDED) for text in (*self.there, *self.back))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +103,7 @@ def _joins(snapshot: Snapshot, hops_of: Mapping[str, int], way: Way) -> tuple[Jo
         visited.add(name)
         there, back = (
             {
-                near.entity: tuple(dict.fromkeys(fact.predicate for fact in near.facts))
+                near.entity: _predicates(near.facts, way)
                 for near in graph.neighbours(
                     name, predicate=way.predicate, direction=direction, valid_at=way.valid_at
                 )
@@ -102,6 +114,16 @@ def _joins(snapshot: Snapshot, hops_of: Mapping[str, int], way: Way) -> tuple[Jo
             if end not in visited and (end in there or end in back):
                 joins.append(Join(name, end, there.get(end, ()), back.get(end, ())))
     return tuple(joins)
+
+
+def _predicates(facts: Sequence[Fact], way: Way) -> tuple[str, ...]:
+    """Return the predicates of facts, those of which all have ended last and with a mark."""
+    # With an instant, each fact is true then.
+    current = {fact.predicate for fact in facts if way.valid_at is not None or not fact.is_ended}
+    names = sorted(
+        dict.fromkeys(fact.predicate for fact in facts), key=lambda name: name not in current
+    )
+    return tuple(name if name in current else f"{name}{ENDED}" for name in names)
 
 
 def _parents(hops_of: Mapping[str, int], joins: Sequence[Join]) -> dict[str, str]:

@@ -58,3 +58,17 @@ def test_a_folder_that_is_not_there_is_told(run: Run, memory: None) -> None:
     code, _, err = run("facts", "ann", "--plot", "none/a.svg")
     assert code == cerata.StorageFailed.exit_code
     assert "No such file or directory" in err
+
+
+def test_the_graph_marks_what_has_ended(run: Run) -> None:
+    """As the facts do: a former home looked like the present one."""
+    with cerata.open("m.cera") as store:
+        bern, rome = Entity("bern"), Entity("rome")
+        store.assert_fact("ann", "lived in", bern, valid_from="1990-01-01", valid_to="2001-01-01")
+        store.assert_fact("ann", "lives in", rome, valid_from="2001-01-01")
+    for arguments in (["--to", "bern"], ["--hops", "1"], []):
+        lines = run("graph", "ann", *arguments)[1].splitlines()
+        ended = [line for line in lines if line.endswith("  ended")]
+        assert len(ended) == 1, lines
+        assert "bern" in ended[0]
+    assert "ended" not in run("graph", "ann", "--valid-at", "2000-06-01")[1]

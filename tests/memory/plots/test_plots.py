@@ -412,6 +412,32 @@ def test_a_graph_is_narrowed_as_a_walk_is(store: Store) -> None:
         assert set(rings.hops) == names
 
 
+def test_what_has_ended_is_drawn_otherwise(store: Store) -> None:
+    """A former home looked like the present one."""
+    store.assert_fact("a", "lived in", Entity("b"), valid_from="open", valid_to="2001-01-01")
+    store.assert_fact("a", "lives in", Entity("c"), valid_from="2001-01-01")
+    store.assert_fact("a", "owns", Entity("b"), valid_from="open", valid_to="2001-01-01")
+    store.assert_fact("a", "owns", Entity("d"), valid_from="open", valid_to="2001-01-01")
+    store.assert_fact("a", "owns", Entity("d"), valid_from="2002-01-01")
+    store.assert_fact("a", "left", Entity("d"), valid_from="1999-01-01", valid_to="2000-01-01")
+    joins = rings_of(snapshot_of(store), "a", hops=1, entities_max=9, way=WAY).joins
+    assert [(join.second, join.there, join.is_ended) for join in joins] == [
+        ("b", ("lived in (ended)", "owns (ended)"), True),
+        ("c", ("lives in",), False),
+        ("d", ("owns", "left (ended)"), False),
+    ]
+    picture = store.draw_graph("a").decode()
+    assert picture.count("stroke-dasharray") == 1
+    then = rings_of(
+        snapshot_of(store), "a", hops=1, entities_max=9, way=WAY._replace(valid_at="2000-06-01")
+    )
+    assert [(join.there, join.is_ended) for join in then.joins] == [
+        (("lived in", "owns"), False),
+        (("owns",), False),
+    ]
+    assert b"stroke-dasharray" not in store.draw_graph("a", valid_at="2000-06-01")
+
+
 def test_a_graph_of_nothing_is_refused(store: Store) -> None:
     store.put_entity("alone")
     with pytest.raises(InvalidInput, match="No fact joins 'alone'"):
