@@ -51,7 +51,7 @@ from .contexts.session_contexts import Contexts
 from .continuity.candidates import PASS_HOURS
 from .continuity.models import Model
 from .continuity.periods import day_of
-from .continuity.readings import Readings, check_timezone
+from .continuity.readings import Readings
 from .continuity.recorder import Recorder
 from .continuity.reflecting import (
     Reflecting,
@@ -81,6 +81,7 @@ from .spec import MemorySpec, working_slots
 from .sweep import AgentSweep, close_expired, end_abandoned
 from .text.json_text import encoded, error_text
 from .text.names import check_label, check_name
+from .text.zones import check_timezone
 
 REFLECT: Final = "reflect"
 """The workflow of the runs of `Agent.reflect`."""

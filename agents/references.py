@@ -19,7 +19,8 @@ DEPTH_MAX: Final = 64
 _BODY: Final = re.compile(r"([A-Za-z0-9_.-]{1,100})\.([1-9][0-9]{0,8})(?:#(.*))?", re.DOTALL)
 _ESCAPES: Final = re.compile("~(.?)")
 _UNESCAPED: Final = {"0": "~", "1": "/"}
-_INDEX: Final = re.compile("0|[1-9][0-9]*")
+_INDEX: Final = re.compile("0|[1-9][0-9]{0,9}")
+"""An index of a list in memory: Python reads no number of thousands of digits."""
 
 
 class ParsedReference(NamedTuple):

@@ -6,15 +6,19 @@ class is missing. Leaves out the declaration (`spec`) and the storage (`slot`).
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import msgspec
 
 from cerata.engine.errors import Corrupt, InvalidInput, Unsupported
 from cerata.engine.events import JsonValue
+from cerata.memory.ingest.formats.sandbox import Unparsed, is_installed, isolated
 
+from .json_schema import SchemaCheck
 from .spec import MemorySpec
+
+_SECONDS_MAX: Final = 10
+"""Most processor time of a check."""
 
 VERSION_KEY: Final = "schema_version"
 """The name of the version in the metadata of a value. On disk: never change it."""
@@ -40,50 +44,48 @@ def stored_value(spec: MemorySpec, value: object, where: str) -> object:
     return plain
 
 
-def check_json(schema: str, value: JsonValue, where: str) -> None:
+def check_json(schema: str, value: bytes, where: str) -> None:
     """Check a value against the JSON Schema of a slot, whose class this program lacks.
 
-    The schema resolves no reference outside of itself, so no address is fetched.
+    Cost: the start of a child process, since the schema is of a file (`json_schema`).
+
+    Args:
+        schema: The schema of the log.
+        value: The value as JSON.
+        where: The place of the value, for errors.
 
     Raises:
         InvalidInput: the value does not match; the place in the value is in the error.
         Unsupported: the extra ``schemas`` is not installed.
-        Corrupt: the schema cannot be used.
+        Corrupt: the schema cannot be used, or takes too much time or memory.
     """
-    try:
-        import jsonschema
-        from referencing.exceptions import Unresolvable
-    except ModuleNotFoundError as error:
+    if not is_installed("jsonschema"):
         raise Unsupported(
             "The slot has a JSON Schema, and jsonschema is not installed",
             remedy="Install it with: pip install 'cerata[schemas]', or declare the slot with the "
             "class of its values.",
-        ) from error
+        )
+    data = msgspec.msgpack.encode((schema, value))
     try:
-        fault = next(_validator(schema).iter_errors(value), None)
-    except (msgspec.DecodeError, jsonschema.SchemaError, Unresolvable, RecursionError) as error:
+        check = isolated(
+            data,
+            where,
+            module="cerata.agents.json_schema",
+            answer=SchemaCheck,
+            seconds=_SECONDS_MAX,
+        )
+    except Unparsed as error:
         raise Corrupt(
-            f"The JSON Schema of the slot cannot be used: {str(error) or 'it has no end':.200}",
+            f"The JSON Schema of the slot cannot be used: {error}",
             where=where,
             remedy="Declare the slot again, with its class and a higher schema_version.",
         ) from error
-    if fault is not None:
+    if check.fault is not None:
         raise InvalidInput(
-            f"The value does not match the schema of the slot: {fault.message:.200}",
-            where=f"{where}, {fault.json_path:.100}",
+            f"The value does not match the schema of the slot: {check.fault}",
+            where=f"{where}, {check.path}",
             remedy="Pass a value of the schema, which 'cerata slots --json' prints.",
         )
-
-
-@lru_cache(maxsize=64)
-def _validator(schema: str) -> Any:
-    import jsonschema
-    import referencing
-
-    kind = jsonschema.Draft202012Validator
-    decoded = msgspec.json.decode(schema)
-    kind.check_schema(decoded)
-    return kind(decoded, registry=referencing.Registry())
 
 
 def read_value(spec: MemorySpec, value: JsonValue, version: int, where: str) -> object:

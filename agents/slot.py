@@ -342,7 +342,7 @@ class Slot(Handle):
         plain = stored_value(self._spec, value, where)
         data = encoded(plain, f"The value of {where}")
         if self._json_schema is not None:
-            check_json(self._json_schema, decoded(data), where)
+            check_json(self._json_schema, data, where)
         content: str | bytes = data
         words: str | None = None
         if self._spec.searchable and isinstance(plain, str) and plain:

@@ -1,6 +1,7 @@
 """Memory specs in YAML: the declarations of an agent's slots in a file.
 
-Owns the reading of the file, with the line of each fault. Leaves out the fields (`spec`).
+Owns the reading of the file, with the line of each fault. Leaves out the fields (`spec`) and the
+parser, which runs in a child process (`yaml_tree`).
 """
 
 from __future__ import annotations
@@ -13,11 +14,17 @@ from typing import Any, Final, cast
 import msgspec
 
 from cerata.engine.errors import InvalidInput, NotFound, Unsupported
+from cerata.memory.ingest.formats.sandbox import Unparsed, is_installed, isolated
+from cerata.memory.interchange.json_check import nests_deeply
 
 from .spec import MemorySpec, check_fields, declared
+from .yaml_tree import List, Map, Scalar, Tree
 
 SIZE_MAX: Final = 1 << 20
 """Bytes of a file of declarations."""
+
+_SECONDS_MAX: Final = 10
+"""Most processor time of the parser: a declaration takes milliseconds."""
 
 _TOP: Final = "memory"
 _CODE: Final = ("schema", "upcasters")
@@ -65,7 +72,7 @@ def _spec(place: _Place, memory: Mapping[Any, Any], slot: Any) -> MemorySpec:
             )
     try:
         check_fields(fields, f"slot {slot!r}")
-        spec = msgspec.convert(_plain(fields), MemorySpec)
+        spec = msgspec.convert(dict(fields), MemorySpec)
         declared(slot, spec)
     except InvalidInput as error:
         name = next((name for name in fields if error.what.startswith((name, repr(name)))), None)
@@ -87,14 +94,11 @@ def _spec(place: _Place, memory: Mapping[Any, Any], slot: Any) -> MemorySpec:
 
 
 def _document(file: Path) -> object:
-    try:
-        from ruamel.yaml import YAML
-        from ruamel.yaml.error import YAMLError
-    except ModuleNotFoundError as error:
+    if not is_installed("ruamel.yaml"):
         raise Unsupported(
             "A file of slots needs ruamel.yaml, which is not installed",
             remedy="Install it with: pip install 'cerata[yaml]'",
-        ) from error
+        )
     try:
         data = file.read_bytes()
     except OSError as error:
@@ -109,20 +113,39 @@ def _document(file: Path) -> object:
             where=file.name,
             remedy="Declare the slots in several files.",
         )
+    if nests_deeply(data):
+        raise _no_yaml(file.name, "it is nested too deeply", None)
     try:
-        # The round-trip loader keeps lines, and makes no Python objects of tags.
-        loader: Any = YAML(typ="rt", pure=True)
-        document: object = loader.load(data.decode("utf-8"))
-    except (YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = "" if mark is None else f", line {mark.line + 1:,}"
-        problem = getattr(error, "problem", None) or error
-        raise InvalidInput(
-            f"The file of slots is no YAML: {str(problem).splitlines()[0]:.200}",
-            where=f"{file.name}{line}",
-            remedy="Correct the line; each name may occur once in a map.",
-        ) from error
-    return document
+        tree = isolated(
+            data, file.name, module="cerata.agents.yaml_tree", answer=Tree, seconds=_SECONDS_MAX
+        )
+    except Unparsed as error:
+        raise _no_yaml(file.name, str(error), None) from error
+    if tree.fault is not None:
+        raise _no_yaml(file.name, tree.fault, tree.line)
+    return _value(tree.root)
+
+
+def _no_yaml(file: str, problem: str, line: int | None) -> InvalidInput:
+    return InvalidInput(
+        f"The file of slots is no YAML: {problem:.200}",
+        where=file if line is None else f"{file}, line {line:,}",
+        remedy="Correct the line; each name may occur once in a map.",
+    )
+
+
+class _LinedMap(dict[Any, Any]):
+    """A map of the file, with the line of each name."""
+
+    def __init__(self, node: Map) -> None:
+        super().__init__((name.value, _value(item)) for name, _, item in node.items)
+        self.lines: dict[object, int] = {name.value: line for name, line, _ in node.items}
+
+
+def _value(node: Map | List | Scalar) -> object:
+    if isinstance(node, Map):
+        return _LinedMap(node)
+    return [*map(_value, node.items)] if isinstance(node, List) else node.value
 
 
 class _Place:
@@ -133,11 +156,8 @@ class _Place:
 
     def fault(self, parent: object, name: object, message: str, remedy: str) -> InvalidInput:
         """Return an error at the line of a name in a map."""
-        lines: Any = getattr(parent, "lc", None)
-        try:
-            where = f"{self.file}, line {lines.key(name)[0] + 1:,}"
-        except (AttributeError, KeyError, TypeError):
-            where = self.file
+        line = parent.lines.get(name) if isinstance(parent, _LinedMap) else None
+        where = f"{self.file}, line {line:,}" if line else self.file
         return InvalidInput(message, where=where, remedy=remedy)
 
     def map_of(self, value: object, what: str, parent: object) -> Mapping[Any, Any]:
@@ -150,30 +170,6 @@ class _Place:
             f"{what} is {_kind(value)}, expected a map of names to values",
             "Write 'memory:', then a name and its fields for each slot.",
         )
-
-
-def _plain(fields: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return fields of the loader as plain values: scalars, and lists of scalars.
-
-    A deeper value stays as it is and is refused, so an alias cannot multiply it.
-    """
-    plain: dict[str, Any] = {}
-    for name, value in fields.items():
-        items = cast("list[object]", value) if isinstance(value, list) else [value]
-        scalars = [*map(_scalar, items)]
-        plain[name] = scalars if isinstance(value, list) else scalars[0]
-    return plain
-
-
-def _scalar(value: Any) -> Any:
-    same: Any = value
-    if isinstance(value, bool | list | Mapping) or value is None:
-        return same
-    for kind in (int, float, str):
-        if isinstance(value, kind):
-            return kind(value)
-    # A date is the text that the file has.
-    return str(value)
 
 
 def _kind(value: object) -> str:

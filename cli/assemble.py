@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from cerata.agents.contexts.preview import preview_of
-from cerata.agents.continuity.readings import check_timezone
+from cerata.agents.text.zones import check_timezone
 from cerata.memory.snapshot.reader import snapshot_of
 
 from .agent_options import agent_in, agent_scope

@@ -27,6 +27,7 @@ from cerata.retrieval.tokenizer import tokenizer
 
 from ..continuity.resumption import Resumed
 from ..continuity.retrieval import PROFILE, vectors_for
+from ..text.zones import check_timezone
 from .assembly import ASSEMBLY_VERSION, Assembly, Block, Titles, assembled
 from .blocks import BlockName, Referred, Turn
 
@@ -210,6 +211,7 @@ def rerun_assembly(
         return replace(rerun, reason="retention gave up contents of the state that it read")
     try:
         arguments = msgspec.json.decode(recall.assembly, type=Arguments)
+        check_timezone(arguments.timezone)
         request = AssemblyRequest(
             recall.query,
             tokenizer().count(recall.query),

@@ -6,9 +6,7 @@ Owns `Readings`, a part of `Agent`. Leaves out the rules of each reading, which 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from cerata.engine.errors import InvalidInput
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.messages.line import CHAT_MODE, MAIN_THREAD, group_of
 
@@ -24,19 +22,6 @@ from .summaries import Summaries, Summary
 from .threads import Thread, threads_of
 from .topics import Topic, topics_of
 from .wellbeing import Wellbeing, wellbeing_of
-
-
-def check_timezone(name: object) -> str:
-    """Return the IANA name of a time zone. Raises `InvalidInput`."""
-    try:
-        if isinstance(name, str):
-            return ZoneInfo(name).key
-    except (ZoneInfoNotFoundError, ValueError):
-        pass
-    raise InvalidInput(
-        f"timezone is {name!r:.60}, which is no time zone",
-        remedy="Pass an IANA name such as 'Europe/Rome'; the package tzdata has them all.",
-    )
 
 
 class Readings(ABC):

@@ -70,8 +70,8 @@ def _check(value: object, subject: str, path: str, depth: int) -> None:
     if isinstance(value, int | float) and kind in (int, float):
         if kind is float and not math.isfinite(value):
             raise _refused(subject, path, f"{value} is no number of JSON")
-        if kind is int and not _INTEGER_MIN <= value <= _INTEGER_MAX:
-            raise _refused(subject, path, f"{value} has more than 64 bits")
+        if isinstance(value, int) and not _INTEGER_MIN <= value <= _INTEGER_MAX:
+            raise _refused(subject, path, f"an integer of {value.bit_length():,} bits, over 64")
     elif isinstance(value, str) and kind is str:
         if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
             raise _refused(subject, path, "it has half of a surrogate pair")

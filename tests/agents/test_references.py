@@ -129,6 +129,7 @@ def test_a_secret_argument_is_passed_as_it_is(run: Run) -> None:
         ("$ref:fetch.2", NotFound, "nearest reference is '\\$ref:fetch.1'"),
         ("$ref:fetsh.1", NotFound, "nearest reference is '\\$ref:fetch.1'"),
         ("$ref:fetch.1#/list/2", NotFound, "/list: a list of 2 items"),
+        (f"$ref:fetch.1#/list/{'1' * 5_000}", NotFound, "/list: a list of 2 items"),
         ("$ref:fetch.1#/list/-1", NotFound, "/list: a list of 2 items"),
         ("$ref:fetch.1#/list/00", NotFound, "/list: a list of 2 items"),
         ("$ref:fetch.1#/key/0", NotFound, "/key: a str"),

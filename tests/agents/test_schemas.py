@@ -20,6 +20,7 @@ from cerata import (
     Unsupported,
     semantic_memory,
 )
+from cerata.agents import schemas
 from cerata.events import PutSlot
 
 
@@ -139,3 +140,13 @@ def test_a_schema_leaves_only_with_a_higher_version(store: Store) -> None:
     Agent(store, "analyst", memory=newer)
     with pytest.raises(Conflict, match="schema of the slot 'notes' changed"):
         Agent(store, "analyst", memory=MEMORY)
+
+
+def test_a_schema_takes_bounded_time(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A memory from elsewhere may have any regular expression."""
+    monkeypatch.setattr(schemas, "_SECONDS_MAX", 1)
+    slot = declare(store, '{"pattern": "(a+)+$"}')
+    seq = store.head.seq
+    with pytest.raises(Corrupt, match="too much time"):
+        slot.set("a", "a" * 40 + "b")
+    assert store.head.seq == seq

@@ -8,6 +8,7 @@ import pytest
 
 import cerata
 from cerata import Agent, InvalidInput, MemorySpec, NotFound, Unsupported, load_memory, scratchpad
+from cerata.agents import spec_yaml
 
 
 def loaded(folder: Path, text: str) -> dict[str, MemorySpec]:
@@ -117,3 +118,29 @@ def test_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(sys.modules, "ruamel.yaml", None)
     with pytest.raises(Unsupported, match=r"cerata\[yaml\]"):
         load_memory(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("memory: " + "[" * 2_000 + "]" * 2_000, "nested too deeply"),
+        ("memory:\n  a: {scope: " + "{a: " * 100 + "}" * 101, "nested too deeply"),
+        ("memory:\n  a:\n    scope: " + "- " * 3_000 + "x", "no YAML"),
+        ("memory: !!omap [a: 1, a: 2]", "twice in an ordered map"),
+        ("memory:\n  a: {ttl: " + "9" * 5_000 + "}", "no YAML"),
+        ("memory:\n  a: {ttl: 99999999999999999999}", "no YAML"),
+        ("memory: !!set {a, b}", "memory"),
+    ],
+)
+def test_a_hostile_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    """Brackets take quadratic time, and a tag of YAML raised an error of Python's."""
+    with pytest.raises(InvalidInput, match=message):
+        loaded(tmp_path, text)
+
+
+def test_a_file_takes_bounded_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of less than 1 MB may still take minutes."""
+    monkeypatch.setattr(spec_yaml, "_SECONDS_MAX", 1)
+    names = "".join(f"  a{n}: *x\n" for n in range(40_000))
+    with pytest.raises(InvalidInput, match="too much time"):
+        loaded(tmp_path, f"memory:\n  a: &x {{{'b: 1, ' * 10}}}\n{names}")

@@ -1,8 +1,9 @@
 """Isolated parsing: a parser of hostile formats runs in a child process, under limits.
 
-Owns the child process and its limits. Parsers of HTML and PDF take quadratic time and unbounded
-memory on crafted files, and parsers in C may crash. In a child with limits of time and memory the
-worst result is an error. The cost is the start of an interpreter, about 50 ms a file.
+Owns the child process and its limits. Parsers of HTML, PDF and YAML take quadratic time and
+unbounded memory on crafted files, a JSON Schema may have any regular expression, and parsers in C
+may crash. In a child with limits of time and memory the worst result is an error. The cost is the
+start of an interpreter, about 50 ms a file.
 
 The child ends at a deadline by an alarm of the system, even if its parser never returns. If the
 parent ends first, on Linux the system ends the child at once. Elsewhere a thread of the child waits
@@ -17,7 +18,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from typing import IO, Final
+from typing import IO, Any, Final, TypeVar
 
 import msgspec
 
@@ -42,9 +43,16 @@ ANSWER_SIZE_MAX: Final = 2 * STRING_SIZE_MAX
 _START: Final = (
     "import sys; sys.path[:] = {path!r}; "
     "from cerata.memory.ingest.formats.sandbox import Limits, run_child; "
-    "from cerata.memory.ingest.formats.{module} import parse; run_child(parse, {limits!r})"
+    "from {module} import parse; run_child(parse, {limits!r})"
 )
+_FORMATS: Final = "cerata.memory.ingest.formats"
 _PR_SET_PDEATHSIG: Final = 1
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """The part that every answer has: the reason of a failure."""
+
+    error: str | None = None
 
 
 class Parsed(msgspec.Struct, frozen=True):
@@ -64,27 +72,57 @@ def parse_isolated(
         Unsupported: the package is not installed; the extra has the name of the module.
         InvalidInput: the parser failed, or ran out of time or memory.
     """
-    if not _is_installed(package):
+    if not is_installed(package):
         raise Unsupported(
             f"Reading {module.upper()} needs the package {package}",
             where=where,
             remedy=f"Install the package: pip install 'cerata[{module}]'.",
         )
-    limits = Limits(len(data), os.getpid(), SECONDS_MAX, WALL_SECONDS_MAX, MEMORY_MAX)
     try:
-        answer, code = _answer_of(_START.format(path=sys.path, module=module, limits=limits), data)
+        parsed = isolated(data, where, module=f"{_FORMATS}.{module}", answer=Parsed)
+    except Unparsed as error:
+        raise _failed(module, where, str(error)) from error
+    return _document(parsed, where, media_type)
+
+
+class Unparsed(Exception):
+    """The parser failed, or ran out of time or memory; the text is the reason."""
+
+
+_Answer = TypeVar("_Answer")
+
+
+def isolated(
+    data: bytes, where: str, *, module: str, answer: type[_Answer], seconds: int | None = None
+) -> _Answer:
+    """Return the answer of ``parse(data)`` of a module, in a child process.
+
+    Args:
+        data: The bytes to parse.
+        where: The place of the bytes, for an error of the system.
+        module: The absolute name of our module; its imports cost time in each child.
+        answer: The `msgspec.Struct` that ``parse`` returns.
+        seconds: Most processor time; default `SECONDS_MAX`.
+
+    Raises:
+        Unparsed: the parser failed, or ran out of time or memory.
+        StorageFailed: the system starts no process.
+    """
+    limits = Limits(len(data), os.getpid(), seconds or SECONDS_MAX, WALL_SECONDS_MAX, MEMORY_MAX)
+    try:
+        output, code = _answer_of(_START.format(path=sys.path, module=module, limits=limits), data)
     except OSError as error:
         raise refused(error, "start the parser of", where) from error
     if code in _ENDS:
-        raise _failed(module, where, _ENDS[code])
+        raise Unparsed(_ENDS[code])
     try:
-        parsed = msgspec.msgpack.decode(answer, type=Parsed)
+        failure = msgspec.msgpack.decode(output, type=Failure)
+        if failure.error is not None:
+            raise Unparsed(failure.error)
+        return msgspec.msgpack.decode(output, type=answer)
     except msgspec.DecodeError as error:
         reason = "it takes too much time or memory, or crashes its parser"
-        raise _failed(module, where, f"{reason} (exit code {code})") from error
-    if parsed.error is not None:
-        raise _failed(module, where, parsed.error)
-    return _document(parsed, where, media_type)
+        raise Unparsed(f"{reason} (exit code {code})") from error
 
 
 _ENDS: Final = {
@@ -146,11 +184,12 @@ def _feed(inlet: IO[bytes], data: bytes) -> None:
             rest = rest[inlet.write(rest) :]
 
 
-def _is_installed(package: str) -> bool:
+def is_installed(package: str) -> bool:
+    """Return whether a package can be imported."""
     try:
         return importlib.util.find_spec(package) is not None
-    except ValueError:
-        # `find_spec` raises for a loaded module without a spec.
+    except (ValueError, ModuleNotFoundError):
+        # `find_spec` raises for a loaded module without a spec, and without the parent.
         return False
 
 
@@ -188,7 +227,7 @@ class Limits(msgspec.Struct, frozen=True):
     memory: int
 
 
-def run_child(parse: Callable[[bytes], Parsed], limits: Limits) -> None:
+def run_child(parse: Callable[[bytes], Any], limits: Limits) -> None:
     """Set the limits, parse standard input, and write the answer; runs in the child."""
     _end_with_parent(limits.parent)
     _set_limits(limits)
@@ -211,7 +250,7 @@ def run_child(parse: Callable[[bytes], Parsed], limits: Limits) -> None:
 
 
 def _error(why: str) -> bytes:
-    return msgspec.msgpack.encode(Parsed(error=why.encode(errors="replace").decode()))
+    return msgspec.msgpack.encode(Failure(error=why.encode(errors="replace").decode()))
 
 
 def _end_with_parent(parent: int) -> None:

@@ -420,6 +420,10 @@ def test_compact_summarizes_the_running_day_once(store: Store, clock: StandingCl
         {"pass_hours": (4, 0, 20)},
         {"pass_hours": (0, -1, 20)},
         {"timezone": "Mars/Base"},
+        {"timezone": "x" * 5_000},
+        {"timezone": "a/" * 100},
+        {"timezone": "\0"},
+        {"timezone": "../etc/passwd"},
         {"timezone": 3},
     ],
 )
