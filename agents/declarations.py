@@ -53,7 +53,7 @@ def spec_of(row: DeclaredSlot) -> MemorySpec:
     try:
         # A schema_version without its class is valid here alone.
         return msgspec.json.decode(row.spec, type=MemorySpec)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Corrupt(
             f"The declaration of slot {row.agent}/{row.slot} cannot be read: {error}",
             where=f"event {row.seq:,}",

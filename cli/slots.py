@@ -12,6 +12,7 @@ from cerata.agents.declarations import spec_of
 from cerata.agents.slot import Slot, SlotItem
 from cerata.agents.spec import MemorySpec
 from cerata.agents.spec_yaml import load_memory
+from cerata.agents.text.json_text import decoded
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import JsonValue
 from cerata.engine.plain_value import plain
@@ -76,8 +77,8 @@ def _plain_slot(row: DeclaredSlot) -> dict[str, JsonValue]:
         "agent": row.agent,
         "slot": row.slot,
         "event": row.seq,
-        "spec": json.loads(row.spec),
-        "schema": None if row.schema is None else json.loads(row.schema),
+        "spec": decoded(row.spec),
+        "schema": None if row.schema is None else decoded(row.schema),
     }
 
 

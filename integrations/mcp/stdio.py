@@ -22,6 +22,12 @@ from .shutdown import Shutdown
 
 _INTERNAL_FAULT: Final = 70
 
+_LINE_SIZE_MAX: Final = 32 << 20
+"""Bytes of a message: a text of the largest size, escaped."""
+
+_TOO_LONG: Final = b'"a message over the limit of bytes was dropped"\n'
+"""In place of a line over the limit: it is no message, which the SDK reports to the client."""
+
 _END_SECONDS: Final = 5
 """More than a shutdown takes."""
 
@@ -57,7 +63,7 @@ class Requests:
             number = header.id
             if header.method == "notifications/cancelled":
                 number = msgspec.json.decode(header.params, type=_Cancelled).requestId
-        except (msgspec.MsgspecError, UnicodeError):
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
             return
         if number is None:
             return
@@ -96,8 +102,16 @@ class _Input:
         return text
 
     def _read(self) -> bytes:
+        line = self._line()
+        if len(line) < _LINE_SIZE_MAX or line.endswith(b"\n"):
+            return line
+        while line and not line.endswith(b"\n"):
+            line = self._line()
+        return _TOO_LONG
+
+    def _line(self) -> bytes:
         try:
-            return self._stream.readline()
+            return self._stream.readline(_LINE_SIZE_MAX)
         except OSError:
             # The terminal or the other end is gone.
             return b""

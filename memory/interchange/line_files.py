@@ -25,6 +25,11 @@ from ..ingest.document import open_regular
 
 COMPRESSED: Final = ".zst"
 _WINDOW_SIZE_MAX: Final = 128 << 20
+_CONTENT_SIZE_MIN: Final = 1 << 30
+_CONTENT_PER_BYTE: Final = 256
+"""The content may have so many bytes in any case, and so many for each byte of a file: lines of
+events shrink to a tenth, and a bomb of zeros to a thirty-thousandth."""
+
 _LEVEL: Final = 3
 _STEP_SIZE: Final = 1 << 13
 """Bytes of a step: as many before damage are lost at most."""
@@ -66,8 +71,17 @@ class _Decompressed(io.RawIOBase):
 
     def __init__(self, file: IO[bytes]) -> None:
         decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW_SIZE_MAX)
-        self._reader = decompressor.stream_reader(file, read_across_frames=True, closefd=False)
+        counted = _Reading(lambda size: self._counted(file.read(size)))
+        self._reader = decompressor.stream_reader(
+            cast("IO[bytes]", counted), read_across_frames=True, closefd=False
+        )
+        self._rest = _CONTENT_SIZE_MIN
+        """Bytes of content that may follow."""
         self._error: InvalidInput | None = None
+
+    def _counted(self, data: bytes) -> bytes:
+        self._rest += _CONTENT_PER_BYTE * len(data)
+        return data
 
     def readable(self) -> bool:
         return True
@@ -83,6 +97,13 @@ class _Decompressed(io.RawIOBase):
                 )
                 break
             if not data:
+                break
+            self._rest -= len(data)
+            if self._rest < 0:
+                self._error = InvalidInput(
+                    f"The content of the compressed file is over {_CONTENT_PER_BYTE} times its size",
+                    remedy="Decompress the file with zstd, and import the content.",
+                )
                 break
             buffer[size : size + len(data)] = data
             size += len(data)

@@ -264,7 +264,7 @@ def _value(name: str, text: str) -> ScopeValue | float:
     if name.startswith(("scope.", "metadata.")):
         try:
             value = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return text
         if isinstance(value, bool | int | float):
             return value

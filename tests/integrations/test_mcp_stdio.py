@@ -2,7 +2,9 @@
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
 """MCP over stdio: clients and servers of both major versions of the SDK."""
 
+from io import BytesIO
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -11,6 +13,7 @@ pytest.importorskip("mcp", reason="needs the extra mcp")
 from mcp import ClientSession
 
 import cerata
+from cerata.integrations.mcp import stdio
 
 from .mcp_clients import NAMES, SERVERS, call, with_session
 from .mcp_messages import server_command
@@ -34,3 +37,20 @@ def test_a_client_remembers_and_recalls(python: str, tmp_path: Path) -> None:
     with cerata.open(path, mode="r") as store:
         assert [frame.text for frame in store.frames()] == ["We ship on Fridays."]
         assert store.verify().ok
+
+
+def test_a_message_has_a_limit_of_bytes_and_depth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line without an end filled the memory, and a deep one ended the server."""
+    monkeypatch.setattr(stdio, "_LINE_SIZE_MAX", 100)
+    stream = BytesIO(b"x" * 1_001 + b"\n{}\n" + b"y" * 99 + b"\n" + b"z" * 500)
+    lines = stdio._Input(stream, cast("Any", None), stdio.Requests())
+    assert [lines._read() for _ in range(5)] == [
+        stdio._TOO_LONG,
+        b"{}\n",
+        b"y" * 99 + b"\n",
+        stdio._TOO_LONG,
+        b"",
+    ]
+    requests = stdio.Requests()
+    requests.take('{"x":' + "[" * 5_000)
+    assert requests.is_empty()

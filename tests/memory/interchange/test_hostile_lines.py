@@ -12,7 +12,7 @@ import zstandard
 
 import cerata
 from cerata import InvalidInput, Unsupported
-from cerata.memory.interchange import line_blocks
+from cerata.memory.interchange import line_blocks, line_files
 from cerata.memory.interchange.event_lines import LINE_SIZE_MAX
 
 from .exchange import bring, changed, lines_of
@@ -260,6 +260,19 @@ def test_a_bomb_is_stopped_at_the_limit_of_a_line(tmp_path: Path, lines: bytes) 
     with pytest.raises(InvalidInput, match="over the limit") as error:
         brought(tmp_path / "bomb.zst", zstandard.compress(first) + frame * 256)
     assert error.value.where == "line 2"
+
+
+def test_a_bomb_of_empty_lines_is_stopped_by_its_size(
+    tmp_path: Path, lines: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few MB of them are read for hours, each line in a moment."""
+    monkeypatch.setattr(line_files, "_CONTENT_SIZE_MIN", 1 << 20)
+    first = lines[: lines.index(b"\n") + 1]
+    bomb = zstandard.compress(first) + zstandard.compress(b"\n" * (8 << 20))
+    with pytest.raises(InvalidInput, match="over 256 times its size"):
+        brought(tmp_path / "bomb.zst", bomb)
+    monkeypatch.setattr(line_files, "_CONTENT_SIZE_MIN", 0)
+    assert brought(tmp_path / "whole.zst", zstandard.compress(lines)).is_whole
 
 
 def test_damaged_or_wide_frames_are_refused(tmp_path: Path, lines: bytes) -> None:
