@@ -481,7 +481,7 @@ class Agent(Readings, Handle):
             ReadOnly: the store or the agent only reads, and it is no dry run.
         """
         if limit is not None:
-            expect_positive("limit", limit)
+            limit = expect_positive("limit", limit)
         with self._reflecting(limit) as reflecting:
             if not dry_run:
                 self._writer({})

@@ -80,8 +80,10 @@ def context_of(results: RunResults, question: str, max_tokens: int, reserved: in
         InvalidInput: the question and the shortest list of references need more tokens.
     """
     expect_string("question", question)
-    expect_integer("max_tokens", max_tokens, "a number of tokens", "Pass max_tokens=7000.")
-    expect_integer("reserved", reserved, "a number of tokens", "Pass reserved=4000.")
+    max_tokens = expect_integer(
+        "max_tokens", max_tokens, "a number of tokens", "Pass max_tokens=7000."
+    )
+    reserved = expect_integer("reserved", reserved, "a number of tokens", "Pass reserved=4000.")
     counter = tokenizer()
     budget = max_tokens - reserved
     question_tokens = counter.count(question)

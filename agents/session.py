@@ -232,7 +232,7 @@ class Session(Handle):
             limit: The number of exchanges; default all.
         """
         if limit is not None:
-            expect_positive("limit", limit)
+            limit = expect_positive("limit", limit)
         talk = self._talk()
         pairs = talk.pairs()
         return talk.exchanges(pairs if limit is None else pairs[max(0, len(pairs) - limit) :])

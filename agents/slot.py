@@ -163,7 +163,7 @@ class Slot(Handle):
             n: Most items to return.
         """
         self._expect("list", "last()")
-        expect_integer("n", n, "a number of items", "Pass last(10).")
+        n = expect_integer("n", n, "a number of items", "Pass last(10).")
         view = self._reader()
         ids = self._kept(snapshot_of(view))[-n:] if n > 0 else []
         return [self._item(view, frame) for frame in ids]
@@ -389,7 +389,9 @@ class Slot(Handle):
     def _check_expected(self, snapshot: Snapshot, uri: str, expect: int | None) -> None:
         if expect is None:
             return
-        expect_integer("expect", expect, "the id of a value, or 0", "Pass expect=0 for none.")
+        expect = expect_integer(
+            "expect", expect, "the id of a value, or 0", "Pass expect=0 for none."
+        )
         current = self._current(snapshot, uri) or 0
         if current != expect:
             raise Conflict(
@@ -472,7 +474,7 @@ class Slot(Handle):
         if isinstance(key, str):
             frame = self._current(snapshot, self._uri(key))
         else:
-            expect_integer("A value", key, "a key or the id of a value", "Pass item.id.")
+            key = expect_integer("A value", key, "a key or the id of a value", "Pass item.id.")
             frame = key if key in self._ids(snapshot) else None
         if frame is None:
             raise NotFound(

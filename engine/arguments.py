@@ -11,6 +11,7 @@ from types import UnionType
 from typing import TypeGuard
 
 from .errors import InvalidInput
+from .json_value import exact, type_name
 
 
 def is_integer(value: object) -> TypeGuard[int]:
@@ -37,7 +38,7 @@ def is_unicode(text: str) -> bool:
 
 def wrong_type(name: str, expected: str, value: object, remedy: str) -> InvalidInput:
     """Return the error of an argument whose type is not the expected type."""
-    return InvalidInput(f"{name} must be {expected}, not {type(value).__name__}", remedy=remedy)
+    return InvalidInput(f"{name} must be {expected}, not {type_name(value)}", remedy=remedy)
 
 
 def expect_type(name: str, value: object, kind: type | UnionType, noun: str, remedy: str) -> None:
@@ -49,20 +50,23 @@ def expect_type(name: str, value: object, kind: type | UnionType, noun: str, rem
 def expect_integer(
     name: str, value: object, noun: str = "a number", remedy: str = "Pass a whole number."
 ) -> int:
-    """Return an integer, or refuse the value."""
-    if not is_integer(value):
+    """Return an integer, of the type `int`, or refuse the value; a bool is no integer."""
+    number = exact(value)
+    if type(number) is not int:
         raise wrong_type(name, noun, value, remedy)
-    return value
+    return number
 
 
-def expect_positive(name: str, value: object, where: str | None = None) -> None:
-    """Refuse a value that is not an integer from 1."""
-    if not is_integer(value) or value < 1:
+def expect_positive(name: str, value: object, where: str | None = None) -> int:
+    """Return an integer from 1 on, of the type `int`, or refuse the value."""
+    number = exact(value)
+    if type(number) is not int or number < 1:
         raise InvalidInput(
             f"{name} must be a whole number from 1, not {value!r:.60}",
             where=where,
             remedy=f"Pass {name}=1 or more.",
         )
+    return number
 
 
 def expect_bool(name: str, value: object, where: str | None = None) -> None:
@@ -76,16 +80,18 @@ def expect_bool(name: str, value: object, where: str | None = None) -> None:
 
 
 def expect_string(name: str, value: object) -> str:
-    """Return a string, or refuse the value."""
+    """Return a string, of the type `str`, or refuse the value."""
+    if type(value) is str:
+        return value
     if not isinstance(value, str):
         raise wrong_type(name, "a string", value, "Pass a str.")
-    return value
+    return str.__str__(value)
 
 
 def exact_string(text: str) -> str:
-    """Return a string of the type `str`, which a member of an `Enum` of strings is not.
+    """Return a string of the type `str`, which one of a subclass is not.
 
-    It is stored as a plain string, but its hash and its format differ from those of the string.
+    The hash and the format of a subclass may differ from those of the string that is stored.
     """
     return text if type(text) is str else str.__str__(text)
 

@@ -40,6 +40,7 @@ from .events import (
     decoders,
 )
 from .integrity import SALT_SIZE, SEED_SIZE, derived_salts, hash_bytes
+from .json_value import exact_or_fail
 from .limits import BATCH_EVENTS_MAX, BLOB_SIZE_MAX, NAME_SIZE_MAX, RECORDED_MAX, STRING_SIZE_MAX
 from .salted_hashes import salted_arguments
 from .storage import Buffer
@@ -72,7 +73,7 @@ class Prepared(msgspec.Struct, frozen=True):
     """The seed of the events' salts; None if they were drawn one by one."""
 
 
-_encode = msgspec.msgpack.Encoder(order="deterministic").encode
+_encode = msgspec.msgpack.Encoder(enc_hook=exact_or_fail, order="deterministic").encode
 
 SEEDED_EVENTS_MIN = 4
 """Events of a batch whose salts come from one seed; it takes the space of two salts."""

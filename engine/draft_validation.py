@@ -33,6 +33,7 @@ from .events import (
     named_by,
 )
 from .integrity import hash_bytes
+from .json_value import PendingId, type_name
 from .late import late
 from .limits import (
     ACTOR_SIZE_MAX,
@@ -240,14 +241,26 @@ def check_frame_widths(body: PutFrame) -> None:
 
 def _check_nested(value: object, name: str, depth: int, scalars: _Scalars | None) -> None:
     """Check depth, finite numbers, string keys, and with ``scalars`` the other types."""
+    if type(value) is str:
+        return
     if isinstance(value, float):
         if not math.isfinite(value):
             raise InvalidInput(f"{name} holds {value}, which JSON cannot hold", remedy="Use None.")
         return
     if not isinstance(value, dict | list | tuple):
-        if scalars is not None and not isinstance(value, scalars.types):
+        if scalars is None:
+            return
+        if type(value) is PendingId:
             raise InvalidInput(
-                f"{name} holds a {type(value).__name__}, which {scalars.name} cannot hold",
+                f"{name} holds {value}, the id of a thing of the open transaction, which becomes "
+                "another number with the batch",
+                remedy="Store the value after the block, or name the thing by evidence= or a uri.",
+            )
+        if not isinstance(value, scalars.types):
+            kind = type_name(value)
+            raise InvalidInput(
+                f"{name} holds {'an' if kind[0] in 'aeiou' else 'a'} {kind}, which {scalars.name} "
+                "cannot hold",
                 remedy=f"Use {scalars.remedy}, numbers, bools, None, lists and maps of them.",
             )
         return

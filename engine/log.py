@@ -549,7 +549,7 @@ class Log(Handle):
     def _expect(self, expect: int) -> None:
         head = self._state.head_seq
         remedy = "Pass the seq of a head, such as store.head.seq."
-        expect_integer("expect", expect, "a number", remedy)
+        expect = expect_integer("expect", expect, "a number", remedy)
         if expect != head:
             raise Conflict(
                 f"The log is at event {head:,}, not at {expect:,}",

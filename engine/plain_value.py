@@ -6,10 +6,9 @@ out the objects of facts, which have a form of their own (`cerata.memory.values.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from enum import Enum
 from typing import Any, ClassVar, cast
 
-from .json_value import JsonValue
+from .json_value import JsonValue, exact
 
 _PLAIN_TYPES = frozenset((str, int, float, bool, type(None)))
 _LISTS = (tuple, list)
@@ -40,14 +39,15 @@ def plain(value: Any) -> JsonValue:
     if type(value) in _PLAIN_TYPES:
         plain_value: JsonValue = value
         return plain_value
+    scalar = exact(value)
+    if scalar is not value:
+        return plain(scalar)
     if isinstance(value, PlainValue):
         return value.to_dict()
     if isinstance(value, _LISTS):
         return [plain(item) for item in cast("Sequence[object]", value)]
     if isinstance(value, date):
         return value.isoformat()
-    if isinstance(value, Enum):
-        return plain(value.value)
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, Mapping):

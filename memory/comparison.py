@@ -32,7 +32,7 @@ def compared(a: SearchReads, b: SearchReads, query: str | Query | None, k: int) 
             "a and b are views of different scopes",
             remedy="Pass two views of one scope, or points of the log.",
         )
-    expect_integer("k", k)
+    k = expect_integer("k", k)
     difference = diff(first, second)
     if query is None:
         return difference

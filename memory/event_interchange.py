@@ -57,7 +57,7 @@ class InterchangeCommands(PointsInTime):
                 "export_events writes every event, and the store has a scope",
                 remedy="Open the store without a scope.",
             )
-        expect_integer("first", first, "a number", "Pass the seq of an event.")
+        first = expect_integer("first", first, "a number", "Pass the seq of an event.")
         basis = self._seq_of(at)
         with opened_target(to) as file:
             return export_events(self._log, file, first, basis, progress)

@@ -15,6 +15,7 @@ from cerata.engine.errors import Diverged, InvalidInput
 from cerata.engine.event_tail import EventTail
 from cerata.engine.events import Event, EventBody, Scope, ScopeValue
 from cerata.engine.handle import Handle
+from cerata.engine.json_value import exact
 from cerata.engine.remembered import RememberedHead
 from cerata.projections.columnar.scopes import Reach, admits, check_reach
 
@@ -168,6 +169,7 @@ class StreamReads(PointsInTime):
         session = self._session
         check_reach(session.reach)
         reach = session.reach if scope is None else narrowed(session.reach, scope, shared=None)
+        timeout = exact(timeout)
         if timeout is not None and (
             isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout >= 0
         ):

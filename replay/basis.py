@@ -9,9 +9,10 @@ after the newest event is the newest event: a day that is not over has no other 
 
 import re
 from collections.abc import Callable
-from datetime import datetime
+from datetime import date, datetime
 
 from cerata.engine.errors import InvalidInput, NotFound
+from cerata.engine.json_value import exact
 from cerata.engine.log import Log
 from cerata.projections.columnar.relative_times import Interval, interval_of, names_time
 
@@ -42,7 +43,7 @@ def batches_back(basis: str) -> int | None:
 
 def resolve_basis(
     log: Log,
-    basis: int | str | datetime,
+    basis: int | str | date,
     tagged: Callable[[str], int | None],
     head: int,
     now: datetime,
@@ -57,7 +58,8 @@ def resolve_basis(
         NotFound: the log ends earlier, or has no such tag.
         InvalidInput: the basis is not understood.
     """
-    if isinstance(basis, bool) or not isinstance(basis, int | datetime | str):
+    basis = exact(basis)
+    if isinstance(basis, bool) or not isinstance(basis, int | date | str):
         raise InvalidInput(
             f"A basis cannot be a {type(basis).__name__}",
             remedy="Pass a seq, a receipt, a time, a tag, HEAD or HEAD~n.",
@@ -69,7 +71,7 @@ def resolve_basis(
                 remedy=f"Pass a seq up to {head:,}, the end of the log.",
             )
         return basis
-    if isinstance(basis, datetime):
+    if isinstance(basis, date):
         return _seq_at(log, interval_of(basis, now), head)
     back = batches_back(basis)
     if back is not None:

@@ -16,6 +16,7 @@ from itertools import islice, pairwise
 from typing import Final, NamedTuple
 
 from cerata.engine.errors import InvalidInput
+from cerata.engine.json_value import exact_fields
 
 from .tables import Table, iter_tables, rows_of
 from .tokenizer import Tokenizer, tokenizer
@@ -82,6 +83,7 @@ class Chunking:
     overlap_tokens: int = OVERLAP_TOKENS_MAX
 
     def __post_init__(self) -> None:
+        exact_fields(self, "passage_tokens", "overlap_tokens")
         size = self.passage_tokens
         _check_size("passage_tokens", size, PASSAGE_TOKENS_LEAST, PASSAGE_TOKENS_MOST)
         _check_size("overlap_tokens", self.overlap_tokens, 0, size // 2)

@@ -10,7 +10,7 @@ from functools import reduce
 from typing import Final
 
 from cerata.engine.errors import InvalidInput
-from cerata.projections.columnar.relative_times import RelativeTime, interval_of, is_relative
+from cerata.projections.columnar.relative_times import RelativeTime, bounds_of
 from cerata.projections.columnar.times import to_datetime
 from cerata.projections.frames.filter_tests import Time
 from cerata.projections.frames.filters import Filter
@@ -63,17 +63,11 @@ def times_in(question: str) -> list[tuple[str, tuple[Time | None, Time | None]]]
     found: list[tuple[str, tuple[Time | None, Time | None]]] = []
     for match in _TIME.finditer(text):
         try:
-            start, end = _edges(" ".join(match["time"].lower().split()))
+            words = f"{match['relation'] or ''} {match['time']}".lower()
+            start, end = map(_shown, bounds_of(" ".join(words.split())))
         except InvalidInput:
             continue
-        ranges: dict[str, tuple[Time | None, Time | None]] = {
-            "": (start, end),
-            "before": (None, start),
-            "until": (None, end),
-            "since": (start, None),
-            "after": (end, None),
-        }
-        found.append((match[0], ranges[(match["relation"] or "").lower()]))
+        found.append((match[0], (start, end)))
     return found
 
 
@@ -88,8 +82,5 @@ def time_filter(question: str) -> Filter | None:
     return reduce(lambda left, right: left | right, ranges) if ranges else None
 
 
-def _edges(text: str) -> tuple[Time, Time]:
-    if is_relative(text):
-        return RelativeTime(text), RelativeTime(text, "end")
-    start, end = interval_of(text, to_datetime(0))
-    return to_datetime(start), to_datetime(end)
+def _shown(bound: int | RelativeTime | None) -> Time | None:
+    return to_datetime(bound) if isinstance(bound, int) else bound

@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from cerata.engine.errors import CerataError, Conflict, InvalidInput, ModelFailed
 from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, Draft, SupersedeFrame
@@ -287,11 +288,9 @@ class Reflecting:
         )
         further: list[Draft] = []
         if proposed is not None:
-            further.append(
-                proposal_draft(
-                    proposed, line.base, self._agent, because=(-1,), candidate=candidate.id
-                )
-            )
+            draft = proposal_draft(proposed, line.base, self._agent, candidate=candidate.id)
+            # A declared reference to the reflection, which becomes a seq when read.
+            further.append(replace(draft, causation=-1))
         return writer.record(task, body, fields, line.scope, further).id
 
     # --- assessments -----------------------------------------------------------------------------

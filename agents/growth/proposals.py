@@ -149,11 +149,14 @@ def proposal_of(snapshot: Snapshot, gated: GatedProposal) -> Proposal:
 
 
 def _because(snapshot: Snapshot, proposal: int) -> tuple[int, ...]:
-    body = snapshot.layers.event(proposal).body
-    value = body.metadata.get("because") if isinstance(body, PutFrame) else None
-    if not isinstance(value, list):
-        return ()
-    return tuple(filter(is_integer, cast("list[object]", value)))
+    """Return the frames that led to a proposal: its cause, if a reflection, and those named."""
+    event = snapshot.layers.event(proposal)
+    value = event.body.metadata.get("because") if isinstance(event.body, PutFrame) else None
+    named = cast("list[object]", value) if isinstance(value, list) else []
+    cause = snapshot.cause_of(proposal)
+    causes = [cause] if cause is not None and snapshot.layers.has(cause) else []
+    frames = (frame for frame in named if is_integer(frame) and frame > 0)
+    return tuple(dict.fromkeys([*causes, *frames]))
 
 
 def _gates(snapshot: Snapshot, gated: GatedProposal) -> Gates:
@@ -202,6 +205,14 @@ def propose(
 
     def attempt(snapshot: Snapshot) -> Receipt:
         reasons = tuple(dict.fromkeys(snapshot.id_of(frame) for frame in frames))
+        pending = next((frame for frame in reasons if frame < 0), None)
+        if pending is not None:
+            raise InvalidInput(
+                f"because names {pending}, a frame of the open transaction, whose number is not "
+                "known before its end",
+                where=f"agent {agent!r}",
+                remedy="Propose after the block, or leave the frame out.",
+            )
         opened = open_proposals(snapshot, agent)
         for each in opened:
             if (each.target, each.text) == (target, text):

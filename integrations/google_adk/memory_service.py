@@ -46,7 +46,7 @@ class CerataMemoryService(BaseMemoryService):
         Raises:
             InvalidInput: ``store`` is no store, or ``k`` not positive.
         """
-        expect_positive("k", k)
+        k = expect_positive("k", k)
         self._base = FramesOfScope(store, MEMORY).store
         self._k = k
 

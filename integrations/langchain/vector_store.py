@@ -400,7 +400,7 @@ class CerataVectorStore(VectorStore):
     def _hits(self, question: _Question, k: int, **options: Any) -> list[Hit]:
         """Return the best hits; in the mode "vector" the words of a question do not count."""
         _check_options(options)
-        expect_positive("k", k)
+        k = expect_positive("k", k)
         named: dict[str, Any] = {"profile": options.get("profile")}
         query: Any = question.text
         if question.mode != "text":
@@ -432,8 +432,8 @@ class CerataVectorStore(VectorStore):
     def _diverse(
         self, question: _Question, k: int, fetch_k: int, lambda_mult: float, **options: Any
     ) -> list[Document]:
-        expect_positive("k", k)
-        expect_positive("fetch_k", fetch_k)
+        k = expect_positive("k", k)
+        fetch_k = expect_positive("fetch_k", fetch_k)
         space = self._space_of(question.vector)
         view = self.store.view()
         pairs = [

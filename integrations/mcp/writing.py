@@ -9,8 +9,10 @@ from typing import Final
 
 from cerata.engine.errors import Conflict, InvalidInput
 from cerata.memory.store import Store
-from cerata.memory.values.facts import Entity, Fact, FactObject
+from cerata.memory.values.facts import OPEN, Entity, Fact, FactObject
 from cerata.memory.values.frames import Receipt
+from cerata.projections.columnar.relative_times import interval_of
+from cerata.projections.columnar.times import to_datetime
 
 from .answers import period_text, statement
 from .arguments import (
@@ -28,12 +30,24 @@ _ATTEMPTS: Final = 20
 
 def remember(store: Store, arguments: RememberArguments) -> str:
     """Store a text once, and return its id."""
+    about = _time(store, arguments.about_time)
     receipt = store.remember(
         arguments.text,
         tags=arguments.tags,
-        content_dates=None if arguments.about_time is None else [arguments.about_time],
+        content_dates=None if about is None else [about],
     )
     return "\n".join([_stored(receipt), *receipt.notices])
+
+
+def _time(store: Store, text: str | None) -> datetime | str | None:
+    """Return the start of a time as a tool that reads takes it: "yesterday", 2026-03, an ISO time.
+
+    Raises:
+        InvalidInput: the text is no time, or is a range.
+    """
+    if text is None or text == OPEN:
+        return text
+    return to_datetime(interval_of(text, store.view().now).start)
 
 
 def _stored(receipt: Receipt) -> str:
@@ -47,8 +61,8 @@ def assert_fact(store: Store, arguments: AssertArguments) -> str:
         arguments.subject,
         arguments.predicate,
         Entity(named) if arguments.is_entity and isinstance(named, str) else named,
-        valid_from=arguments.valid_from,
-        valid_to=arguments.valid_to,
+        valid_from=_time(store, arguments.valid_from),
+        valid_to=_time(store, arguments.valid_to),
         evidence=arguments.evidence,
     )
     return " · ".join([_stored(receipt), *_effects(store, receipt.id)])
@@ -93,15 +107,15 @@ def correct(store: Store, arguments: CorrectArguments) -> str:
     fact = view.fact(number)
     receipt = store.correct_fact(
         number,
-        object=None if arguments.object is None else _object_like(fact, arguments.object),
-        valid_from=arguments.valid_from,
-        valid_to=arguments.valid_to,
+        object=None if arguments.object is None else _object_like(fact, arguments.object, view.now),
+        valid_from=_time(store, arguments.valid_from),
+        valid_to=_time(store, arguments.valid_to),
         reason=arguments.reason,
     )
     return f"#{number} → #{receipt.id}"
 
 
-def _object_like(fact: Fact, text: Value) -> FactObject:
+def _object_like(fact: Fact, text: Value, now: datetime) -> FactObject:
     """Return a text as an object of the type that a fact has; a number or truth value as it is.
 
     Raises:
@@ -116,7 +130,7 @@ def _object_like(fact: Fact, text: Value) -> FactObject:
         if isinstance(old, bool):
             return {"true": True, "false": False}[text.strip().lower()]
         if isinstance(old, datetime):
-            return datetime.fromisoformat(text)
+            return to_datetime(interval_of(text, now).start)
         if isinstance(old, int | float):
             return int(text) if text.strip().lstrip("+-").isdecimal() else float(text)
     except (KeyError, ValueError) as error:

@@ -28,6 +28,7 @@ from cerata.engine.events import (
     SplitEntity,
     SupersedeFrame,
 )
+from cerata.engine.json_value import PendingId
 from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.projections.columnar.scopes import tenant_key
 
@@ -143,7 +144,7 @@ class Block:
         )
         # Keep this last: more drafts than payloads shows an interrupt, see `check_whole`.
         self.payloads += payloads
-        places = tuple(-place for place in range(first, len(self.drafts) + 1))
+        places = tuple(PendingId(-place) for place in range(first, len(self.drafts) + 1))
         new_ids = tuple(
             place
             for place, draft in zip(places, drafts, strict=True)

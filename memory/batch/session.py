@@ -35,6 +35,7 @@ from cerata.engine.events import (
     SupersedeFrame,
     UseEmbedder,
 )
+from cerata.engine.json_value import shown_id
 from cerata.engine.late import late
 from cerata.projections.columnar.scopes import Reach, admits, check_reach
 
@@ -205,7 +206,7 @@ class WriteSession:
 
     def _steps(self, block: Block, expect: int | None, key: str | None) -> Generator[Transaction]:
         if expect is not None:
-            expect_integer("expect", expect)
+            expect = expect_integer("expect", expect)
         if self.in_transaction:
             raise Conflict("A transaction is open already", remedy="Use the open transaction.")
         block.look_up(tenant_of(full_scope(None, self.scope)))
@@ -525,7 +526,15 @@ class WriteSession:
         """
         block = self.ids
         head = snapshot.head if block is None else None
-        return Receipt(number, ids, (), head, durable=block is None, added=False, _block=block)
+        return Receipt(
+            shown_id(number),
+            tuple(map(shown_id, ids)),
+            (),
+            head,
+            durable=block is None,
+            added=False,
+            _block=block,
+        )
 
     def with_notices(self, receipt: Receipt, notices: Sequence[str]) -> Receipt:
         """Return a receipt with notices, which the receipt of an open transaction gets too."""

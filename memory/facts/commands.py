@@ -26,6 +26,7 @@ from cerata.engine.events import (
     UnmergeEntities,
     UnsplitEntity,
 )
+from cerata.engine.json_value import shown_id
 from cerata.engine.late import late
 
 from ..batch.author import Author, author_of
@@ -537,6 +538,7 @@ class FactCommands(Writer):
         self._session.check_writable()
         block = self._session.ids
         head = None if block is not None else snapshot.head
+        ids = tuple(map(shown_id, ids))
         made = () if call in _OF_NO_THING else ids
         return Receipt(ids[0], made, (), head, durable=block is None, added=False, _block=block)
 

@@ -8,6 +8,7 @@ from typing import cast
 from cerata.engine.arguments import expect_one_of, located, wrong_type
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import AssertFact, Draft, Evidence, Scope
+from cerata.engine.json_value import exact
 from cerata.projections.columnar.intervals import BEGINNING
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 
@@ -70,7 +71,7 @@ def assertion_draft(assertion: Assertion, scope: Scope, now_us: int) -> Draft:
         )
     remedy = "Pass source='observed', or leave it out."
     expect_one_of("source", assertion.source, SOURCES, remedy)
-    confidence: object = assertion.confidence
+    confidence: object = exact(assertion.confidence)
     if isinstance(confidence, bool) or not isinstance(confidence, int | float):
         raise wrong_type("confidence", "a number", confidence, "Pass a number from 0 to 1.")
     if not 0 <= confidence <= 1:
@@ -119,7 +120,7 @@ def evidence_of(place: EvidenceLike) -> Evidence:
                 f"Evidence must be a frame or (frame, start, end), not {place!r:.60}",
                 remedy="Pass a frame, or (frame, start, end) in bytes of its UTF-8.",
             )
-        frame, start, end = frame_id(place[0]), place[1], place[2]
+        frame, start, end = frame_id(place[0]), exact(place[1]), exact(place[2])
     else:
         frame, start, end = frame_id(place), None, None
     if start is None and end is None:

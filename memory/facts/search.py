@@ -16,6 +16,7 @@ import numpy as np
 
 from cerata.engine.arguments import expect_type, is_integer
 from cerata.engine.errors import InvalidInput
+from cerata.engine.json_value import exact
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.intervals import BEGINNING
 from cerata.projections.facts.entities import Entities
@@ -71,6 +72,7 @@ def search_facts(snapshot: Snapshot, query: str, k: int) -> list[FactHit]:
     Raises:
         InvalidInput: query is not a string, or k is not positive.
     """
+    query, k = exact(query), exact(k)
     expect_type("query", query, str, "a string", "Pass a question in plain language.")
     check_size(query)
     if not is_integer(k) or k <= 0:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from cerata.engine.arguments import is_integer
 from cerata.engine.errors import InvalidInput
+from cerata.engine.json_value import exact
 from cerata.engine.late import late
 from cerata.projections.columnar.turn_order import NO_ROW
 from cerata.projections.frames.filters import Filter
@@ -66,6 +67,7 @@ def neighbours_of(
     Raises:
         InvalidInput: a count is no whole number from 0.
     """
+    before, after = exact(before), exact(after)
     for name, count in (("before", before), ("after", after)):
         if not is_integer(count) or count < 0:
             raise InvalidInput(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from cerata.engine.arguments import expect_integer, expect_text, wrong_type
 from cerata.engine.events import Event, EventBody
+from cerata.engine.json_value import exact_fields
 
 if TYPE_CHECKING:
     from ..snapshot.snapshot import Snapshot
@@ -33,6 +34,7 @@ class EventFilter:
             value = getattr(self, name)
             if value is not None:
                 expect_text(name, value)
+        exact_fields(self, "causation")
         if self.causation is not None:
             expect_integer("causation", self.causation)
 

@@ -69,9 +69,9 @@ class LogReads(Reader):
         Raises:
             InvalidInput: an argument has the wrong type, or a time is unusable.
         """
-        expect_integer("first", first)
+        first = expect_integer("first", first)
         if last is not None:
-            expect_integer("last", last)
+            last = expect_integer("last", last)
         snapshot = self._snapshot().within(scope)
         start = end = None
         if since is not None or until is not None:

@@ -113,7 +113,7 @@ class TimelineReads(Reader):
         Raises:
             InvalidInput: the count is not positive, or ``where`` is not a `Filter`.
         """
-        expect_positive("count", count)
+        count = expect_positive("count", count)
         snapshot = self._snapshot()
         newest = conversations.newest_frames(
             snapshot, _on_track(track, where), include_chunks=include_chunks
@@ -141,7 +141,7 @@ class TimelineReads(Reader):
             InvalidInput: ``last`` is not positive, or ``where`` is not a `Filter`.
         """
         if last is not None:
-            expect_positive("last", last)
+            last = expect_positive("last", last)
         snapshot = self._snapshot()
         newest = conversations.newest_frames(snapshot, _on_track(track, where), by_first=True)
         frames = map(snapshot.frame_at, newest)

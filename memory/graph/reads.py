@@ -112,7 +112,7 @@ class GraphReads(Reader):
                 more than ``facts_max`` facts are on the way.
         """
         snapshot = self._snapshot()
-        _check_hops(hops)
+        hops = _checked_hops(hops)
         _check_damping(k)
         graph = _graph(snapshot, predicate, direction, valid_at, facts_max)
         named = [entities] if isinstance(entities, str | fact_values.Entity) else _listed(entities)
@@ -170,8 +170,8 @@ class GraphReads(Reader):
                 is unusable, or the search needs more facts and steps than ``facts_max``.
         """
         snapshot = self._snapshot()
-        _check_hops(hops_max)
-        expect_integer("limit", limit)
+        hops_max = _checked_hops(hops_max)
+        limit = expect_integer("limit", limit)
         if limit < 1:
             raise InvalidInput(
                 f"limit must be 1 or more, not {limit}", remedy="Pass limit=1 or more."
@@ -255,17 +255,18 @@ def _graph(
         fact_values.checked_name("The predicate", predicate)
     remedy = "Pass direction='both', or leave it out."
     expect_one_of("direction", direction, fact_graph.DIRECTIONS, remedy)
-    expect_integer("facts_max", facts_max)
+    facts_max = expect_integer("facts_max", facts_max)
     instant = snapshot.valid_instant(valid_at)
     return fact_graph.FactGraph(snapshot.facts_at, instant, predicate, fact_graph.Budget(facts_max))
 
 
-def _check_hops(hops: int) -> None:
-    expect_integer("hops", hops)
+def _checked_hops(hops: int) -> int:
+    hops = expect_integer("hops", hops)
     if not 1 <= hops <= HOPS_MAX:
         raise InvalidInput(
             f"hops must be from 1 to {HOPS_MAX}, not {hops}", remedy="Pass hops=2, for example."
         )
+    return hops
 
 
 def _check_damping(k: object) -> None:

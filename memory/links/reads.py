@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cerata.engine.arguments import expect_integer
 from cerata.engine.errors import NotFound
+from cerata.engine.json_value import shown_id
 from cerata.engine.late import late
 
 from ..snapshot.reader import Reader
@@ -106,7 +107,7 @@ def to_link(snapshot: Snapshot, link: LinkRow) -> Link | None:
     target = link.target if joined.target is None else facts.seq_of(joined.target)
     created = times.to_datetime(links.birth(link.row).recorded)
     return link_values.Link(
-        id=fact_conversion.id_of_seq(link.seq, basis),
+        id=shown_id(fact_conversion.id_of_seq(link.seq, basis)),
         fact=fact_conversion.id_of_seq(facts.seq_of(joined.fact), basis),
         kind=link.kind.name.lower(),
         target=fact_conversion.id_of_seq(target, basis),

@@ -120,7 +120,7 @@ def _credit(words: str, act: Act | None) -> str:
 
 def why(snapshot: Snapshot, fact: FactId, depth: int) -> Why:
     """Return why a fact is believed or not; see `WhyReads.why`."""
-    expect_integer("depth", depth)
+    depth = expect_integer("depth", depth)
     if not 1 <= depth <= DEPTH_MAX:
         raise InvalidInput(
             f"depth must be from 1 to {DEPTH_MAX}, not {depth}", remedy="Pass depth=16."

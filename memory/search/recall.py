@@ -21,6 +21,7 @@ import numpy as np
 from cerata.engine.arguments import is_integer
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import RecallContext, TimeInterval
+from cerata.engine.json_value import exact_fields
 from cerata.engine.late import late
 from cerata.engine.salted_hashes import context_hash
 from cerata.projections.columnar.times import to_microseconds
@@ -78,6 +79,7 @@ class RecallOptions:
     neighbours: int
 
     def __post_init__(self) -> None:
+        exact_fields(self, "neighbours")
         if not is_integer(self.neighbours) or not 0 <= self.neighbours <= CONTEXT_HITS:
             raise InvalidInput(
                 f"neighbours must be 0 to {CONTEXT_HITS}, not {self.neighbours!r:.60}",

@@ -14,6 +14,7 @@ import numpy as np
 
 from cerata.engine.arguments import expect_text, is_integer, is_number, wrong_type
 from cerata.engine.errors import InvalidInput
+from cerata.engine.json_value import exact_fields
 from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext.query import AnyWord, Query, check_size, plain
 from cerata.retrieval.query_classifier import KINDS, Classified, QuestionKind, classify
@@ -83,6 +84,7 @@ class SearchRequest:
     is_plain: bool = field(init=False)
 
     def __post_init__(self) -> None:
+        exact_fields(self, "query", "k", "offset", "min_cosine", "min_score")
         check_query(self.query)
         if not is_integer(self.k) or self.k <= 0:
             raise InvalidInput(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cerata.engine.errors import InvalidInput
+from cerata.engine.json_value import shown_id
 from cerata.engine.late import late
 from cerata.retrieval.ranking.fusion import (
     Fused,
@@ -100,7 +101,12 @@ class SearchResult:
 
     def _hit(self, hit: Fused, grouped: tuple[Hit, ...] = ()) -> Hit:
         return Hit(
-            hit.id, hit.score, self._labels(hit.lanes), self.cosines.get(hit.id), self, grouped
+            shown_id(hit.id),
+            hit.score,
+            self._labels(hit.lanes),
+            self.cosines.get(hit.id),
+            self,
+            grouped,
         )
 
     def place_after(self, hit: Hit) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from cerata.engine.errors import NotFound
+from cerata.engine.json_value import shown_id
 from cerata.projections.columnar.times import to_datetime
 from cerata.projections.facts.entities import Entities, EntityRow
 from cerata.projections.facts.objects import ObjectKind
@@ -54,7 +55,7 @@ def to_fact(facts: FactsAt, span: FactSpan, basis: int, present: int) -> Fact:
     valid = period_of(span.valid)
     by = span.by
     return Fact(
-        seq if seq <= basis else basis - seq,
+        shown_id(id_of_seq(seq, basis)),
         subject,
         predicate,
         Entity(value) if is_entity and isinstance(value, str) else shown_object(kind, value),

@@ -25,6 +25,7 @@ from cerata.engine.events import (
     chosen,
 )
 from cerata.engine.horizon import content_pruned
+from cerata.engine.json_value import shown_id
 from cerata.engine.late import late
 from cerata.projections.columnar.times import to_datetime
 
@@ -135,7 +136,7 @@ def _frame_from(
     if closing is not None and closing.seq != number:
         closed = act(fact_conversion.id_of_seq(closing.seq, layers.base.n))
     return Frame(
-        id=number,
+        id=shown_id(number),
         text=text,
         kind=body.kind,
         role=body.role,

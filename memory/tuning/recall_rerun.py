@@ -87,7 +87,7 @@ def rerun_recall(reader: Reader, seq: int) -> RecallRerun:
 
 def recorded_recall(reader: Reader, seq: int) -> tuple[Event, RecallContext]:
     """Return the event of a recorded recall, and its body. Raises `NotFound`."""
-    expect_integer("seq", seq)
+    seq = expect_integer("seq", seq)
     snapshot = snapshot_of(reader)
     event = next(snapshot.events(seq, seq), None) if 0 < seq <= snapshot.basis else None
     if event is None or not isinstance(event.body, RecallContext):

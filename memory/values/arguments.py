@@ -15,6 +15,7 @@ from cerata.engine.draft_validation import check_pairs, check_scope, check_strin
 from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.events import DEFAULT_SCOPE, Draft, JsonValue, PutFrame, Scope, ScopeValue
 from cerata.engine.integrity import hash_bytes
+from cerata.engine.json_value import PendingId, exact, exact_or_fail
 from cerata.engine.limits import NAME_SIZE_MAX, NESTING_MAX, STRING_SIZE_MAX
 from cerata.projections.columnar.scopes import MISSING, TENANT, Reach, admits, tenant_in
 
@@ -34,18 +35,34 @@ SOURCE_HASH: Final = "source_hash"
 
 
 def copied(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return a deep copy, so that the caller cannot change it; the log refuses non-JSON values."""
-    return {name: _copied(value, 1) for name, value in metadata.items()}
+    """Return a deep copy of exact types, so that the caller cannot change it.
+
+    The log refuses values that are not of JSON.
+    """
+    return _copied_map(metadata, 1)
+
+
+_EXACT: Final = frozenset((str, int, float, bool, type(None)))
+
+
+def _copied_map(values: Mapping[str, JsonValue], depth: int) -> dict[str, JsonValue]:
+    return {
+        exact_string(name) if isinstance(name, str) else name: (
+            value if type(value) in _EXACT else _copied(value, depth)
+        )
+        for name, value in values.items()
+    }
 
 
 def _copied(value: JsonValue, depth: int) -> JsonValue:
     if depth > NESTING_MAX:
         return value
-    if isinstance(value, dict):
-        return {name: _copied(item, depth + 1) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_copied(item, depth + 1) for item in value]
-    return value
+        return [item if type(item) in _EXACT else _copied(item, depth + 1) for item in value]
+    if isinstance(value, dict | Mapping):
+        return _copied_map(value, depth + 1)
+    # A pending id stays what it is, and the log refuses it.
+    return value if type(value) is PendingId else exact(value)
 
 
 def listed(name: str, values: Iterable[ItemType]) -> list[ItemType]:
@@ -235,7 +252,8 @@ def _joined(
     base: dict[str, ScopeValue], narrower: Mapping[str, ScopeValue], within: Scope
 ) -> Scope:
     """Return ``base`` with the call's names, tenant first; values of ``within`` may not change."""
-    for name, value in narrower.items():
+    for name, given in narrower.items():
+        value = exact(given)
         if not isinstance(name, str) or not isinstance(value, str | int | bool):
             raise InvalidInput(
                 f"The scope {name!r}: {value_text(value)} is not a name and a plain value",
@@ -254,8 +272,6 @@ def _joined(
                 f"The scope's {name!r} must be a number of at most 64 bits",
                 remedy="Pass a smaller number, or a string.",
             )
-        if not isinstance(value, bool):
-            value = exact_string(value) if isinstance(value, str) else int(value)
         base[exact_string(name)] = value
     return (
         *(pair for pair in base.items() if pair[0] == "tenant"),
@@ -307,7 +323,9 @@ def arguments_hash(*arguments: object) -> bytes:
         InvalidInput: an argument cannot be stored.
     """
     try:
-        return hash_bytes(msgspec.msgpack.encode(arguments, order="deterministic"))
+        return hash_bytes(
+            msgspec.msgpack.encode(arguments, enc_hook=exact_or_fail, order="deterministic")
+        )
     except (TypeError, OverflowError, UnicodeEncodeError, RecursionError) as error:
         raise InvalidInput(
             f"A value cannot be stored: {error}",

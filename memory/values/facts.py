@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from cerata.engine.arguments import expect_integer, expect_text, is_unicode, wrong_type
 from cerata.engine.errors import InvalidInput
+from cerata.engine.json_value import PendingId, exact
 from cerata.engine.plain_value import PlainValue, plain_fields
 from cerata.projections.columnar.intervals import BEGINNING, ENDLESS, Interval
 from cerata.projections.columnar.times import to_datetime, to_microseconds
@@ -213,9 +214,22 @@ def fact_id(value: FactId, inside: PendingIds | None = None) -> int:
     if isinstance(value, Receipt):
         return id_in(value, inside)
     if isinstance(value, Fact):
-        return value.id
+        return exact(value.id)
     remedy = "Pass the fact's id, its receipt, or the fact."
     return expect_integer("A fact", value, "an id, a receipt or a Fact", remedy)
+
+
+_OBJECT_TYPES: Final = frozenset((str, int, float, bool, bytes, datetime, Entity))
+
+
+def _exact_object(value: FactObject) -> FactObject:
+    if type(value) is PendingId:
+        raise InvalidInput(
+            f"The object is {value}, the id of a thing of the open transaction, which becomes "
+            "another number with the batch",
+            remedy="Assert the fact after the block, or name the thing by an Entity.",
+        )
+    return exact(value)
 
 
 def stored_object(value: FactObject) -> tuple[ObjectKind, StoredObject]:
@@ -226,6 +240,8 @@ def stored_object(value: FactObject) -> tuple[ObjectKind, StoredObject]:
     Raises:
         InvalidInput: the object's type is not in `FactObject`, or the value is out of range.
     """
+    if type(value) not in _OBJECT_TYPES:
+        value = _exact_object(value)
     if isinstance(value, bool):
         return ObjectKind.BOOL, value
     if isinstance(value, Entity):
@@ -236,7 +252,7 @@ def stored_object(value: FactObject) -> tuple[ObjectKind, StoredObject]:
                 f"The object is not valid Unicode: {value!r}",
                 remedy="Decode it with errors='replace', or pass bytes.",
             )
-        return ObjectKind.STRING, str.__str__(value)
+        return ObjectKind.STRING, value
     if isinstance(value, datetime):
         return ObjectKind.TIMESTAMP, to_microseconds(value)
     if isinstance(value, int):
@@ -245,13 +261,13 @@ def stored_object(value: FactObject) -> tuple[ObjectKind, StoredObject]:
                 f"The object, of {value.bit_length():,} bits, does not fit in 64 bits",
                 remedy="Pass the number as a string.",
             )
-        return ObjectKind.INTEGER, int(value)
+        return ObjectKind.INTEGER, value
     if isinstance(value, float):
         if not math.isfinite(value):
             raise InvalidInput(
                 f"The object must be a finite number, not {value}", remedy="Pass a finite number."
             )
-        return ObjectKind.FLOAT, float(value) + 0.0
+        return ObjectKind.FLOAT, value + 0.0
     if isinstance(value, bytes):
         return ObjectKind.BYTES, bytes(value)
     remedy = "Pass a str, int, float, bool, bytes, aware datetime, or cerata.Entity."

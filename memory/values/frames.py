@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from cerata.engine.arguments import expect_integer
 from cerata.engine.errors import CerataError, InvalidInput
+from cerata.engine.json_value import exact
 from cerata.engine.late import late
 from cerata.engine.lineage import Identity
 from cerata.engine.plain_value import PlainValue, plain, plain_fields
@@ -418,4 +419,5 @@ def id_in(value: Receipt | Frame, inside: PendingIds | None = None) -> int:
         NotFound: the value is of a transaction that wrote nothing.
     """
     block = value._block  # pyright: ignore[reportPrivateUsage]
-    return value.id if block is None or block is inside else block.id_of(value.id)
+    number = value.id if block is None or block is inside else block.id_of(value.id)
+    return exact(number)

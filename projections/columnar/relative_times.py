@@ -1,9 +1,10 @@
-"""Times in words: "yesterday", "last Tuesday", "2 hours ago", resolved against a given now.
+"""Times in words: "yesterday", "since last Tuesday", "2 hours ago", resolved against a given now.
 
-Owns `interval_of`, the one way from a caller's time to an interval, and `RelativeTime`, a bound
-that waits for its now. Built on dateparser, loaded on the first time in words (0.1 s). Its English
-is lenient ("a" is January) and guesses the order of 03/04/2026, so the words are checked first, and
-an ambiguous date is refused. The result depends on the text and on now: never on the clock, the
+Owns the one grammar of a caller's times: `interval_of` reads a time, `bounds_of` a time or a range
+such as "since X" or "from X to Y", and `RelativeTime` is a bound that waits for its now. Built on
+dateparser, loaded on the first time in words (0.1 s). Its English is lenient ("a" is January) and
+guesses the order of 03/04/2026, so the words are checked first, and an ambiguous date is refused;
+20/11/2026 has one reading. The result depends on the text and on now: never on the clock, the
 locale or the time zone of the system. Weeks begin on Monday, all times are UTC.
 
 - A day, week, month or year is an interval; an hour, minute or second is an instant.
@@ -12,6 +13,8 @@ locale or the time zone of the system. Weeks begin on Monday, all times are UTC.
   the calendar week before this one.
 - "the last 3 days" are the 72 hours up to now, "the last hour" and "the last day" too end now.
 - "last November" is the last that is over; "5pm" is the last that has come.
+- "since" and "from" begin with the start of a time, "after" with its end; "before" ends with the
+  start of a time, and "until" and "to" with its end.
 """
 
 import re
@@ -20,7 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from cerata.engine.arguments import wrong_type
 from cerata.engine.errors import InvalidInput
@@ -71,6 +74,16 @@ _DAYS_APART: Final = {
     "the day after tomorrow": "in 2 days",
 }
 _LONGEST: Final = 60
+_RANGE: Final = re.compile(
+    r"(?:from\s+(?P<first>.+?)\s+(?:to|until|till|through)|between\s+(?P<low>.+?)\s+and)"
+    r"\s+(?P<last>.+)"
+    r"|(?P<relation>since|from|after|before|until|till|up to|through)\s+(?P<time>.+)",
+    re.IGNORECASE,
+)
+_WITHIN: Final = re.compile(
+    r"(?:during|on|in(?= (?:the (?:last|past) .+|(?:last |this )?[a-z]{3,9}(?: \d{4})?|\d{4})\Z))"
+    r" (?P<time>.+)"
+)
 _TOKEN: Final = re.compile(r"[^\W\d]+")
 _NUMERIC_DATE: Final = re.compile(r"(?<![\d:.])(\d{1,4})([/.-])(\d{1,2})\2(\d{1,4})(?![\d:])")
 _ISO: Final = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?\Z", re.ASCII)
@@ -90,6 +103,9 @@ _VALIDATION_NOW: Final = datetime(2024, 5, 15, 12, tzinfo=UTC)
 """The now against which a text is checked before there is a view."""
 
 
+Edge: TypeAlias = Literal["start", "end"]
+
+
 class Interval(NamedTuple):
     """The times [start, end), in microseconds since 1970 UTC."""
 
@@ -103,11 +119,12 @@ def _check(text: str) -> None:
     interval_of(text, _VALIDATION_NOW)
 
 
-def interval_of(value: datetime | str, now: datetime) -> Interval:
+def interval_of(value: date | str, now: datetime) -> Interval:
     """Return the times that a value names; an instant is one microsecond.
 
     Args:
-        value: An aware datetime; an ISO time, day, month or year; or a time in English words.
+        value: An aware datetime; a date; an ISO time, day, month or year; or a time in English
+            words.
         now: The time that words count from.
 
     >>> now = datetime(2026, 11, 23, 15, tzinfo=UTC)
@@ -120,14 +137,58 @@ def interval_of(value: datetime | str, now: datetime) -> Interval:
     """
     if isinstance(value, datetime):
         return _instant(to_microseconds(value))
+    if isinstance(value, date):
+        return _iso_period(value.isoformat())
     if not isinstance(value, str):
-        raise wrong_type("A time", "an aware datetime or a string", value, _EXAMPLES)
+        raise wrong_type("A time", "an aware datetime, a date or a string", value, _EXAMPLES)
     text = " ".join(value.split())
     if _ISO.match(text):
         return _iso_period(text)
     if _STARTS_LIKE_ISO.match(text):
         return _instant(to_microseconds(text))
     return _in_words(text.lower(), now)
+
+
+def bounds_of(text: str) -> tuple["int | RelativeTime | None", "int | RelativeTime | None"]:
+    """Return the start and the end of a time or a range in a text, which is half-open.
+
+    >>> bounds_of("after last Tuesday")
+    (RelativeTime(text='last Tuesday', edge='end'), None)
+    >>> start, end = bounds_of("from 2026-03 to 2026-04-09")
+    >>> [str(to_datetime(bound)) for bound in (start, end) if isinstance(bound, int)]
+    ['2026-03-01 00:00:00+00:00', '2026-04-10 00:00:00+00:00']
+
+    Raises:
+        InvalidInput: the text is no time and no range of times, or is ambiguous.
+    """
+    parts = _RANGE.fullmatch(" ".join(text.split()))
+    if parts is None:
+        return _bound(text, "start"), _bound(text, "end")
+    first, last = parts["first"] or parts["low"], parts["last"]
+    if last is not None:
+        start, end = _bound(first, "start"), _bound(last, "end")
+        if isinstance(start, int) and isinstance(end, int) and end <= start:
+            raise InvalidInput(
+                f"{text!r:.80} ends before its start", remedy="Write the earlier time first."
+            )
+        return start, end
+    time = parts["time"]
+    match parts["relation"].lower():
+        case "since" | "from":
+            return _bound(time, "start"), None
+        case "after":
+            return _bound(time, "end"), None
+        case "before":
+            return None, _bound(time, "start")
+        case _:
+            return None, _bound(time, "end")
+
+
+def _bound(text: str, edge: Edge) -> "int | RelativeTime":
+    if is_relative(text):
+        return RelativeTime(text, edge)
+    interval = interval_of(text, _VALIDATION_NOW)
+    return interval.start if edge == "start" else interval.end
 
 
 def is_relative(value: object) -> bool:
@@ -151,7 +212,7 @@ class RelativeTime:
     """The start or the end of a time in words, which a read resolves against its now."""
 
     text: str
-    edge: Literal["start", "end"] = "start"
+    edge: Edge = "start"
 
     def __post_init__(self) -> None:
         _check(self.text)
@@ -208,6 +269,9 @@ def _period(moment: datetime, period: str) -> Interval:
 
 def _in_words(text: str, now: datetime) -> Interval:
     text = _DAYS_APART.get(text, text)
+    within = _WITHIN.fullmatch(text)
+    if within is not None:
+        return interval_of(within["time"], now)
     clock = _CLOCK.match(text)
     if clock:
         moment, _ = _parsed(f"today {clock['clock']}", now)
@@ -216,7 +280,7 @@ def _in_words(text: str, now: datetime) -> Interval:
         return _instant(to_microseconds(moment))
     if month := _month_of_year(text):
         return month
-    _check_words(text)
+    text = _check_words(text)
     last_month = _LAST_MONTH.match(text)
     if last_month:
         return _last_month(last_month["month"], now)
@@ -258,41 +322,58 @@ def _month_of_year(text: str) -> Interval | None:
     )
 
 
-def _check_words(text: str) -> None:
-    """Refuse a text that is not a time in words, which dateparser would guess."""
-    numeric = _NUMERIC_DATE.search(text)
+def _check_words(text: str) -> str:
+    """Return a text with the month of a date in numbers in words.
+
+    Raises:
+        InvalidInput: the text is not a time in words, which dateparser would guess.
+    """
+    given, numeric = text, _NUMERIC_DATE.search(text)
     if numeric is not None:
-        raise _ambiguous(text, numeric)
+        day = _day_of(text, numeric)
+        in_words = f"{day.day} {_MONTHS[day.month - 1]} {day.year:04}"
+        text = f"{text[: numeric.start()]}{in_words}{text[numeric.end() :]}"
     words = _TOKEN.findall(text)
     names_time = _NAMES.intersection(words) or (
         _UNIT_WORDS.intersection(words) and _RELATIONS.intersection(words)
     )
     if len(text) > _LONGEST or not text.isascii() or not names_time or not _WORDS.issuperset(words):
-        raise _no_time(text)
+        raise _no_time(given)
+    return text
 
 
 def _no_time(text: str) -> InvalidInput:
+    if _RANGE.fullmatch(text):
+        return InvalidInput(
+            f"{text!r:.80} is a range of times, and a single time is needed",
+            remedy="Write the time alone, such as 2026-03-01 or 'yesterday'; search takes ranges.",
+        )
     return InvalidInput(f"{text!r:.80} is not a time", remedy=_EXAMPLES)
 
 
-def _ambiguous(text: str, numeric: re.Match[str]) -> InvalidInput:
-    """Return the error for a date in numbers, with the days that it may mean."""
+def _day_of(text: str, numeric: re.Match[str]) -> date:
+    """Return the day of a date in numbers. Raises `InvalidInput` if it may be none or two days."""
     first, _, second, last = numeric.groups()
     year = last if len(last) > 2 else f"20{int(last):02}"
     pairs = [(first, second), (second, first)]
     if len(first) == len("2026"):
         year = first
         pairs = [(last, second), (second, last)]
-    readings: list[str] = []
-    for day, month in dict.fromkeys(pairs):
+        if numeric[2] == "-":
+            pairs = [(last, second)]
+    readings: list[date] = []
+    for day, month in pairs:
         with suppress(ValueError):
-            readings.append(str(date(int(year), int(month), int(day))))
+            readings.append(date(int(year), int(month), int(day)))
     if not readings:
-        return _no_time(text)
-    return InvalidInput(
-        f"{text!r:.80} is ambiguous: the order of day and month differs between countries",
-        remedy=f"Write the date as {' or '.join(readings)}.",
-    )
+        raise _no_time(text)
+    days = [*dict.fromkeys(readings)]
+    if len(days) > 1:
+        raise InvalidInput(
+            f"{text!r:.80} is ambiguous: the order of day and month differs between countries",
+            remedy=f"Write the date as {' or '.join(map(str, days))}.",
+        )
+    return days[0]
 
 
 @lru_cache(maxsize=64)

@@ -1,20 +1,21 @@
 """Times: conversion of a caller's times to microseconds since 1970 UTC, and back.
 
-A time is an aware datetime or an ISO string; a date means 00:00 UTC.
+A time is an aware datetime, a date, or an ISO string; a date means 00:00 UTC.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.instants import EPOCH
 from cerata.engine.instants import to_datetime as to_datetime  # noqa: PLC0414 - re-exported
+from cerata.engine.json_value import type_name
 from cerata.engine.limits import TIME_MAX, TIME_MIN
 
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
-def to_microseconds(value: datetime | str) -> int:
+def to_microseconds(value: datetime | date | str) -> int:
     """Return a time in microseconds since 1970 UTC; a date means 00:00 UTC.
 
     Raises:
@@ -32,10 +33,12 @@ def to_microseconds(value: datetime | str) -> int:
         if len(str(value)) == len("2026-03-01"):
             when = when.replace(tzinfo=UTC)
     elif not isinstance(when, datetime):
-        raise InvalidInput(
-            f"A time cannot be a {type(value).__name__}",
-            remedy="Pass an aware datetime or an ISO string.",
-        )
+        if not isinstance(when, date):
+            raise InvalidInput(
+                f"A time cannot be a {type_name(value)}",
+                remedy="Pass an aware datetime, a date, or an ISO string.",
+            )
+        when = datetime.combine(when, time(), UTC)
     if when.tzinfo is None:
         raise InvalidInput(
             f"The time {value} has no zone", remedy="Add a zone, for example +00:00 for UTC."

@@ -5,14 +5,15 @@ Owns the rules for names, values, operators and time ranges. Every error names t
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Final, TypeAlias, cast
 
 from cerata.engine.arguments import expect_text, expect_type
 from cerata.engine.errors import InvalidInput, value_text
+from cerata.engine.json_value import exact
 from cerata.engine.limits import NESTING_MAX
 
-from ..columnar.relative_times import RelativeTime, interval_of, is_relative
+from ..columnar.relative_times import RelativeTime, bounds_of, interval_of, is_relative
 from ..columnar.typed_values import ValueType
 from .filter_expressions import (
     Bound,
@@ -25,8 +26,8 @@ from .filter_expressions import (
     TimeName,
 )
 
-Time: TypeAlias = datetime | str | RelativeTime
-TimeRange: TypeAlias = tuple[Time | None, Time | None] | str
+Time: TypeAlias = date | str | RelativeTime
+TimeRange: TypeAlias = tuple[Time | None, Time | None] | date | str
 MetadataTest: TypeAlias = (
     Scalar | tuple[str, Scalar | Collection[Scalar]] | Mapping[str, "MetadataTest"]
 )
@@ -144,6 +145,7 @@ def equals(field: str, value: object) -> Compared:
 
 
 def _compared(field: str, operator: str, value: object) -> Compared:
+    value = exact(value)
     if value is None:
         return Compared(field, operator, ValueType.NULL, None)
     if isinstance(value, bool):
@@ -161,7 +163,9 @@ def _compared(field: str, operator: str, value: object) -> Compared:
 def time_test(time: TimeName, span: object) -> During:
     """Return the test of a time that a range or a single time contains."""
     if isinstance(span, str):
-        return _whole(time, span)
+        return During(time, *bounds_of(span))
+    if isinstance(span, date):
+        return During(time, *interval_of(span, _EPOCH))
     is_pair = isinstance(span, tuple | list)
     pair = cast("Sequence[object]", span) if is_pair else ()
     if len(pair) != 2:
@@ -176,12 +180,6 @@ def time_test(time: TimeName, span: object) -> During:
             remedy="Pass (start, end) in this order.",
         )
     return During(time, start, end)
-
-
-def _whole(time: TimeName, text: str) -> During:
-    if is_relative(text):
-        return During(time, RelativeTime(text), RelativeTime(text, "end"))
-    return During(time, *interval_of(text, _EPOCH))
 
 
 def _bound(value: object) -> Bound:

@@ -13,8 +13,9 @@ turns a filter into an exact mask over the rows of frames.
   plain value means ``=``; else ``(operator, value)`` with ``=``, ``!=``, ``<``, ``<=``, ``>``,
   ``>=``, ``in`` (a list of values), ``contains`` (a list that has the value) or ``exists`` (True or
   False). Values compare within their family: null, bool, number or string, numbers exactly, strings
-  by code point; True is not 1. A missing key, a value of another family, a list and a map match no
-  comparison, not even ``!=``: for "not 3, or absent" write ``~Filter(metadata={"n": 3})``. A list
+  by code point; True is not 1. A value of another family, a list and a map match no comparison but
+  ``!=``, which holds if the key is there and ``=`` does not hold; a missing key matches none: for
+  "not 3, or absent" write ``~Filter(metadata={"n": 3})``. A list
   contains the values of lists inside it, and by their path the values of maps inside it.
 - ``created``, ``recorded``, ``content``: ``(start, end)`` with start ≤ time < end; None is open.
   A single string is the whole day, month or other time that it names. A time in words, such as
@@ -37,6 +38,7 @@ from typing import Final, cast
 from cerata.engine.arguments import expect_text
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue, ScopeValue
+from cerata.engine.json_value import exact
 
 from ..columnar.relative_times import RelativeTime
 from ..columnar.typed_values import ValueType
@@ -132,7 +134,7 @@ class Filter:
         if track is not None:
             parts.append(either([equals("track", name) for name in names_of("track", track)]))
         for name, value in pairs("scope", scope):
-            if not isinstance(value, str | int):
+            if not isinstance(exact(value), str | int):
                 raise InvalidInput(
                     f"scope {name!r} must be a string, an integer or a bool, not "
                     f"{type(value).__name__}",

@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from cerata.engine.arguments import expect_bool, expect_positive, is_number
 from cerata.engine.errors import InvalidInput
+from cerata.engine.json_value import exact_fields
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.fulltext.analyzer import terms
 from cerata.projections.fulltext.query import Query
@@ -71,6 +72,9 @@ class ContextPolicy(PlainValue):
                 "A context policy needs a name", remedy="Pass a name, such as 'mine'."
             )
         where = f"context policy {self.name!r}"
+        exact_fields(
+            self, "version", "gist_tokens", "line_tokens", "specific_factor", "duplicate_share"
+        )
         for field in ("version", "gist_tokens", "line_tokens"):
             expect_positive(field, getattr(self, field), where)
         if not is_number(self.specific_factor) or self.specific_factor < 1:

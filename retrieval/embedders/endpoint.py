@@ -93,7 +93,7 @@ class EndpointEmbedder:
                 f"timeout must be a number of seconds above 0, not {timeout!r:.60}",
                 remedy="Pass a number above 0, such as timeout=30.",
             )
-        expect_positive("tries", tries)
+        tries = expect_positive("tries", tries)
         if key is not None and key_variable is not None:
             raise InvalidInput(
                 "key and key_variable are both set", remedy="Pass key or key_variable."

@@ -77,7 +77,7 @@ class MiniLMEmbedder:
         token_dimension: Literal[128, 384] | None = None,
         in_context: bool = False,
     ) -> None:
-        expect_positive("threads", threads)
+        threads = expect_positive("threads", threads)
         if token_dimension not in (None, WIDTH, DIMENSION):
             raise InvalidInput(
                 f"token_dimension must be {WIDTH}, {DIMENSION} or None, "

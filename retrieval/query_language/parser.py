@@ -172,7 +172,7 @@ class _Reader:
         if kind == "RangeNode":
             return self._range(name, node)
         if name in TIMES:
-            return _of_time(name, self._period(node.text, place))
+            return _of_time(name, node.text)
         if kind == "PrefixNode" and name != "uri":
             raise wrong(
                 self._text, place, f"{name} is exact and takes no *", "Write the whole value."
@@ -225,7 +225,7 @@ def _joined(parts: Sequence[Query], group: type[And | Or] = And) -> Query:
     return flat[0] if len(flat) == 1 else group(tuple(flat))
 
 
-def _of_time(name: str, during: TimePair) -> Filter:
+def _of_time(name: str, during: TimePair | str) -> Filter:
     match name:
         case "created":
             return Filter(created=during)

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias, cast, get_args
 from cerata.engine.arguments import expect_bool, expect_positive, is_integer, is_number
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
+from cerata.engine.json_value import exact_fields
 from cerata.engine.plain_value import PlainValue, plain_fields
 
 from ..query_classifier import KINDS, QuestionKind
@@ -91,6 +92,7 @@ class Profile(PlainValue):
         if not isinstance(self.name, str) or not self.name.strip():
             raise InvalidInput("A profile needs a name", remedy="Pass a name, such as 'notes'.")
         where = f"profile {self.name!r}"
+        exact_fields(self, "version", "importance", "feedback")
         expect_positive("version", self.version, where)
         if self.method not in get_args(Method):
             raise unknown("method", self.method, get_args(Method), where=self._place)

@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 from cerata.engine.errors import InvalidInput
-from cerata.projections.columnar.relative_times import RelativeTime, interval_of, is_relative
+from cerata.projections.columnar.relative_times import (
+    RelativeTime,
+    bounds_of,
+    interval_of,
+    is_relative,
+)
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 
 NOW = datetime(2026, 11, 23, 15, 30, tzinfo=UTC)
@@ -121,8 +126,6 @@ def test_a_date_that_no_calendar_has_is_not_ambiguous(text: str) -> None:
     ("text", "remedy"),
     [
         ("03/04/2026", "2026-04-03 or 2026-03-04"),
-        ("29.02.2024", "2024-02-29"),
-        ("13/04/2026", "2026-04-13"),
         ("3.4.26", "2026-04-03 or 2026-03-04"),
         ("03-04-2026 12:00", "2026-04-03 or 2026-03-04"),
     ],
@@ -131,6 +134,70 @@ def test_an_ambiguous_date_is_refused_with_its_readings(text: str, remedy: str) 
     with pytest.raises(InvalidInput, match="ambiguous") as caught:
         interval_of(text, NOW)
     assert (caught.value.remedy or "").endswith(f"{remedy}.")
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("29.02.2024", "2024-02-29"),
+        ("13/04/2026", "2026-04-13"),
+        ("2026/11/20", "2026-11-20"),
+        ("on 2026-11-12", "2026-11-12"),
+        ("05/05/26", "2026-05-05"),
+    ],
+)
+def test_a_date_with_one_reading_is_not_ambiguous(text: str, day: str) -> None:
+    """The order of day and month matters only if both orders give a day."""
+    assert interval_of(text, NOW) == interval_of(day, NOW)
+
+
+def days_of(text: str) -> list[str | None]:
+    bounds = bounds_of(text)
+    times = (each.at(NOW) if isinstance(each, RelativeTime) else each for each in bounds)
+    return [None if time is None else f"{to_datetime(time):%m-%d}" for time in times]
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("2026-11-20", "11-20", "11-21"),
+        ("since 2026-11-20", "11-20", None),
+        ("Since  last week", "11-16", None),
+        ("from 2026-11", "11-01", None),
+        ("after last Tuesday", "11-18", None),
+        ("after 2026-10", "11-01", None),
+        ("before yesterday", None, "11-22"),
+        ("until 2026-11-20", None, "11-21"),
+        ("up to last week", None, "11-23"),
+        ("since 20/11/2026", "11-20", None),
+        ("from 2026-03 to 2026-04", "03-01", "05-01"),
+        ("between last monday and yesterday", "11-16", "11-23"),
+        ("from 2026-11-20 until today", "11-20", "11-24"),
+        ("during last week", "11-16", "11-23"),
+        ("in October 2026", "10-01", "11-01"),
+        ("in the last 3 days", "11-20", "11-23"),
+    ],
+)
+def test_a_range_in_words_has_the_start_and_the_end_of_its_times(
+    text: str, start: str | None, end: str | None
+) -> None:
+    assert days_of(text) == [start, end]
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("since 03/04/2026", "'03/04/2026' is ambiguous"),
+        ("since soon", "'soon' is not a time"),
+        ("since after yesterday", "'after yesterday' is a range of times"),
+        ("from 2026-12 to 2026-11", "ends before its start"),
+        ("since 2026-11-20T10:00", "has no zone"),
+        ("between yesterday", "is not a time"),
+    ],
+)
+def test_a_range_of_no_times_is_refused(text: str, fault: str) -> None:
+    with pytest.raises(InvalidInput, match=fault):
+        bounds_of(text)
 
 
 @pytest.mark.parametrize("text", ["2026-11-17T12:00", "99999 years ago", "in 9999 years"])
