@@ -40,7 +40,7 @@ li.new ins { background: var(--new-word); } li.old del { background: var(--old-w
 div.wide { overflow-x: auto; }
 table { border-collapse: collapse; margin: .4rem 0; width: 100%; }
 caption { font-weight: 600; padding: .4rem 0; text-align: left; }
-th, td { border-bottom: 1px solid var(--line); overflow-wrap: anywhere; padding: .2rem .5rem;
+th, td { border-bottom: 1px solid var(--line); overflow-wrap: break-word; padding: .2rem .5rem;
   text-align: left; vertical-align: top; }
 """
 

@@ -24,6 +24,25 @@ The file is -f FILE, else $CERATA_FILE, else the only *.cera in this folder.
 Exit codes: 0 done, 1 the answer is no, 2 wrong usage, 3 to 22 other errors.
 """
 
+_MEANT: Final = {
+    **dict.fromkeys(("forget", "remove", "rm", "hide"), ("delete", "retract")),
+    **dict.fromkeys(("erase", "purge", "prune", "vacuum"), ("delete", "compact")),
+    **dict.fromkeys(("undelete", "undo"), ("restore",)),
+    **dict.fromkeys(("add", "save", "store", "note"), ("put", "remember")),
+    **dict.fromkeys(("list", "ls"), ("frames", "facts")),
+    **dict.fromkeys(("get", "cat", "read"), ("show",)),
+    **dict.fromkeys(("find", "query", "ask"), ("recall", "search")),
+    **dict.fromkeys(("edit", "replace"), ("supersede", "update")),
+    "assert_fact": ("assert",),
+    "changes": ("diff", "log"),
+    "status": ("info",),
+    "check": ("verify", "doctor"),
+}
+"""Names of other programs and of the tools of MCP, and the verbs that do their work.
+
+The nearest spelling of "forget" is "correct".
+"""
+
 _CHOICE = re.compile(r"argument (\S+): invalid choice: '(.*?)' \(choose from (.*)\)", re.DOTALL)
 
 
@@ -86,6 +105,9 @@ class Parser(ArgumentParser):
         choice = _CHOICE.match(message)
         if choice is not None:
             names = re.findall(r"[\w-]+", choice[3])
+            meant = _MEANT.get(choice[2], ()) if choice[1] == "VERB" else ()
+            if meant:
+                return f"Did you mean {' or '.join(map(repr, meant))}? "
             return _question(did_you_mean(choice[2], names)) or f"Use one of {', '.join(names)}. "
         if message.startswith("unrecognized arguments: "):
             option = message.split()[2].partition("=")[0]

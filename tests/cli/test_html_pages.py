@@ -107,6 +107,16 @@ def test_a_diff_marks_its_words_and_lines() -> None:
         assert "prefers-color-scheme: dark" in page
 
 
+def test_a_table_has_no_column_narrower_than_its_words() -> None:
+    """With "anywhere" a browser takes a letter for the least width of a cell: a, n, n, a."""
+    with cerata.open(":memory:", actor="anna") as store:
+        store.put_frame("The bridge opens in May. " * 8)
+        style = audit_page(store.audit()).partition("<style>")[2].partition("</style>")[0]
+    for rule in re.findall(r"([^{}]+)\{([^{}]*)\}", style):
+        if re.search(r"\b(?:table|th|td|tr|caption)\b", rule[0]):
+            assert not re.search(r"anywhere|break-all|table-layout", rule[1]), rule
+
+
 def test_an_empty_store_has_pages_too() -> None:
     with cerata.open(":memory:") as store:
         assert "0 added, 0 removed" in checked(diff_page(store.diff(0))).text

@@ -206,6 +206,8 @@ class TestWhatWasMeant:
         ("arguments", "meant"),
         [
             (["serach", "x"], "Did you mean 'search'?"),
+            (["forget", "1"], "Did you mean 'delete' or 'retract'?"),
+            (["erase", "1"], "Did you mean 'delete' or 'compact'?"),
             (["recall", "x", "--max-token", "5"], "Did you mean '--max-tokens'?"),
             (["recall", "x", "--format", "markdwon"], "Did you mean 'markdown'?"),
             (["recall", "x", "--at", "before-the-mvoe"], "Did you mean 'before-the-move'?"),

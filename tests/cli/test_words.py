@@ -15,8 +15,9 @@ from typing import Any, cast
 import fastjsonschema
 import pytest
 
-from cerata.cli.verb_parser import Parser
+from cerata.cli.verb_parser import _MEANT, Parser
 from cerata.cli.verbs import parser
+from cerata.integrations.mcp.definitions import READING_TOOLS, WRITING_TOOLS
 
 from .story import CRASH_TEST, STORY, Answer, Step, steady, tell
 
@@ -234,3 +235,12 @@ READS = (
 def test_every_verb_that_reads_takes_a_basis(verb: str) -> None:
     """Any past state can be asked, by every question; diff has two of its own."""
     assert "--at" in verbs()[verb].format_help()
+
+
+def test_every_tool_of_mcp_leads_to_a_verb() -> None:
+    """A user who saw an agent forget something tries this name; the nearest spelling misleads."""
+    assert not verbs().keys() & _MEANT.keys()
+    assert {verb for meant in _MEANT.values() for verb in meant} <= verbs().keys()
+    tools = {tool["name"] for tool in (*READING_TOOLS, *WRITING_TOOLS)}
+    assert tools - verbs().keys() <= _MEANT.keys()
+    assert "delete" in _MEANT["forget"]
