@@ -12,7 +12,12 @@ import cerata.cli.output as output_module
 from cerata.cli import main
 from cerata.cli.output import Output
 from cerata.cli.verbs import parser
+from cerata.memory.frames.event_summary import ACTS
+from cerata.memory.values.words import column
+from cerata.retrieval.embedders import built_in
 
+from ..embedders import Hashing
+from .conftest import Run
 from .story import Answer, tell
 from .test_words import verbs
 
@@ -127,6 +132,25 @@ def test_a_long_memory_is_read_by_whole_words(
         pieces = re.findall(r"\w*ord[0-9]\w*|\bword?\b|\bw\b", "\n".join(lines))
         assert pieces, verb
         assert set(pieces) - set(words) <= {piece for piece in pieces if f"{piece}…" in said.out}
+
+
+def test_an_act_is_apart_from_its_words(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The longest act filled its column: "use embedderminilm"."""
+    monkeypatch.setitem(built_in.BUILT_IN, "hashing", Hashing)
+    with cerata.open("m.cera", embedder="hashing") as store:
+        store.put_frame("x")
+        store.remember("y")
+    for verb in (
+        "log",
+        "log --oneline",
+        "audit",
+        "audit --markdown",
+        "follow --after 0 --timeout 0",
+    ):
+        out = run(*verb.split())[1]
+        assert "use embedder" in out, verb
+        assert re.search(r"use embedder\S", out) is None, verb
+    assert [act for act in ACTS.values() if not column(act, 11).startswith(f"{act} ")] == []
 
 
 TEXT = "the quick brown fox " * 3
