@@ -101,7 +101,7 @@ class _Decompressed(io.RawIOBase):
             self._rest -= len(data)
             if self._rest < 0:
                 self._error = InvalidInput(
-                    f"The content of the compressed file is over {_CONTENT_PER_BYTE} times its size",
+                    f"The compressed file has over {_CONTENT_PER_BYTE} times its size of content",
                     remedy="Decompress the file with zstd, and import the content.",
                 )
                 break
