@@ -79,8 +79,8 @@ class InterchangeCommands(PointsInTime):
 
         Raises:
             InvalidInput: a line is unusable; ``where`` has its number. The batches before it are
-                written, and nothing of its batch. Or the export begins after the file's newest event, an event is outside
-                the store's scope, or a transaction is open.
+                written, and nothing of its batch. Or the export begins after the file's newest
+                event, an event is outside the store's scope, or a transaction is open.
             Diverged: the file is a copy of the log with another history.
             Unsupported: another log gets no events of unknown types.
             Conflict: a rule of the log refuses a batch, or another writer came first.
