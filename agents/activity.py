@@ -6,14 +6,17 @@ Owns `Activity`, `Call` and `Result`. Leaves out recording (`journal`) and the r
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import ClassVar, Final
 
 from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
 from cerata.engine.errors import Corrupt, NotFound
 from cerata.engine.events import EventBody, JsonValue
 from cerata.engine.plain_value import PlainValue
+from cerata.engine.unreadable import readable
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.activities.columns import ActivityKind, CallKind
 from cerata.projections.activities.reader import ActivityRow, CallRow
@@ -168,6 +171,21 @@ def activity_of(snapshot: Snapshot, row: ActivityRow) -> Activity:
         calls=snapshot.activities.call_count(row.row),
         function=start.function,
     )
+
+
+def activities_of(snapshot: Snapshot, rows: Iterable[ActivityRow]) -> list[Activity]:
+    """Return the values of activities; an unreadable one is left out, and named by a warning."""
+    return [*readable(rows, partial(activity_of, snapshot), activity_place)]
+
+
+def activity_place(row: ActivityRow) -> str:
+    """Return the name of an activity in a warning."""
+    return f"{row.kind.name.capitalize()} {row.name!r} of event {row.seq:,}"
+
+
+def calls_of(snapshot: Snapshot, rows: Iterable[CallRow]) -> list[Call]:
+    """Return the values of calls; an unreadable one is left out, and named by a warning."""
+    return [*readable(rows, partial(call_of, snapshot), lambda row: f"Call {row.seq:,}")]
 
 
 def run_named(snapshot: Snapshot, run: str | int, agent: str | None = None) -> ActivityRow:

@@ -42,7 +42,16 @@ from cerata.projections.messages.line import (
     line_of,
 )
 
-from .activity import RUN_KIND, Activity, Call, Reference, activity_of, call_of, run_named
+from .activity import (
+    RUN_KIND,
+    Activity,
+    Call,
+    Reference,
+    activities_of,
+    activity_of,
+    calls_of,
+    run_named,
+)
 from .agent_memory import AgentMemory
 from .code import AgentCode, Code
 from .contexts.assembly import Assembly, Block
@@ -616,13 +625,13 @@ class Agent(Readings, Handle):
         """Return the runs of this agent, oldest first. Cost: two reads a run."""
         snapshot = self._snapshot()
         rows = snapshot.activities.all_activities(ActivityKind.RUN, self._name)
-        return [activity_of(snapshot, row) for row in rows]
+        return activities_of(snapshot, rows)
 
     def sessions(self) -> list[Activity]:
         """Return the sessions of this agent, oldest first. Cost: two reads a session."""
         snapshot = self._snapshot()
         rows = snapshot.activities.all_activities(ActivityKind.SESSION, self._name)
-        return [activity_of(snapshot, row) for row in rows]
+        return activities_of(snapshot, rows)
 
     def calls(self, run: str | int) -> list[Call]:
         """Return the recorded calls of a run, in order, with its inputs. Cost: a read a call.
@@ -635,7 +644,7 @@ class Agent(Readings, Handle):
         """
         snapshot = self._snapshot()
         row = run_named(snapshot, run, self._name)
-        return [call_of(snapshot, call) for call in snapshot.activities.calls(row.row)]
+        return calls_of(snapshot, snapshot.activities.calls(row.row))
 
     def rerun(
         self,

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from cerata.engine.agent_events import RecordCall
 from cerata.engine.errors import Corrupt, NotFound
 from cerata.engine.events import Event, JsonValue, PutFrame
+from cerata.engine.unreadable import leave_out
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.activities.reader import ActivityRow, CallRow
 from cerata.projections.columnar.times import to_datetime, to_microseconds
@@ -191,14 +192,27 @@ class RunResults:
                 spans.append([frame, frame])
         wanted = set(frames)
         for first, last in spans:
-            for seq, body in self._snapshot.bodies(first, last, wanted):
-                wanted.discard(seq)
-                if isinstance(body, PutFrame) and body.blob is not None:
-                    self._read[seq] = ResultFrame(
-                        body.search_text or "", body.track or "", body.blob.size, body.expires
-                    )
+            try:
+                self._read_span(first, last, wanted)
+            except Corrupt:
+                # The damage costs its results alone.
+                span = [frame for frame in frames if first <= frame <= last and frame in wanted]
+                for frame in span:
+                    try:
+                        self._read_span(frame, frame, wanted)
+                    except Corrupt as error:
+                        leave_out(_place(frame), error)
+                wanted.difference_update(span)
         for frame in wanted:
-            raise _outside(frame)
+            leave_out(_place(frame), _outside(frame))
+
+    def _read_span(self, first: int, last: int, wanted: set[int]) -> None:
+        for seq, body in self._snapshot.bodies(first, last, wanted):
+            wanted.discard(seq)
+            if isinstance(body, PutFrame) and body.blob is not None:
+                self._read[seq] = ResultFrame(
+                    body.search_text or "", body.track or "", body.blob.size, body.expires
+                )
 
     def lineage(self, text: str) -> Lineage:
         """Return the results from which a result was made, and those made from it.
@@ -257,6 +271,10 @@ class RunResults:
     @property
     def _now(self) -> int:
         return to_microseconds(self._snapshot.now) if self._last is None else self._last.recorded
+
+
+def _place(frame: int) -> str:
+    return f"The result in frame {frame:,}"
 
 
 def _outside(frame: int) -> Corrupt:

@@ -24,6 +24,7 @@ from cerata.engine.events import JsonValue, Scope, ScopeValue
 from cerata.engine.handle import Handle
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.plain_value import PlainValue
+from cerata.engine.unreadable import frame_place, readable
 from cerata.memory.batch.attempts import attempted
 from cerata.memory.batch.writer import session_of
 from cerata.memory.snapshot.layers import Layers
@@ -148,13 +149,14 @@ class Slot(Handle):
         """Return the current keys of a map, sorted. Cost: a read of each value's frame."""
         self._expect("dict", "keys()")
         view = self._reader()
-        frames = (self._frame(view, frame) for frame in self._kept(snapshot_of(view)))
+        kept = self._kept(snapshot_of(view))
+        frames = readable(kept, lambda number: self._frame(view, number), frame_place)
         return sorted({self._key(frame) or "" for frame in frames})
 
     def items(self) -> list[SlotItem]:
         """Return the current values, oldest first. Cost: a read of each value's frame."""
         view = self._reader()
-        return [self._item(view, frame) for frame in self._kept(snapshot_of(view))]
+        return self._items(view, self._kept(snapshot_of(view)))
 
     def last(self, n: int) -> list[SlotItem]:
         """Return the last items of a list, oldest first. Cost: a read of each.
@@ -166,7 +168,7 @@ class Slot(Handle):
         n = expect_integer("n", n, "a number of items", "Pass last(10).")
         view = self._reader()
         ids = self._kept(snapshot_of(view))[-n:] if n > 0 else []
-        return [self._item(view, frame) for frame in ids]
+        return self._items(view, ids)
 
     def search(self, query: str, k: int = 10) -> list[Hit]:
         """Return the best hits among the current values of this instance.
@@ -191,9 +193,9 @@ class Slot(Handle):
             hits = list(view.search(query, k=wanted, where=where))
             kept = [hit for hit in hits if hit.id in current][:k]
             if len(kept) == k or len(hits) < wanted:
-                for hit in kept:
-                    self._checked(hit.frame)
-                return kept
+                frames = readable(kept, lambda hit: self._checked(hit.frame), _place_of)
+                checked = {frame.id for frame in frames}
+                return [hit for hit in kept if hit.id in checked]
             wanted *= 2
 
     def history(self, key: str | None = None) -> list[SlotItem]:
@@ -209,8 +211,11 @@ class Slot(Handle):
         opened = layers.opened(include_superseded=True, include_deleted=True)
         masks = [mask & passing for mask, passing in zip(opened, where, strict=True)]
         ids = self._of_instance(layers, layers.newest(masks))
-        read = (self._read(view, frame) for frame in ids)
-        return [self._item_of(*each) for each in read if uri in (None, each[0].uri)]
+        read = readable(ids, lambda number: self._read(view, number), frame_place)
+        chosen = (each for each in read if uri in (None, each[0].uri))
+        return [
+            *readable(chosen, lambda each: self._item_of(*each), lambda each: _place_of(each[0]))
+        ]
 
     def raw(self, key: str | int) -> JsonValue:
         """Return a stored value, neither lifted nor checked.
@@ -495,8 +500,13 @@ class Slot(Handle):
         version = _version_of(frame)
         return read_value(self._spec, stored, version or 1, where)
 
-    def _item(self, view: View, number: int) -> SlotItem:
-        return self._item_of(*self._read(view, number))
+    def _items(self, view: View, numbers: Iterable[int]) -> list[SlotItem]:
+        """Return values; those that cannot be read are left out, and named by a warning."""
+
+        def item(number: int) -> SlotItem:
+            return self._item_of(*self._read(view, number))
+
+        return [*readable(numbers, item, frame_place)]
 
     def _item_of(self, frame: Frame, stored: JsonValue) -> SlotItem:
         return SlotItem(
@@ -507,6 +517,10 @@ class Slot(Handle):
             frame.expires,
             _version_of(frame),
         )
+
+
+def _place_of(thing: Frame | Hit) -> str:
+    return frame_place(thing.id)
 
 
 def _version_of(frame: Frame) -> int | None:

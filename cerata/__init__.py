@@ -55,7 +55,7 @@ engine.errors BisectFailed CerataError Closed Conflict Corrupt Diverged Embedder
 engine.errors ExtractorFailed HistoryPruned IdempotencyConflict InvalidInput Locked
 engine.errors ModelFailed NotFound OutcomeUnknown
 engine.errors ProjectionFailed QuerySyntaxError ReadOnly RerankerFailed RerunFailed StorageFailed
-engine.errors Unsupported
+engine.errors UnreadableItem Unsupported
 engine.events Draft Event EventBody event upcaster
 engine.head Head
 engine.lineage Branch

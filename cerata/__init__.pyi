@@ -69,6 +69,7 @@ from cerata.engine.errors import ReadOnly as ReadOnly
 from cerata.engine.errors import RerankerFailed as RerankerFailed
 from cerata.engine.errors import RerunFailed as RerunFailed
 from cerata.engine.errors import StorageFailed as StorageFailed
+from cerata.engine.errors import UnreadableItem as UnreadableItem
 from cerata.engine.errors import Unsupported as Unsupported
 from cerata.engine.events import Draft as Draft
 from cerata.engine.events import Event as Event

@@ -6,9 +6,10 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cerata.agents.activity import activity_of
+from cerata.agents.activity import activity_of, activity_place
 from cerata.agents.agent import Agent
 from cerata.agents.continuity.resumption import thread_of
+from cerata.engine.unreadable import readable
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.words import counted
 from cerata.projections.activities.columns import ActivityKind
@@ -38,8 +39,10 @@ def run_sessions(options: Namespace, output: Output) -> int:
             checked_agent(snapshot, options.agent)
         activities = snapshot.activities
         sessions: list[JsonValue] = []
-        for row in reversed(activities.all_activities(ActivityKind.SESSION, options.agent)):
-            session = activity_of(snapshot, row)
+        rows = reversed(activities.all_activities(ActivityKind.SESSION, options.agent))
+        for row, session in readable(
+            rows, lambda row: (row, activity_of(snapshot, row)), activity_place
+        ):
             thread = thread_of(activities.scope_of(row.row))
             sessions.append({**session.to_dict(), "thread": thread})
             output.row(

@@ -7,12 +7,14 @@ Exit codes: 0 done; 1 the answer is no (verify found damage, a file was skipped)
 import importlib
 import os
 import sys
+import warnings
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TextIO
 
 from cerata.engine.environment import Environment
-from cerata.engine.errors import CerataError, Locked, StorageFailed
+from cerata.engine.errors import CerataError, Locked, StorageFailed, UnreadableItem
 
 from .open_handles import holders_of
 from .output import Output
@@ -75,7 +77,9 @@ def _answer(
             raise options
         options.environment = environment
         output = Output(as_json=options.json, as_lines=options.jsonl, pages=options.pages)
-        code = _verb(options.run)(options, output)
+        with warnings.catch_warnings():
+            _print_unreadable(output)
+            code = _verb(options.run)(options, output)
     except CerataError as error:
         output.error(_with_holders(error) if isinstance(error, Locked) else error)
         return error.exit_code
@@ -93,6 +97,27 @@ def _answer(
         output.error(failure)
         return failure.exit_code
     return code
+
+
+def _print_unreadable(output: Output) -> None:
+    """Print the items that a list leaves out as notes, until the filters of warnings are reset."""
+    show = warnings.showwarning
+
+    def print_note(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if issubclass(category, UnreadableItem):
+            output.warn(str(message))
+        else:
+            show(message, category, filename, lineno, file, line)
+
+    warnings.simplefilter("always", UnreadableItem)
+    warnings.showwarning = print_note
 
 
 def _verb(name: str) -> Verb:

@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 
-from cerata.agents.activity import Activity, activity_of, call_of, run_named
+from cerata.agents.activity import Activity, activities_of, calls_of, run_named
 from cerata.agents.agent import Agent
 from cerata.agents.code import function_named
 from cerata.engine.errors import InvalidInput
@@ -31,8 +31,8 @@ def run_runs(options: Namespace, output: Output) -> int:
         else:
             row = run_named(snapshot, run_id_of(options.named), options.agent)
             rows = [row]
-            calls = [call_of(snapshot, call) for call in activities.calls(row.row)]
-        runs = [activity_of(snapshot, row) for row in reversed(rows)]
+            calls = calls_of(snapshot, activities.calls(row.row))
+        runs = activities_of(snapshot, reversed(rows))
         for activity in runs:
             _print_run(activity, output)
         for call in calls or ():

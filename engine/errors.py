@@ -4,7 +4,8 @@ Classes are kinds that a caller acts on; each is also the built-in that it speci
 
     CerataError(Exception)
     ├── Corrupt(ValueError)              damage inside acknowledged data; carries its place
-    │   └── Diverged                     the file contradicts a head stored elsewhere
+    │   ├── Diverged                     the file contradicts a head stored elsewhere
+    │   └── UnreadableItem(UserWarning)  a warning: an item was left out of a list
     ├── Locked(TimeoutError)             another process or thread holds the file
     ├── Conflict(ValueError)             the log moved on, or the target is already closed
     │   └── IdempotencyConflict          the same key came with other arguments
@@ -127,6 +128,13 @@ class Diverged(Corrupt):
         self.remembered = remembered
         self.found = found
         super().__init__(what, where=where, remedy=remedy, offset=offset)
+
+
+class UnreadableItem(Corrupt, UserWarning):
+    """The category of warnings: an item of a list could not be read, and the list lacks it.
+
+    The text names the item and the fault. If warnings are errors, the list raises it.
+    """
 
 
 class Locked(CerataError, TimeoutError):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar, cast
 
 from cerata.engine.errors import Conflict, InvalidInput
+from cerata.engine.unreadable import frame_place, readable
 from cerata.memory.batch.writer import session_of
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame, Hit
@@ -105,7 +106,9 @@ class FramesOfScope:
         while True:
             hits = view.search(query, k=count, where=admitted, **arguments)
             kept = [
-                hit for hit in hits if self.owns(hit.frame) and (not admits or admits(hit.frame))
+                hit
+                for hit, frame in readable(hits, with_frame, hit_place)
+                if self.owns(frame) and (not admits or admits(frame))
             ]
             if len(kept) >= k or len(hits) < count:
                 return kept[:k]
@@ -162,3 +165,13 @@ class FramesOfScope:
 
     def _with_prefix(self, prefix: str) -> Filter:
         return Filter(kind=self._kind, uri_prefix=prefix or None)
+
+
+def with_frame(hit: Hit) -> tuple[Hit, Frame]:
+    """Return a hit and its frame, which may be damaged."""
+    return hit, hit.frame
+
+
+def hit_place(hit: Hit) -> str:
+    """Return the name of a hit in a warning."""
+    return frame_place(hit.id)

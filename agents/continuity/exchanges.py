@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cerata.engine.plain_value import PlainValue
+from cerata.engine.unreadable import readable
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.arguments import SPAN
 from cerata.memory.values.frames import Frame
@@ -242,7 +243,12 @@ class Talk:
 
     def exchanges(self, pairs: Iterable[Pair]) -> list[Exchange]:
         """Return exchanges with their texts."""
-        return [self.exchange(pair) for pair in pairs]
+
+        def place(pair: Pair) -> str:
+            columns = self.messages.columns
+            return f"Exchange of message {columns.seq.item(pair.rows[0]):,}"
+
+        return [*readable(pairs, self.exchange, place)]
 
     def message(self, rows: Sequence[int]) -> Message:
         """Return the message of one row, or of the rows that continue each other."""

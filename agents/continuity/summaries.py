@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from cerata.engine.plain_value import PlainValue
+from cerata.engine.unreadable import frame_place, readable
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.quoting import quote
 from cerata.projections.frames.filters import Filter
@@ -151,13 +152,17 @@ class Summaries:
 
     def newest(self, line: Line) -> list[Summary]:
         """Return the newest summary of each level, the widest first."""
-        newest: list[Summary] = []
+        newest: list[tuple[Period, int]] = []
         for level in reversed(range(len(LEVELS))):
             made = self.made(line, level)
             if made:
                 period = max(made)
-                newest.append(self.value(line, period, made[period][-1]))
-        return newest
+                newest.append((period, made[period][-1]))
+        return [
+            *readable(
+                newest, lambda each: self.value(line, *each), lambda each: frame_place(each[1])
+            )
+        ]
 
     def compactions(self, line: Line) -> int:
         """Return the summaries of a running day since the newest session of the thread started."""

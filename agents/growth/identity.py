@@ -6,9 +6,11 @@ Nothing rewrites the files. Owns the reading; leaves out how a context shows it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from cerata.engine.plain_value import PlainValue
+from cerata.engine.unreadable import readable
 from cerata.memory.values.arguments import DOCUMENT_KIND
 from cerata.memory.values.proposals import IDENTITY
 
@@ -51,8 +53,9 @@ class Identity(PlainValue):
 def identity_of(snapshot: Snapshot, agent: str) -> Identity:
     """Return the identity of an agent. Cost: a read of each file and proposal."""
     held = [each for each in proposals_of(snapshot, agent) if each.holds]
+    read = partial(_file, snapshot)
     return Identity(
-        tuple(file for name in FILES if (file := _file(snapshot, name)) is not None),
+        tuple(file for file in readable(FILES, read, "identity:{}".format) if file is not None),
         tuple(each for each in held if each.target == IDENTITY),
         tuple(each for each in held if each.target != IDENTITY),
     )

@@ -13,12 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from cerata.engine.arguments import expect_one_of, expect_text, is_integer
 from cerata.engine.errors import Conflict, InvalidInput
 from cerata.engine.events import Draft, JsonValue, PutFrame, Scope
 from cerata.engine.plain_value import PlainValue
+from cerata.engine.unreadable import readable
 from cerata.memory.batch.attempts import attempted
 from cerata.memory.frames.drafts import frame_draft, frame_fields
 from cerata.memory.growth.gates import GatedProposal, current_proposals
@@ -128,7 +130,8 @@ def aligned_metadata(proposal: int, line: int | None) -> dict[str, JsonValue]:
 
 def proposals_of(snapshot: Snapshot, agent: str | None) -> list[Proposal]:
     """Return the current proposals of an agent, or of all, oldest first. Cost: a read of each."""
-    return [proposal_of(snapshot, each) for each in current_proposals(snapshot, agent)]
+    gated = current_proposals(snapshot, agent)
+    return [*readable(gated, partial(proposal_of, snapshot), lambda each: f"Proposal {each.id:,}")]
 
 
 def proposal_of(snapshot: Snapshot, gated: GatedProposal) -> Proposal:

@@ -6,11 +6,14 @@ Leaves out the number of tasks (`budgets`) and the sum of their results (`__main
 
 import gc
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final, TypeAlias
+
+from cerata.engine.errors import UnreadableItem
 
 from ..cases import AnyCase, Case, case_of, case_of_damage, encode_case
 from ..crash_states.readings import Readings
@@ -113,6 +116,8 @@ class Result(Counts):
 
 def work(task: Task) -> Result:
     """Do a task, in the process of the caller."""
+    # A list without a damaged item is a wrong answer here.
+    warnings.simplefilter("error", UnreadableItem)
     gc.set_threshold(_COLLECT_AFTER, 50, 100)
     started = time.process_time()
     result = Result(task.part)

@@ -7,9 +7,12 @@ Each prints its counts and problems, and the exit code is 1 if there is a proble
 import argparse
 import sys
 import time
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple
+
+from cerata.engine.errors import UnreadableItem
 
 
 class Sweep(NamedTuple):
@@ -62,6 +65,8 @@ SWEEPS: dict[str, Sweep] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run sweeps from the command line; the exit code is 1 if a sweep has a problem."""
+    # A list without a damaged item is a wrong answer here.
+    warnings.simplefilter("error", UnreadableItem)
     parser = argparse.ArgumentParser(description="Inject faults at every place.")
     for name, sweep in SWEEPS.items():
         if name == "ctrl-c":

@@ -15,7 +15,7 @@ from google.adk.memory.memory_entry import MemoryEntry
 from google.genai import types
 
 from cerata.engine.arguments import expect_text
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import Corrupt, InvalidInput
 from cerata.memory.values.frames import Frame
 
 
@@ -93,16 +93,23 @@ def memory_entries(memories: object, custom_metadata: Mapping[str, Any]) -> list
 
 
 def memory_of(frame: Frame, name: str) -> MemoryEntry:
-    """Return the memory of a frame."""
+    """Return the memory of a frame. Raises `Corrupt` if the frame's metadata are of no memory."""
     metadata = frame.metadata
-    return MemoryEntry(
-        id=name,
-        # JSON has bytes as base64, which only a parse of JSON reads as bytes.
-        content=types.Content.model_validate_json(json.dumps(metadata["content"])),
-        author=frame.role,
-        timestamp=cast("str | None", metadata.get("timestamp")),
-        custom_metadata=cast("dict[str, Any]", metadata.get("custom") or {}),
-    )
+    try:
+        return MemoryEntry(
+            id=name,
+            # JSON has bytes as base64, which only a parse of JSON reads as bytes.
+            content=types.Content.model_validate_json(json.dumps(metadata["content"])),
+            author=frame.role,
+            timestamp=cast("str | None", metadata.get("timestamp")),
+            custom_metadata=cast("dict[str, Any]", metadata.get("custom") or {}),
+        )
+    except (KeyError, ValueError, TypeError, RecursionError) as error:
+        raise Corrupt(
+            f"The metadata are of no memory: {error!s:.200}",
+            where=f"frame {frame.id:,}",
+            remedy="Delete the memory, or add it again.",
+        ) from error
 
 
 def _listed(name: str, items: object) -> Sequence[Any]:

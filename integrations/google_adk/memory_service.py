@@ -11,10 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
+from google.adk.memory.memory_entry import MemoryEntry
 
 from cerata.engine.arguments import expect_positive, expect_string, expect_text
 from cerata.engine.errors import InvalidInput
+from cerata.engine.unreadable import readable
 from cerata.memory.store import Store
+from cerata.memory.values.frames import Hit
 from cerata.memory.values.quoting import quote, unquote
 from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
@@ -212,11 +215,12 @@ def _closed_uris(frames: FramesOfScope, view: View) -> frozenset[str]:
 
 def _search(frames: FramesOfScope, query: str, k: int) -> SearchMemoryResponse:
     hits = frames.search(frames.store.view(), query, k=k, prefix=PREFIX)
-    memories = [
-        memory_of(frame, unquote((frame.uri or "").removeprefix(PREFIX)))
-        for frame in (hit.frame for hit in hits)
-    ]
-    return SearchMemoryResponse(memories=memories)
+
+    def memory(hit: Hit) -> MemoryEntry:
+        return memory_of(hit.frame, unquote((hit.frame.uri or "").removeprefix(PREFIX)))
+
+    memories = readable(hits, memory, lambda hit: f"The memory in frame {hit.id:,}")
+    return SearchMemoryResponse(memories=[*memories])
 
 
 def _delete(frames: FramesOfScope, name: str) -> None:

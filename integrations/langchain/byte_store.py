@@ -13,6 +13,7 @@ from langchain_core.stores import BaseStore
 
 from cerata.engine.arguments import expect_text
 from cerata.engine.errors import InvalidInput
+from cerata.engine.unreadable import readable
 from cerata.memory.store import Store
 from cerata.memory.view import View
 
@@ -54,8 +55,11 @@ class CerataByteStore(BaseStore[str, bytes]):
             keys: The keys, which may repeat.
         """
         view = self._frames.store.view()
-        values = {key: self._value(view, key) for key in checked_keys("keys", keys)}
-        return [values[key] for key in keys]
+        checked = checked_keys("keys", keys)
+        values = dict(
+            readable(checked, lambda key: (key, self._value(view, key)), "The value of {!r}".format)
+        )
+        return [values.get(key) for key in keys]
 
     def mset(self, key_value_pairs: Sequence[tuple[str, bytes]]) -> None:
         """Set values as one batch. Durable on return.

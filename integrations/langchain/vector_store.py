@@ -7,6 +7,7 @@ meaning of filters in dicts (`filters`) and the search.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
@@ -18,6 +19,7 @@ from langchain_core.vectorstores.utils import maximal_marginal_relevance
 from cerata.engine.arguments import expect_one_of, expect_positive, expect_string, expect_text
 from cerata.engine.errors import EmbedderFailed, InvalidInput
 from cerata.engine.limits import BATCH_EVENTS_MAX
+from cerata.engine.unreadable import readable
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame, Hit
 from cerata.memory.view import View
@@ -265,7 +267,7 @@ class CerataVectorStore(VectorStore):
         """
         view = self.store.view()
         uris = [self._keys.uri_of(key) for key in checked_keys("ids", ids)]
-        frames = (self._frames.current(view, uri) for uri in uris)
+        frames = readable(uris, partial(self._frames.current, view), str)
         return [self._document(frame) for frame in frames if frame is not None]
 
     async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:

@@ -29,7 +29,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from cerata.engine.errors import InvalidInput, NotFound
+from cerata.engine.errors import Corrupt, InvalidInput, NotFound
 from cerata.engine.events import EventBody
 from cerata.engine.langgraph_events import (
     DropCheckpoints,
@@ -38,6 +38,7 @@ from cerata.engine.langgraph_events import (
     PutWrites,
     TaskWrite,
 )
+from cerata.engine.unreadable import UNREADABLE, leave_out
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.store import Store, open_store
 
@@ -45,7 +46,7 @@ from ..compression import compressed, decompressed
 from ..threads import finished
 from .configuration import config_of, ns_of, place_in, text_of, thread_of
 from .threads import PendingWrite, Place, Saved, ThreadsAt
-from .values import check_serializer, decoded, encoded
+from .values import check_serializer, decoded, decoded_map, encoded
 
 _STRATEGIES: Final = ("keep_latest", "delete")
 _COUNTERS: Final = "counters_since_delta_snapshot"
@@ -140,6 +141,8 @@ class CerataSaver(BaseCheckpointSaver[Any]):
     ) -> Iterator[CheckpointTuple]:
         """Yield checkpoints, the greatest id first, as of the call's first step.
 
+        One that cannot be read is left out, and named by a warning `cerata.UnreadableItem`.
+
         Args:
             config: The thread, and optionally the namespace and the checkpoint; None means all.
             filter: Names and values that the metadata must have.
@@ -168,12 +171,13 @@ class CerataSaver(BaseCheckpointSaver[Any]):
             checkpoint_id = saved.place.checkpoint_id
             if (only and checkpoint_id != only) or (end and checkpoint_id >= end):
                 continue
-            body = threads.event(saved)
-            if body is None:
+            try:
+                read = self._passing(threads, saved, filters)
+            except UNREADABLE as error:
+                leave_out(f"Checkpoint {checkpoint_id!r} of thread {saved.place.thread!r}", error)
                 continue
-            metadata = self._metadata(saved, body)
-            if all(metadata.get(name) == value for name, value in filters.items()):
-                yield self._tuple_of(threads, saved, body, metadata)
+            if read is not None:
+                yield read
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
@@ -343,7 +347,12 @@ class CerataSaver(BaseCheckpointSaver[Any]):
             for saved in threads.checkpoints(text_of(thread_id, "thread_id")):
                 by_ns.setdefault(saved.place.ns, []).append(saved)
             for newest, *earlier in by_ns.values():
-                kept = self._needed(threads, newest)
+                try:
+                    kept = self._needed(threads, newest)
+                except UNREADABLE as error:
+                    # Its ancestors may be needed, so this namespace keeps them.
+                    leave_out(f"Checkpoint {newest.place.checkpoint_id!r}", error)
+                    continue
                 dropped += [saved for saved in earlier if saved.place not in kept]
         self._drop(dropped)
 
@@ -431,6 +440,18 @@ class CerataSaver(BaseCheckpointSaver[Any]):
             return threads.find(Place(thread, ns, text_of(checkpoint_id, "checkpoint_id")))
         return threads.newest(thread, ns)
 
+    def _passing(
+        self, threads: ThreadsAt, saved: Saved, filters: Mapping[str, Any]
+    ) -> CheckpointTuple | None:
+        """Return a checkpoint whose metadata pass filters, else None."""
+        body = threads.event(saved)
+        if body is None:
+            return None
+        metadata = self._metadata(saved, body)
+        if any(metadata.get(name) != value for name, value in filters.items()):
+            return None
+        return self._tuple_of(threads, saved, body, metadata)
+
     def _tuple(self, threads: ThreadsAt, saved: Saved) -> CheckpointTuple | None:
         body = threads.event(saved)
         if body is None:
@@ -453,11 +474,16 @@ class CerataSaver(BaseCheckpointSaver[Any]):
     def _checkpoint(self, saved: Saved, body: PutCheckpoint) -> Checkpoint:
         where = f"event {saved.seq:,}"
         data = decompressed(body.checkpoint, where) if body.zstd else body.checkpoint
-        return cast("Checkpoint", decoded(self.serde, body.encoding, data, where))
+        value = decoded_map(self.serde, body.encoding, data, where)
+        if not isinstance(value.get("channel_values"), dict):
+            raise Corrupt(
+                "A checkpoint has no channel_values", where=where, remedy="Delete the checkpoint."
+            )
+        return cast("Checkpoint", value)
 
     def _metadata(self, saved: Saved, body: PutCheckpoint) -> dict[str, Any]:
         where = f"event {saved.seq:,}"
-        value = decoded(self.serde, body.metadata_encoding, body.metadata, where)
+        value = decoded_map(self.serde, body.metadata_encoding, body.metadata, where)
         return cast("dict[str, Any]", value)
 
     def _write(self, pending: PendingWrite) -> Pending:

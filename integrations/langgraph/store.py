@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
@@ -33,7 +34,8 @@ from langgraph.store.base import (
     validate_op_namespace,
 )
 
-from cerata.engine.errors import Conflict, InvalidInput
+from cerata.engine.errors import Conflict, Corrupt, InvalidInput
+from cerata.engine.unreadable import UNREADABLE, leave_out, readable
 from cerata.memory.store import Store, open_store
 from cerata.memory.values.frames import Frame
 from cerata.memory.view import View
@@ -42,6 +44,7 @@ from cerata.projections.frames.filters import Filter
 
 from ..addresses import ITEM, PATH_MARK, Namespace, address_of, matches, prefix_of, uri_of
 from ..filters import check_filter, holds, superset
+from ..frames_of_scope import hit_place, with_frame
 from ..threads import finished
 from .configuration import text_of
 
@@ -243,13 +246,13 @@ class CerataStore(BaseStore):
         read: list[Frame] = []
         for op in ops:
             if isinstance(op, GetOp):
-                frame = self._current(view, uri_of(op.namespace, op.key))
-                results.append(None if frame is None else _item(frame))
+                frame, item = self._got(view, op, is_alone=len(ops) == 1)
+                results.append(item)
                 read += [frame] if frame is not None and op.refresh_ttl else []
             elif isinstance(op, SearchOp):
-                scored = self._search(view, op, asked)
-                results.append([_search_item(each) for each in scored])
-                read += [each.frame for each in scored] if op.refresh_ttl else []
+                found = self._search(view, op, asked)
+                results.append([item for _, item in found])
+                read += [frame for frame, _ in found] if op.refresh_ttl else []
             elif isinstance(op, ListNamespacesOp):
                 results.append(self._namespaces(view, op))
             else:
@@ -258,6 +261,18 @@ class CerataStore(BaseStore):
         if puts:
             self._write(puts, vectors)
         return results
+
+    def _got(self, view: View, op: GetOp, *, is_alone: bool) -> tuple[Frame | None, Item | None]:
+        """Return an item; one that cannot be read raises, or is None beside further operations."""
+        uri = uri_of(op.namespace, op.key)
+        try:
+            frame = self._current(view, uri)
+            return frame, None if frame is None else _item(frame)
+        except UNREADABLE as error:
+            if is_alone:
+                raise
+            leave_out(f"The item {uri}", error)
+            return None, None
 
     def _current(self, view: View, uri: str) -> Frame | None:
         frame = view.get(uri)
@@ -279,7 +294,17 @@ class CerataStore(BaseStore):
         frames = view.frames(every if where is None else every & where)
         return (frame for frame in frames if self._is_mine(frame, *kinds))
 
-    def _search(self, view: View, op: SearchOp, asked: Vectors) -> list[_Scored]:
+    def _search(self, view: View, op: SearchOp, asked: Vectors) -> list[tuple[Frame, SearchItem]]:
+        """Return the page of a search: the items that can be read, each with its frame."""
+        items = readable(
+            self._scored(view, op, asked),
+            lambda each: (each.frame, _search_item(each)),
+            lambda each: f"The item {each.frame.uri}",
+        )
+        return [*islice(items, op.offset, op.offset + op.limit)]
+
+    def _scored(self, view: View, op: SearchOp, asked: Vectors) -> Iterator[_Scored]:
+        """Yield the items of a search, best first."""
         filters = op.filter or {}
         where = superset(filters)
         prefix = prefix_of(op.namespace_prefix)
@@ -291,15 +316,13 @@ class CerataStore(BaseStore):
             if holds(frame.metadata, filters)
         )
         if vector is None:
-            newest = sorted(passing, key=lambda each: _updated(each.frame), reverse=True)
-            return newest[op.offset : last]
+            yield from sorted(passing, key=lambda each: _updated(each.frame), reverse=True)
+            return
         best = self._nearest(view, vector, prefix, where, filters, last)
-        kept = list(best.values())[op.offset : last]
+        yield from best.values()
         if len(best) < last:
             # Every item with a vector is among the best, so the rest has none.
-            rest = [each for each in passing if each.frame.uri not in best]
-            kept += rest[: op.limit - len(kept)]
-        return kept
+            yield from (each for each in passing if each.frame.uri not in best)
 
     def _nearest(
         self,
@@ -326,8 +349,7 @@ class CerataStore(BaseStore):
                 where=every if where is None else every & where,
             )
             best: dict[str, _Scored] = {}
-            for hit in hits:
-                frame = hit.frame
+            for hit, frame in readable(hits, with_frame, hit_place):
                 if not self._is_mine(frame, ITEM, PATH) or not holds(frame.metadata, filters):
                     continue
                 uri = cast("str", frame.uri).partition(PATH_MARK)[0]
@@ -531,12 +553,26 @@ def _updated(frame: Frame) -> tuple[datetime, int]:
 def _fields(frame: Frame) -> dict[str, Any]:
     namespace, key = address_of(cast("str", frame.uri))
     return {
-        "value": json.loads(frame.text),
+        "value": _value_of(frame),
         "key": key,
         "namespace": namespace,
         "created_at": frame.created,
         "updated_at": _updated(frame)[0],
     }
+
+
+def _value_of(frame: Frame) -> dict[str, Any]:
+    try:
+        value = json.loads(frame.text)
+    except (ValueError, RecursionError) as error:
+        value = error
+    if not isinstance(value, dict):
+        raise Corrupt(
+            f"The text of the item is no object of JSON: {frame.text!r:.60}",
+            where=f"frame {frame.id:,}",
+            remedy="Put the item again, or delete it.",
+        )
+    return cast("dict[str, Any]", value)
 
 
 def _item(frame: Frame) -> Item:

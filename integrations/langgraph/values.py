@@ -11,7 +11,7 @@ from typing import Any
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from cerata.engine.errors import InvalidInput, Unsupported
+from cerata.engine.errors import Corrupt, InvalidInput, Unsupported
 
 _PICKLE = "pickle"
 _PICKLERS = frozenset({"pickle", "cPickle", "cloudpickle", "dill", "marshal", "joblib"})
@@ -56,6 +56,7 @@ def decoded(serde: SerializerProtocol, encoding: str, data: bytes, where: str) -
 
     Raises:
         Unsupported: the value is a pickle.
+        Corrupt: the serializer cannot read the value.
     """
     if _is_pickle(encoding):
         raise Unsupported(
@@ -63,7 +64,29 @@ def decoded(serde: SerializerProtocol, encoding: str, data: bytes, where: str) -
             where=where,
             remedy="Write the checkpoint again with a serializer that does not pickle.",
         )
-    return serde.loads_typed((encoding, data))
+    try:
+        return serde.loads_typed((encoding, data))
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise Corrupt(
+            f"The serializer cannot read a value as {encoding!r:.60}: "
+            f"{type(error).__name__}: {error!s:.200}",
+            where=where,
+            remedy="Read it with the serializer that wrote it, or delete the checkpoint.",
+        ) from error
+
+
+def decoded_map(serde: SerializerProtocol, encoding: str, data: bytes, where: str) -> Any:
+    """Return the value of typed bytes, which is a dict. Raises as `decoded`."""
+    value = decoded(serde, encoding, data, where)
+    if not isinstance(value, dict):
+        raise Corrupt(
+            f"A checkpoint or its metadata is a {type(value).__name__}, not a dict",
+            where=where,
+            remedy="Delete the checkpoint.",
+        )
+    return value
 
 
 def _is_pickle(encoding: str) -> bool:

@@ -5,8 +5,9 @@ Every read goes through the store's scope. Leaves out the forms of the texts (`a
 
 from typing import Final
 
-from cerata.engine.errors import InvalidInput, NotFound
+from cerata.engine.errors import CerataError, InvalidInput, NotFound
 from cerata.engine.loading import loading
+from cerata.engine.unreadable import UNREADABLE
 from cerata.memory.facts.changes import FactChange
 from cerata.memory.frames.diff import Change
 from cerata.memory.store import Store
@@ -19,6 +20,7 @@ from cerata.retrieval.tokenizer import tokenizer
 from .answers import (
     change_text,
     entry_text,
+    error_text,
     fact_line,
     moment_of,
     version_text,
@@ -82,7 +84,17 @@ def show(store: Store, arguments: ShowArguments) -> str:
     """Return entries and facts in full, with history also their versions and reasons."""
     view = _view(store, arguments.at)
     text = _past if arguments.history else thing_text
-    return "\n\n".join(text(view, number) for number in arguments.ids)
+    blocks: list[str] = []
+    errors: list[CerataError] = []
+    for number in arguments.ids:
+        try:
+            blocks.append(text(view, number))
+        except (NotFound, *UNREADABLE) as error:
+            errors.append(error)
+            blocks.append(f"#{number}\n{error_text(error)}")
+    if len(errors) == len(blocks):
+        raise errors[0]
+    return "\n\n".join(blocks)
 
 
 def thing_text(view: View, number: int) -> str:

@@ -10,8 +10,9 @@ from itertools import islice
 from typing import Any, Final, cast
 
 from cerata.engine.arguments import expect_text, is_integer
-from cerata.engine.errors import Conflict, InvalidInput
+from cerata.engine.errors import Conflict, Corrupt, InvalidInput
 from cerata.engine.limits import BATCH_EVENTS_MAX
+from cerata.engine.unreadable import readable
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame
 from cerata.memory.values.quoting import quote
@@ -111,8 +112,7 @@ class CerataSession:
 
     def _newest(self, count: int | None) -> list[Item]:
         frames = self._frames.below(self.store.view(), self._uri)
-        items = [_item_of(frame) for frame in islice(frames, count)]
-        return items[::-1]
+        return [*islice(readable(frames, _item_of, _place_of), count)][::-1]
 
     def _add(self, items: Sequence[Item]) -> None:
         with self.store.transaction():
@@ -128,7 +128,9 @@ class CerataSession:
 
     def _pop(self) -> Item | None:
         while True:
-            frame = next(self._frames.below(self.store.view(), self._uri), None)
+            frames = self._frames.below(self.store.view(), self._uri)
+            newest = readable(frames, lambda frame: (frame, _item_of(frame)), _place_of)
+            frame, item = next(newest, (None, None))
             if frame is None:
                 return None
             try:
@@ -138,7 +140,7 @@ class CerataSession:
                 if self.store.view().frame(frame).active:
                     raise
             else:
-                return _item_of(frame)
+                return item
 
     def _clear(self) -> None:
         end = self.store.view().basis
@@ -155,7 +157,18 @@ class CerataSession:
 
 
 def _item_of(frame: Frame) -> Item:
-    return cast("Item", frame.metadata[_MEMBER])
+    item = frame.metadata.get(_MEMBER)
+    if not isinstance(item, dict):
+        raise Corrupt(
+            "The metadata has no item",
+            where=f"frame {frame.id:,}",
+            remedy="Delete the frame, or add the item again.",
+        )
+    return cast("Item", item)
+
+
+def _place_of(frame: Frame) -> str:
+    return f"The item in frame {frame.id:,}"
 
 
 def _checked(items: object) -> list[Item]:

@@ -22,6 +22,7 @@ from cerata.engine.events import (
 )
 from cerata.engine.late import late
 from cerata.engine.loading import loading
+from cerata.engine.unreadable import readable
 
 from ..snapshot.reader import Reader
 
@@ -170,7 +171,13 @@ class FactReads(Reader):
         """
         snapshot = self._snapshot()
         read = snapshot.fact_at(fact_values.fact_id(fact, snapshot.ids))
-        return [fact_evidence.evidence_text(snapshot, place) for place in read.evidence]
+        return [
+            *readable(
+                read.evidence,
+                lambda place: fact_evidence.evidence_text(snapshot, place),
+                lambda place: f"Evidence in frame {place.frame:,}",
+            )
+        ]
 
     def conflicts(
         self, subject: str | Entity | None = None, predicate: str | None = None

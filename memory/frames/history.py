@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from cerata.engine.events import AssertFact
 from cerata.engine.plain_value import PlainValue
+from cerata.engine.unreadable import readable
 from cerata.retrieval.context.imitation import on_one_line
 
 from ..links.reads import link_named
@@ -59,7 +60,13 @@ def history_of(snapshot: Snapshot, thing: Thing) -> list[HistoryEntry]:
         _add_link(snapshot, thing.number, verbs)
     else:
         _add_entity(snapshot, thing.name, verbs)
-    return [_entry(snapshot, seq, verbs[seq]) for seq in sorted(verbs)]
+    return [
+        *readable(
+            sorted(verbs),
+            lambda seq: _entry(snapshot, seq, verbs[seq]),
+            lambda seq: f"Event {seq:,}",
+        )
+    ]
 
 
 def _entry(snapshot: Snapshot, seq: int, verb: str) -> HistoryEntry:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, overload
 
 from cerata.engine.loading import loading
+from cerata.engine.unreadable import frame_place, readable
 
 from ..snapshot.reader import Reader
 from ..snapshot.snapshot import Snapshot
@@ -91,4 +92,4 @@ def _versions(snapshot: Snapshot, number: int) -> list[Frame]:
         waiting += [neighbour for neighbour in near if neighbour not in reached]
         reached.update(near)
     versions = sorted(snapshot.visible(reached), key=snapshot.layers.moment)
-    return [snapshot.frame_at(version) for version in versions]
+    return [*readable(versions, snapshot.frame_at, frame_place)]

@@ -53,7 +53,8 @@ class LogReads(Reader):
     ) -> Iterator[Event]:
         """Yield the events of this view, within its scope, in seq order.
 
-        Cost: a read of each event from ``first`` or ``since`` to ``last`` or ``until``.
+        Damaged events are left out, and named by a warning `UnreadableItem`. Cost: a read of each
+        event from ``first`` or ``since`` to ``last`` or ``until``.
 
         Args:
             first: The first seq; default 1.

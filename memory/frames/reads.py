@@ -13,6 +13,7 @@ from cerata.engine.arguments import (
     expect_string,
 )
 from cerata.engine.late import late
+from cerata.engine.unreadable import frame_place, readable
 from cerata.projections.rows.row_projection import RowProjection
 
 from ..snapshot.reader import Reader
@@ -151,6 +152,8 @@ class FrameReads(Reader):
             include_deleted: Also yield frames that were deleted; default False.
             include_chunks: Also yield the chunks of split documents; default False.
 
+        A damaged frame is left out, and named by a warning `UnreadableItem`.
+
         Raises:
             InvalidInput: ``where`` is not a `Filter`.
         """
@@ -161,7 +164,7 @@ class FrameReads(Reader):
         )
         if not include_chunks:
             masks = layers.whole(masks)
-        return map(snapshot.frame_at, layers.newest(masks))
+        return readable(layers.newest(masks), snapshot.frame_at, frame_place)
 
     def children(self, frame: FrameId) -> list[int]:
         """Return the ids of the frames within the scope put directly below a frame, in order.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from cerata.engine.arguments import expect_positive, expect_type
 from cerata.engine.late import late
+from cerata.engine.unreadable import frame_place, readable
 
 from ..snapshot.reader import Reader
 
@@ -118,7 +119,7 @@ class TimelineReads(Reader):
         newest = conversations.newest_frames(
             snapshot, _on_track(track, where), include_chunks=include_chunks
         )
-        return [snapshot.frame_at(number) for number in islice(newest, count)][::-1]
+        return [*islice(readable(newest, snapshot.frame_at, frame_place), count)][::-1]
 
     def messages(
         self,
@@ -144,7 +145,7 @@ class TimelineReads(Reader):
             last = expect_positive("last", last)
         snapshot = self._snapshot()
         newest = conversations.newest_frames(snapshot, _on_track(track, where), by_first=True)
-        frames = map(snapshot.frame_at, newest)
+        frames = readable(newest, snapshot.frame_at, frame_place)
         spoken = (frame for frame in frames if frame.role is not None)
         return [frame_messages.message_of(frame) for frame in islice(spoken, last)][::-1]
 
@@ -165,7 +166,7 @@ class TimelineReads(Reader):
         """
         snapshot = self._snapshot()
         numbers = conversations.neighbours_of(snapshot, snapshot.id_of(frame), before, after)
-        return [snapshot.frame_at(number) for number in numbers]
+        return [*readable(numbers, snapshot.frame_at, frame_place)]
 
 
 def _on_track(track: str | None, where: Filter | None) -> Filter | None:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from cerata.engine.arguments import is_integer
 from cerata.engine.errors import NotFound
 from cerata.engine.events import PutFrame
+from cerata.engine.unreadable import readable
 from cerata.projections.columnar.scopes import Reach, admits, is_same, tenant_in
 from cerata.projections.frames.filters import Filter
 
@@ -160,10 +161,11 @@ def current_proposals(snapshot: Snapshot, track: str | None = None) -> list[Gate
     if not numbers:
         return []
     aligned = _alignments(layers, {"task": ALIGN})
-    proposals = (
-        _gated(snapshot, number, layers.event(number), aligned.get(number, ()))
-        for number in numbers
-    )
+
+    def read(number: int) -> GatedProposal | None:
+        return _gated(snapshot, number, layers.event(number), aligned.get(number, ()))
+
+    proposals = readable(numbers, read, lambda number: f"Proposal {number:,}")
     return [gated for gated in proposals if gated is not None]
 
 

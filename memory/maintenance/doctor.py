@@ -127,7 +127,7 @@ def _readable(store: Store, head: int) -> tuple[int, int]:
     readable = 0
     log = session_of(store).log
     try:
-        for event in store.log(1, head):
+        for event in log.read(1, head):
             log.check_whole(event)
             if event.seq == event.header.last_seq:
                 readable = event.seq
