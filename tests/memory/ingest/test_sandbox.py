@@ -69,6 +69,18 @@ def test_a_parser_has_a_limit_of_memory(monkeypatch: pytest.MonkeyPatch) -> None
         parse(monkeypatch, grows.format(400))
 
 
+def test_control_c_ends_the_parser_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The child sends the signal itself, when it is busy."""
+    note = tmp_path / "child"
+    work = (
+        f"(open({str(note)!r}, 'w').write(str(os.getpid())), "
+        f"os.kill(os.getppid(), {int(signal.SIGINT)}), {ASLEEP})"
+    )
+    with pytest.raises(KeyboardInterrupt):
+        parse(monkeypatch, work)
+    assert not _runs(int(note.read_text()))
+
+
 def test_an_answer_that_is_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a page repeats, such as a long heading above many parts, must not fill the parent."""
     with pytest.raises(InvalidInput, match="too much text, or too many headings"):
