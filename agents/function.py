@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cerata.engine.arguments import expect_type
-from cerata.engine.errors import RerunFailed
+from cerata.engine.errors import InvalidInput, RerunFailed
 from cerata.engine.handle import Handle
 from cerata.memory.store import Store
 
@@ -140,7 +140,8 @@ def agent(
         memory: The agent's slots by name, as `Agent` takes them; default a `scratchpad`.
 
     Raises:
-        InvalidInput: the name cannot be used, or a slot cannot be honoured.
+        InvalidInput: the name cannot be used, a slot cannot be honoured, or the decorated object is
+            no function, such as a class.
     """
     check_name("name", name)
     specs = checked_memory(memory)
@@ -148,6 +149,23 @@ def agent(
     def decorate(function: Callable[..., Any]) -> AgentFunction:
         remedy = "Decorate a function of (run, **inputs)."
         expect_type("The decorated object", function, Callable, "a function", remedy)  # type: ignore[arg-type]
-        return AgentFunction(function, name, version, specs)
+        if inspect.isclass(function):
+            fault = f"must be a function, not the class {function.__name__}"
+        elif not _takes_a_run(function):
+            fault = "takes no run as its first argument"
+        else:
+            return AgentFunction(function, name, version, specs)
+        raise InvalidInput(f"The decorated object {fault}", where=f"agent {name!r}", remedy=remedy)
 
     return decorate
+
+
+def _takes_a_run(function: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(function).bind_partial(None)
+    except TypeError:
+        return False
+    except ValueError:
+        # A function of another language may have no signature.
+        return True
+    return True

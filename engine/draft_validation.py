@@ -250,17 +250,10 @@ def _check_nested(value: object, name: str, depth: int, scalars: _Scalars | None
     if not isinstance(value, dict | list | tuple):
         if scalars is None:
             return
-        if type(value) is PendingId:
-            raise InvalidInput(
-                f"{name} holds {value}, the id of a thing of the open transaction, which becomes "
-                "another number with the batch",
-                remedy="Store the value after the block, or name the thing by evidence= or a uri.",
-            )
+        check_not_pending(name, value)
         if not isinstance(value, scalars.types):
-            kind = type_name(value)
             raise InvalidInput(
-                f"{name} holds {'an' if kind[0] in 'aeiou' else 'a'} {kind}, which {scalars.name} "
-                "cannot hold",
+                f"{name} holds a {type_name(value)}, which {scalars.name} cannot hold",
                 remedy=f"Use {scalars.remedy}, numbers, bools, None, lists and maps of them.",
             )
         return
@@ -280,6 +273,15 @@ def _check_nested(value: object, name: str, depth: int, scalars: _Scalars | None
         return
     for item in cast("Sequence[object]", value):
         _check_nested(item, name, depth + 1, scalars)
+
+
+def check_not_pending(name: str, value: object) -> None:
+    """Refuse a value that is an id −k of a transaction: `InvalidInput`."""
+    if type(value) is PendingId:
+        raise InvalidInput(
+            f"{name} holds {value}, an id inside a transaction, which is another number after it",
+            remedy="Pass the id that a read after the block returns, or name the thing by a uri.",
+        )
 
 
 def _check_embedding(embedding: object) -> None:

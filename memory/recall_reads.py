@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, overload
 from cerata.engine.arguments import expect_integer
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Event
+from cerata.engine.json_value import exact
 from cerata.engine.loading import loading
 
 from .search.reads import SearchReads
@@ -52,6 +53,7 @@ class RecallReads(SearchReads):
                 another log or scope, or is a copy without its search.
             NotFound: no event of this seq within the scope is a recall.
         """
+        hit = exact(hit)
         if not isinstance(hit, int | Event | Context):
             return self._explain_hit(hit)
         with loading("the part that explains recalls"):

@@ -208,14 +208,6 @@ def propose(
 
     def attempt(snapshot: Snapshot) -> Receipt:
         reasons = tuple(dict.fromkeys(snapshot.id_of(frame) for frame in frames))
-        pending = next((frame for frame in reasons if frame < 0), None)
-        if pending is not None:
-            raise InvalidInput(
-                f"because names {pending}, a frame of the open transaction, whose number is not "
-                "known before its end",
-                where=f"agent {agent!r}",
-                remedy="Propose after the block, or leave the frame out.",
-            )
         opened = open_proposals(snapshot, agent)
         for each in opened:
             if (each.target, each.text) == (target, text):

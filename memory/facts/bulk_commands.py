@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from cerata.engine.errors import InvalidInput
+from cerata.engine.json_value import exact
 from cerata.engine.loading import loading
 
 from ..batch.writer import Writer
@@ -109,6 +110,7 @@ class BulkFactCommands(Writer):
         if not dry_run:
             self._session.check_writable()
         numbers = None
+        frames = exact(frames)
         if isinstance(frames, int | Receipt | Frame | Hit):
             numbers = [frame_id(frames)]
         elif frames is not None:

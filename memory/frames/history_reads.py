@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
+from cerata.engine.json_value import exact
 from cerata.engine.loading import loading
 from cerata.engine.unreadable import frame_place, readable
 
@@ -52,6 +53,7 @@ class HistoryReads(Reader):
             NotFound: nothing with this id or name exists at this basis within the scope.
         """
         snapshot = self._snapshot()
+        thing = exact(thing)
         if isinstance(thing, int | Receipt | Frame | Hit):
             number = frame_id(thing, snapshot.ids)
             if snapshot.layers.has(number):

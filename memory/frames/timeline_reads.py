@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from cerata.engine.arguments import expect_positive, expect_type
+from cerata.engine.json_value import exact
 from cerata.engine.late import late
 from cerata.engine.unreadable import frame_place, readable
 
@@ -83,7 +84,7 @@ class TimelineReads(Reader):
             by,
             *timelines.range_of(start, end, snapshot.now),
             after,
-            limit,
+            exact(limit),
             newest_first,
         )
         page = timelines.page_of(snapshot.layers, masks, paging)

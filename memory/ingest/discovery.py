@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final, cast
 
-from cerata.engine.arguments import wrong_type
+from cerata.engine.arguments import exact_string, wrong_type
 from cerata.engine.errors import InvalidInput
 from cerata.engine.loading import loading
 
@@ -88,7 +88,7 @@ def _path_of(name: object) -> str:
     except TypeError:
         path = None
     if isinstance(path, str):
-        return path
+        return exact_string(path)
     remedy = "Pass the names of files and folders."
     raise wrong_type("Each of paths", "a string or a Path", name, remedy)
 

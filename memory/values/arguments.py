@@ -11,7 +11,7 @@ import msgspec
 
 from cerata.engine.arguments import exact_string, expect_bool, expect_type
 from cerata.engine.content_hashes import CONTENT_HASH_SIZE
-from cerata.engine.draft_validation import check_pairs, check_scope, check_string
+from cerata.engine.draft_validation import check_not_pending, check_pairs, check_scope, check_string
 from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.events import DEFAULT_SCOPE, Draft, JsonValue, PutFrame, Scope, ScopeValue
 from cerata.engine.integrity import hash_bytes
@@ -252,8 +252,9 @@ def _joined(
     base: dict[str, ScopeValue], narrower: Mapping[str, ScopeValue], within: Scope
 ) -> Scope:
     """Return ``base`` with the call's names, tenant first; values of ``within`` may not change."""
-    for name, given in narrower.items():
-        value = exact(given)
+    for name, value in narrower.items():
+        check_not_pending("A scope", value)
+        name, value = exact(name), exact(value)
         if not isinstance(name, str) or not isinstance(value, str | int | bool):
             raise InvalidInput(
                 f"The scope {name!r}: {value_text(value)} is not a name and a plain value",
@@ -272,7 +273,7 @@ def _joined(
                 f"The scope's {name!r} must be a number of at most 64 bits",
                 remedy="Pass a smaller number, or a string.",
             )
-        base[exact_string(name)] = value
+        base[name] = value
     return (
         *(pair for pair in base.items() if pair[0] == "tenant"),
         *(pair for pair in base.items() if pair[0] != "tenant"),

@@ -14,8 +14,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from cerata.engine.arguments import expect_integer, expect_text, is_unicode, wrong_type
+from cerata.engine.draft_validation import check_not_pending
 from cerata.engine.errors import InvalidInput
-from cerata.engine.json_value import PendingId, exact
+from cerata.engine.json_value import exact
 from cerata.engine.plain_value import PlainValue, plain_fields
 from cerata.projections.columnar.intervals import BEGINNING, ENDLESS, Interval
 from cerata.projections.columnar.times import to_datetime, to_microseconds
@@ -223,12 +224,7 @@ _OBJECT_TYPES: Final = frozenset((str, int, float, bool, bytes, datetime, Entity
 
 
 def _exact_object(value: FactObject) -> FactObject:
-    if type(value) is PendingId:
-        raise InvalidInput(
-            f"The object is {value}, the id of a thing of the open transaction, which becomes "
-            "another number with the batch",
-            remedy="Assert the fact after the block, or name the thing by an Entity.",
-        )
+    check_not_pending("The object", value)
     return exact(value)
 
 

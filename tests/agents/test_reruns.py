@@ -338,6 +338,22 @@ def test_only_a_decorated_function_is_called_by_its_recorded_name(
         agent.rerun("r1")
 
 
+@pytest.mark.parametrize(
+    ("decorated", "fault"),
+    [
+        (type("Planner", (), {}), "not the class Planner"),
+        (lambda: 1, "takes no run"),
+        (lambda *, run: run, "takes no run"),
+        ("analyse", "must be a function, not str"),
+    ],
+)
+def test_the_decorator_refuses_all_but_a_function_of_a_run(decorated: Any, fault: str) -> None:
+    """A class failed at its first call, with a TypeError."""
+    with pytest.raises(InvalidInput, match=fault) as caught:
+        cerata.agent("planner")(decorated)
+    assert "Decorate a function of (run, **inputs)" in str(caught.value)
+
+
 def test_run_store_belongs_into_calls(store: Store) -> None:
     """A re-run must not write."""
 
