@@ -140,7 +140,7 @@ def _is_name(
 ) -> bool:
     run = words[at : at + size]
     spellings = names.spellings.get(tuple(word for word, _, _ in run))
-    if spellings is None:
+    if spellings is None or len(run) < size:
         return False
     written = text[run[0][1] : run[-1][2]]
     return not spellings or _has_capital(written) or written in spellings

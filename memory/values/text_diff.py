@@ -5,9 +5,12 @@ Leaves out colours and pages, which the command line owns.
 """
 
 import re
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import islice
 from typing import Final, Literal, NamedTuple
 
 from cerata.engine.plain_value import PlainValue
@@ -17,7 +20,12 @@ Span = tuple[int, int]
 _WORD: Final = re.compile(r"\w+\s*|[^\w\s]+\s*|\s+")
 
 _WORDS_MAX: Final = 2_000
-"""Words of a side that are compared: the time grows with the square."""
+"""Words of a side that are compared."""
+
+_STEPS_MAX: Final = 300_000
+"""Most steps of `SequenceMatcher`, whose worst case is a pass over all equal pairs for each item:
+300 distinct items, or 65 equal ones. Above, only items that are unique in both texts are matched,
+with the equal items around them."""
 
 _SHARE_MIN: Final = 0.3
 """Least share of common characters, so that unlike texts are not marked word by word."""
@@ -89,16 +97,75 @@ def _elided(text: str, before: int, after: int) -> str:
 
 
 def text_diff(old: str, new: str) -> tuple[DiffLine, ...]:
-    """Return the lines that differ, with a common line on each side of a change."""
+    """Return the lines that differ, with a common line on each side of a change.
+
+    Cost: grows with the texts.
+    """
     before, after = old.splitlines(), new.splitlines()
     lines: list[DiffLine] = []
-    for group in SequenceMatcher(None, before, after).get_grouped_opcodes(1):
-        for tag, start, end, new_start, new_end in group:
-            if tag == "equal":
-                lines += [DiffLine(" ", text) for text in before[start:end]]
-            else:
-                lines += _changed(before[start:end], after[new_start:new_end])
+    opcodes = [*_opcodes(before, after)]
+    for place, (tag, start, end, new_start, new_end) in enumerate(opcodes):
+        if tag != "equal":
+            lines += _changed(before[start:end], after[new_start:new_end])
+            continue
+        around = {start} if place else set[int]()
+        around |= {end - 1} if place < len(opcodes) - 1 else set()
+        lines += [DiffLine(" ", before[at]) for at in sorted(around)]
     return tuple(lines)
+
+
+_Opcode = tuple[str, int, int, int, int]
+"""A tag of difflib; lines or words [start, end) of the old text, and [start, end) of the new."""
+
+
+def _opcodes(before: Sequence[str], after: Sequence[str]) -> Iterator[_Opcode]:
+    """Yield the opcodes of the lines or words of two texts, in order."""
+    of_old, of_new = Counter(before), Counter(after)
+    pairs = sum(count * of_new[item] for item, count in of_old.items())
+    if (len(before) + pairs) * min(len(before), len(after)) <= _STEPS_MAX:
+        yield from SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+        return
+    at, new_at = 0, 0
+    for stop, new_stop in (*_anchors(before, of_old, after, of_new), (len(before), len(after))):
+        end, new_end = at, new_at
+        while end < stop and new_end < new_stop and before[end] == after[new_end]:
+            end, new_end = end + 1, new_end + 1
+        if (end, new_end) == (stop, new_stop):
+            continue
+        if at < end:
+            yield "equal", at, end, new_at, new_end
+        at, new_at = stop, new_stop
+        while at > end and new_at > new_end and before[at - 1] == after[new_at - 1]:
+            at, new_at = at - 1, new_at - 1
+        yield "replace", end, at, new_end, new_at
+    if at < len(before):
+        yield "equal", at, len(before), new_at, len(after)
+
+
+def _anchors(
+    before: Sequence[str], of_old: Counter[str], after: Sequence[str], of_new: Counter[str]
+) -> list[tuple[int, int]]:
+    """Return places of items that are unique in both texts, the most that are in one order.
+
+    The rule of the patience diff (B. Cohen); the longest ascending part by patience sorting.
+    """
+    places = {item: place for place, item in enumerate(after)}
+    tops: list[int] = []
+    last: list[int] = []
+    cards: list[tuple[int, int, int]] = []
+    for old_place, item in enumerate(before):
+        if of_old[item] == 1 == of_new[item]:
+            place = places[item]
+            pile = bisect_left(tops, place)
+            tops[pile : pile + 1] = [place]
+            last[pile : pile + 1] = [len(cards)]
+            cards.append((old_place, place, last[pile - 1] if pile else -1))
+    anchors: list[tuple[int, int]] = []
+    at = last[-1] if last else -1
+    while at >= 0:
+        old_place, place, at = cards[at]
+        anchors.append((old_place, place))
+    return anchors[::-1]
 
 
 def _changed(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
@@ -110,14 +177,17 @@ def _changed(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
 
 def _lines(sign: Literal["-", "+"], texts: Sequence[str], spans: list[Span]) -> Iterator[DiffLine]:
     """Yield lines with the spans of their joined text, each cut to its lines."""
-    offset = 0
+    offset = first = 0
     for text in texts:
         end = offset + len(text)
-        inside = [
-            (max(start, offset) - offset, min(stop, end) - offset)
-            for start, stop in spans
-            if max(start, offset) < min(stop, end)
-        ]
+        while first < len(spans) and spans[first][1] <= offset:
+            first += 1
+        inside: list[Span] = []
+        for start, stop in islice(spans, first, None):
+            if start >= end:
+                break
+            if max(start, offset) < min(stop, end):
+                inside.append((max(start, offset) - offset, min(stop, end) - offset))
         yield DiffLine(sign, text, tuple(inside))
         offset = end + 1
 
@@ -133,7 +203,7 @@ def _changed_words(old: str, new: str) -> tuple[list[Span], list[Span]]:
     if not before or not after or max(len(before), len(after)) > _WORDS_MAX:
         return [], []
     words = [word.text for word in before], [word.text for word in after]
-    opcodes = SequenceMatcher(None, *words, autojunk=False).get_opcodes()
+    opcodes = [*_opcodes(*words)]
     common = sum(
         len(word)
         for tag, start, end, _, _ in opcodes
