@@ -21,7 +21,7 @@ def left_out(layers: Layers, candidates: Mask, request: SearchRequest) -> LeftOu
     No count has rows outside the scope: even their number would reveal content.
     """
     deleted = request.include_deleted
-    visible = both([layer.visible for layer in layers.all], layers.searched)
+    visible = both([layer.visible for layer in layers.all], request.searched_in(layers))
     rows = candidates & end_to_end(visible)
     alive = layers.opened(include_superseded=request.include_superseded, include_deleted=deleted)
     opened = rows & end_to_end(alive)

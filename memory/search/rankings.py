@@ -61,14 +61,15 @@ class RankedLanes:
         request = self._request
         layers = self._snapshot.layers
         closed = request.include_superseded or request.include_deleted
-        if request.where is None and not closed and layers.expired is None:
+        usual = request.where is None and not closed and not request.seeks_all_kinds
+        if usual and layers.expired is None:
             return None
         admitted = layers.admitted(
             request.where,
             include_superseded=request.include_superseded,
             include_deleted=request.include_deleted,
         )
-        return end_to_end(both(admitted, layers.searched))
+        return end_to_end(both(admitted, request.searched_in(layers)))
 
     @cached_property
     def _passing(self) -> Mask | None:

@@ -145,7 +145,8 @@ def context_of(result: SearchResult, recall: RecallOptions) -> Context:
 def _with_neighbours(result: SearchResult, frames: list[int], count: int) -> list[int]:
     """Return the frames, each followed by its neighbours that may be shown and are not results."""
     snapshot = result.snapshot
-    may_show = end_to_end(_admitted(result))
+    memories = result.request.searched_in(snapshot.layers)
+    may_show = end_to_end(both(_admitted(result), memories))
     chunks_of = conversation.chunks_once(snapshot)
     order: dict[int, None] = {}
     results = set(frames)
@@ -169,7 +170,7 @@ def _newest(result: SearchResult) -> list[int]:
     """Return the newest frames that the filter and the query's filters and NOTs admit."""
     layers = result.snapshot.layers
     query = result.request.query
-    masks = both(_admitted(result), layers.searched)
+    masks = both(_admitted(result), result.request.searched_in(layers))
     if isinstance(query, Query):
         masks = both(masks, layers.let_in(query))
     return list(islice(layers.newest(masks), CONTEXT_HITS))

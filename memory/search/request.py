@@ -15,17 +15,19 @@ import numpy as np
 from cerata.engine.arguments import expect_text, is_integer, is_number, wrong_type
 from cerata.engine.errors import InvalidInput
 from cerata.engine.json_value import exact_fields
-from cerata.projections.frames.filters import Filter
-from cerata.projections.fulltext.query import AnyWord, Query, check_size, plain
+from cerata.projections.frames.filters import Filter, kinds_named
+from cerata.projections.fulltext.query import AnyWord, Query, check_size, filters_of, plain
 from cerata.retrieval.query_classifier import KINDS, Classified, QuestionKind, classify
 from cerata.retrieval.question_times import time_filter
 from cerata.retrieval.ranking.profile import Profile
 from cerata.retrieval.ranking.profiles import AUTO, profile_for
 from cerata.retrieval.reranker import Reranker, check_rerank
 
+from ..values.arguments import NO_MEMORIES
 from ..values.vectors import Vector, Vectors, numbers_of
 
 if TYPE_CHECKING:
+    from cerata.projections.columnar.columns import Mask
     from cerata.projections.frames.filter_tests import TimeRange
 
     from ..snapshot.layers import Layers
@@ -133,6 +135,18 @@ class SearchRequest:
     def is_bounded(self) -> bool:
         """True if hits need a least score or cosine."""
         return self.min_score is not None or self.min_cosine is not None
+
+    @property
+    def seeks_all_kinds(self) -> bool:
+        """True if the filter or the query names a kind of frames that are no memories."""
+        filters = [*filters_of(self.tree)] if isinstance(self.query, Query) else []
+        if isinstance(self.where, Filter):
+            filters.append(self.where)
+        return any(not kinds_named(where).isdisjoint(NO_MEMORIES) for where in filters)
+
+    def searched_in(self, layers: Layers) -> tuple[Mask, ...]:
+        """Return the rows that the search ranks, by layer, current or not."""
+        return layers.searched if self.seeks_all_kinds else layers.memories
 
     @property
     def rerank_key(self) -> object:

@@ -14,7 +14,7 @@ import msgspec
 from cerata.engine.events import once
 from cerata.engine.late import late
 
-from ..values.arguments import DOCUMENT_KIND
+from ..values.arguments import DOCUMENT_KIND, NO_MEMORIES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -110,9 +110,15 @@ class Layer(msgspec.Struct, frozen=True, dict=True):
         return _shared(self.frames.mask(~filters.Filter(kind=DOCUMENT_KIND), self.n))
 
     @once
+    def memories(self) -> Mask:
+        """Rows of `searched` whose kinds are memories."""
+        no_memories = filters.Filter(kind=[DOCUMENT_KIND, *NO_MEMORIES])
+        return _shared(self.frames.mask(~no_memories, self.n))
+
+    @once
     def sought(self) -> Mask:
-        """Rows that a search returns by default: current and ranked."""
-        return _shared(self.current & self.searched)
+        """Rows that a search returns by default: current memories."""
+        return _shared(self.current & self.memories)
 
     @once
     def is_chunk(self) -> Mask:

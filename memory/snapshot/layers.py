@@ -369,14 +369,14 @@ class Layers:
         """Rows whose statistics the ranking uses. No clock: an expired row counts until closed."""
         if self.pending is None:
             return self.base.sought
-        return end_to_end(both(self.open, self.searched))
+        return end_to_end(both(self.open, self.memories))
 
     @cached_property
     def sought(self) -> Mask:
         """Rows of the ranking that a search returns by default."""
         if self.expired is None:
             return self.ranked
-        return end_to_end(both(self.active, self.searched))
+        return end_to_end(both(self.active, self.memories))
 
     def admitted(
         self,
@@ -437,6 +437,11 @@ class Layers:
     def searched(self) -> tuple[Mask, ...]:
         """Rows that a search ranks, also of closed frames, by layer."""
         return tuple(layer.searched for layer in self.all)
+
+    @cached_property
+    def memories(self) -> tuple[Mask, ...]:
+        """Rows of `searched` that are memories, by layer."""
+        return tuple(layer.memories for layer in self.all)
 
     def newest(self, masks: Sequence[Mask], *, by_first: bool = False) -> Iterator[int]:
         """Yield the frames in rows, newest first; if ``by_first``, by their first versions.
@@ -523,7 +528,7 @@ class Layers:
         """The distinct roles of the frames that the ranking counts, sorted."""
         if self.pending is None:
             return tuple(sorted(self.base.speakers_sought))
-        masks = both(self.open, self.searched)
+        masks = both(self.open, self.memories)
         roles = (layer.speakers(mask) for layer, mask in zip(self.all, masks, strict=True))
         return tuple(sorted(set[str]().union(*roles)))
 

@@ -237,6 +237,21 @@ def _parts(operand: object, kind: type[Every] | type[Either]) -> tuple[Expressio
     return expression.parts if isinstance(expression, kind) else (expression,)
 
 
+def kinds_named(where: Filter) -> set[str]:
+    """Return the kinds of frames that a filter asks for, not those that it leaves out."""
+    kinds: set[str] = set()
+    left = [where.expression]
+    while left:
+        match left.pop():
+            case Named("kind", names):
+                kinds.update(names)
+            case Every(parts) | Either(parts):
+                left += parts
+            case _:
+                continue
+    return kinds
+
+
 def times_of(where: Filter) -> list[tuple[TimeName, int | None, int | None]]:
     """Return name, start and end of each interval of a resolved filter, from left to right."""
     times: list[tuple[TimeName, int | None, int | None]] = []
