@@ -227,13 +227,23 @@ def test_a_malformed_decision_is_found() -> None:
 
 FUTURE = re.compile(r"\b(?:eras(?:es?|ing|ures?))\b(?!`)", re.IGNORECASE)
 ADMISSION = re.compile(
-    r"\byet\b|\bis not\b|\bof a TOC\b|\breserved\b|\bbefore\b.*\berasure\b", re.IGNORECASE
+    r"\byet\b|\bis not\b|\bof a TOC\b|\breserved\b|\bbefore\b.*\berasure\b|compaction\.md#erasure",
+    re.IGNORECASE,
 )
-INTERNAL = {"format.md", "reliability.md", "measurements.md", "fault-injection.md"}
+DENIAL = re.compile(
+    r"no erasure yet|erasure is not built|no compaction|file only grows|shrinks with no|never shrinks"
+    r"|nothing can be erased",
+    re.IGNORECASE,
+)
+INTERNAL = {"compaction.md", "format.md", "reliability.md", "measurements.md", "fault-injection.md"}
+"""Pages that define erasure, or speak of it as of an event in the log."""
 
 
 def promises(text: str) -> list[str]:
-    """Return the paragraphs and rows that speak of a removal of data as if it existed."""
+    """Return the paragraphs and rows that speak of an erasure without its limits.
+
+    The limits are those of [compaction](compaction.md#erasure), which a paragraph may link.
+    """
     parts = re.split(r"\n\n|\n(?=[|#-])", text)
     return [part for part in parts if FUTURE.search(part) and not ADMISSION.search(part)]
 
@@ -247,17 +257,25 @@ def promises(text: str) -> list[str]:
     ids=name_of,
 )
 def test_no_page_promises_a_removal_that_does_not_exist(page: Path) -> None:
-    """A user planned with an erasure, which the docs spoke of and no call offers.
-
-    Retention gives contents up; that is no erasure.
-    """
+    """A user planned with an erasure of a person, which the docs spoke of and no call offers."""
     assert promises(page.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("page", pages(), ids=name_of)
+def test_no_page_denies_the_erasure_that_exists(page: Path) -> None:
+    """Nine pages said that no byte leaves a file; `compact(horizon=)` erases contents.
+
+    tests/memory/test_given_up.py reads the bytes.
+    """
+    assert DENIAL.findall(" ".join(page.read_text(encoding="utf-8").split())) == []
 
 
 def test_a_promise_is_found() -> None:
     """The rule above, seen failing."""
     text = "An erasure.\n\n- No erasure yet.\n- A compaction.\n- A call erases it.\n"
     assert promises(text) == ["An erasure.", "- A call erases it.\n"]
+    assert promises("A call [erases](compaction.md#erasure) it.") == []
+    assert DENIAL.search(text)
 
 
 # --- glossary ------------------------------------------------------------------------------------
