@@ -12,6 +12,7 @@ import msgspec
 
 from cerata.engine.errors import Corrupt, InvalidInput, Unsupported
 from cerata.engine.events import JsonValue
+from cerata.engine.extras import install_command
 from cerata.memory.ingest.formats.sandbox import Unparsed, is_installed, isolated
 
 from .json_schema import SchemaCheck
@@ -62,8 +63,8 @@ def check_json(schema: str, value: bytes, where: str) -> None:
     if not is_installed("jsonschema"):
         raise Unsupported(
             "The slot has a JSON Schema, and jsonschema is not installed",
-            remedy="Install it with: pip install 'cerata[schemas]', or declare the slot with the "
-            "class of its values.",
+            remedy=f"Run {install_command('schemas')}, or declare the slot with the class of its "
+            "values.",
         )
     data = msgspec.msgpack.encode((schema, value))
     try:

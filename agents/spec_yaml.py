@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from cerata.engine.errors import InvalidInput, NotFound, Unsupported
+from cerata.engine.extras import install_command
 from cerata.memory.ingest.formats.sandbox import Unparsed, is_installed, isolated
 from cerata.memory.interchange.json_check import nests_deeply
 
@@ -97,7 +98,7 @@ def _document(file: Path) -> object:
     if not is_installed("ruamel.yaml"):
         raise Unsupported(
             "A file of slots needs ruamel.yaml, which is not installed",
-            remedy="Install it with: pip install 'cerata[yaml]'",
+            remedy=f"Run {install_command('yaml')}.",
         )
     try:
         data = file.read_bytes()

@@ -53,7 +53,7 @@ def run_bench(options: Namespace, output: Output) -> int:
     systems = {name: SYSTEMS[name] for name in ("cerata", *dict.fromkeys(options.peers))}
     skipped = {name: remedy for name, entry in systems.items() if (remedy := entry.missing())}
     for name, remedy in skipped.items():
-        output.line(f"{systems.pop(name).name} is skipped; to compare: {remedy}")
+        output.line(f"{systems.pop(name).name} is skipped; to compare, run {remedy}")
     machine = _machine(systems)
     _print_setting(machine, systems, rounds, queries, output)
     results: dict[int, dict[str, SystemResult]] = {}

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 import numpy as np
 
 import cerata
+from cerata.engine.extras import install_command
 from cerata.memory.store import Store
 from cerata.memory.view import View
 
@@ -77,7 +78,7 @@ class Entry:
         try:
             self.versions()
         except PackageNotFoundError:
-            return f"pip install 'cerata[{self.extra}]'"
+            return install_command(self.extra)
         return None
 
     def load(self) -> None:

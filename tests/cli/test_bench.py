@@ -93,10 +93,12 @@ def test_a_missing_peer_is_one_line_with_the_extra(
     monkeypatch.setattr(bench_rounds, "_first_answer", no_process)
     code, out, _ = run(*words)
     assert code == 0
-    assert out.startswith("Chroma is skipped; to compare: pip install 'cerata[peers]'\n")
+    assert out.startswith(
+        "Chroma is skipped; to compare, run pip install '.[peers]' in a checkout of Cerata\n"
+    )
     code, out, _ = run(*words, "--json")
     answer = json.loads(out)
-    assert answer["skipped"] == {"chroma": "pip install 'cerata[peers]'"}
+    assert answer["skipped"] == {"chroma": "pip install '.[peers]' in a checkout of Cerata"}
     assert list(answer["systems"]) == ["cerata"]
     assert answer["exponents"] == {}
 

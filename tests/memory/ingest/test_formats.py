@@ -205,7 +205,7 @@ class TestPdf:
         self, monkeypatch: pytest.MonkeyPatch, name: str, package: str
     ) -> None:
         monkeypatch.setitem(sys.modules, package, None)
-        with pytest.raises(Unsupported, match=rf"pip install 'cerata\[{name}\]'"):
+        with pytest.raises(Unsupported, match=rf"pip install '\.\[{name}\]'"):
             extract(b"%PDF-1.7" if name == "pdf" else b"<html>", f"a.{name}")
 
 

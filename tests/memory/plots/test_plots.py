@@ -301,7 +301,7 @@ def test_who_lacks_matplotlib_is_told_what_to_install(
     caches = (canvas._matplotlib, canvas._part, canvas._rc, canvas._measure, canvas._font)
     for one in caches:
         one.cache_clear()
-    said = r"pip install 'cerata\[plot\]'"
+    said = r"pip install '\.\[plot\]'"
     with pytest.raises(Unsupported, match=said):
         store.draw_facts(store.facts())
     with pytest.raises(Unsupported, match=said):

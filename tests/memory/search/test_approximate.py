@@ -30,7 +30,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "hnswlib", None)
     with cerata.open(":memory:") as store:
         store.put_frame("a", embedding=[1, 0], space="s")
-        with pytest.raises(cerata.Unsupported, match=r"hnswlib.*cerata\[hnsw\]"):
+        with pytest.raises(cerata.Unsupported, match=r"hnswlib.*'\.\[hnsw\]'"):
             store.search(np.array([1, 0]), approximate=True)
         assert store.search(np.array([1, 0]))[0].lanes == ("vectors",)
 

