@@ -78,6 +78,7 @@ memory.frames.diff Change Diff
 memory.frames.history HistoryEntry
 memory.frames.value_counts ValueCount
 memory.ingest.folder Remembered RememberedFile
+memory.ingest.formats.flaws Flaw
 memory.interchange.export ExportedEvents
 memory.interchange.importing ImportedEvents
 memory.links.why Reason Why

@@ -106,6 +106,7 @@ from cerata.memory.frames.history import HistoryEntry as HistoryEntry
 from cerata.memory.frames.value_counts import ValueCount as ValueCount
 from cerata.memory.ingest.folder import Remembered as Remembered
 from cerata.memory.ingest.folder import RememberedFile as RememberedFile
+from cerata.memory.ingest.formats.flaws import Flaw as Flaw
 from cerata.memory.interchange.export import ExportedEvents as ExportedEvents
 from cerata.memory.interchange.importing import ImportedEvents as ImportedEvents
 from cerata.memory.links.why import Reason as Reason

@@ -12,6 +12,7 @@ from cerata.memory.frames.drafts import frame_fields
 from cerata.memory.ingest.discovery import find_files
 from cerata.memory.ingest.document import Ingest
 from cerata.memory.ingest.folder import Outcome, Remembered, RememberedFile, remember_files, take_in
+from cerata.memory.ingest.formats.document import is_blank
 from cerata.memory.ingest.formats.plain import extract_markdown
 from cerata.memory.store import Store
 from cerata.memory.values.arguments import full_scope
@@ -78,10 +79,15 @@ def _remember_files(options: Namespace, store: Callable[[], Store], output: Outp
 def _remember_input(options: Namespace, store: Callable[[], Store], output: Output) -> Remembered:
     head: int | None = None
     try:
-        document = extract_markdown(read_input(), "input")
+        data = read_input()
+        document = None if is_blank(data) else extract_markdown(data, "input")
     except InvalidInput as error:
         remembered = RememberedFile(INPUT, "skipped", why=str(error))
     else:
+        if document is None:
+            empty = RememberedFile(INPUT, "empty")
+            _print_file(empty, options, output)
+            return Remembered((empty,), 0, {}, options.dry_run, None)
         opened = store()
         fields = frame_fields(kind="text", tags=options.tag, expires=expiry_of(options.expires))
         ingest = Ingest(session_of(opened), document, fields, _stamped(options))
@@ -101,10 +107,12 @@ def _print_file(file: RememberedFile, options: Namespace, output: Output) -> Non
     if file.outcome == "skipped":
         output.warn(f"skipped {file.path}: {file.why}")
         return
+    for flaw in file.flaws:
+        output.warn(f"{file.path}: {flaw}")
     new = file.outcome == "added" and options.dry_run
     if not (options.verbose or new or file.outcome == "replaced"):
         return
-    colour = {"added": "green", "replaced": "yellow", "unchanged": "dim"}[file.outcome]
+    colour = {"added": "green", "replaced": "yellow"}.get(file.outcome, "dim")
     before = f"  (was {', '.join(f'#{number}' for number in file.replaced)})"
     output.parts(
         (f"{file.outcome:<10}", colour), file.path, (before if file.replaced else "", "dim")
@@ -115,8 +123,12 @@ def _print_summary(remembered: Remembered, file: str, output: Output) -> None:
     outcomes: tuple[Outcome, ...] = ("added", "replaced", "unchanged", "skipped")
     counts = ", ".join(f"{len(remembered.of(outcome)):,} {outcome}" for outcome in outcomes)
     frames = counted(remembered.frames, "frame")
-    output.line(f"{counts}; {frames}, passages included")
+    skipped, doubtful = remembered.parts_skipped, remembered.parts_doubtful
+    flaws = f"; {counted(skipped, 'part')} skipped, {doubtful:,} doubtful"
+    output.line(f"{counts}; {frames}, passages included{flaws if skipped or doubtful else ''}")
     left = [f"{remembered.excluded:,} excluded"] if remembered.excluded else []
+    empty = len(remembered.of("empty"))
+    left += [f"{empty:,} empty"] if empty else []
     left += [f"{count:,} {ending}" for ending, count in remembered.passed_over.items()]
     if left:
         output.line(f"left out: {', '.join(left)}", style="dim")

@@ -102,6 +102,8 @@ def _remember(file: str, paths: Sequence[Path], output: Output) -> dict[str, Jso
     took = time.monotonic() - started
     for skipped in remembered.of("skipped"):
         output.warn(f"skipped {skipped.path}: {skipped.why}")
+    for path, flaw in ((file.path, flaw) for file in remembered.files for flaw in file.flaws):
+        output.warn(f"{path}: {flaw}")
     files = len(remembered.of("added"))
     output.line(
         f"   {counted(files, 'file')} became {counted(remembered.frames, 'frame')} "

@@ -41,7 +41,7 @@ class FoundFiles:
     """The files to remember, in order of name, and the files left out.
 
     - ``excluded`` counts the files and folders that a pattern left out.
-    - ``passed_over`` counts files with unknown endings, by ending, and empty files.
+    - ``passed_over`` counts files with unknown endings, by ending.
     - ``unreadable`` has unreadable paths and links to files outside of their folder, each with a
       reason.
     """
@@ -135,7 +135,6 @@ class _Search:
             # The entry is not a folder, so this is true only of a link to a folder.
             is_link = entry.is_dir()
             is_file = entry.is_file()
-            is_empty = is_file and entry.stat().st_size == 0
         except OSError as error:  # a link to itself, or to a place without permission
             self.unreadable.append((path, f"Cannot read: {error.strerror}"))
             return
@@ -145,8 +144,6 @@ class _Search:
             self.passed_over["no files"] += 1
         elif not self._is_included(path, inside):
             self.passed_over[PurePath(entry.name).suffix.lower() or "no ending"] += 1
-        elif is_empty:
-            self.passed_over["empty"] += 1
         elif entry.is_symlink() and not self._is_inside(path):
             self.unreadable.append((path, _OUTSIDE))
         else:

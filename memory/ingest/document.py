@@ -83,7 +83,9 @@ def remember(
     dates: DateSearch = "none"
     if finds_dates:
         dates = "of write" if isinstance(source, str) else "of created"
-    return Ingest(session, document, fields, scope, hashed, dates=dates).run()
+    receipt = Ingest(session, document, fields, scope, hashed, dates=dates).run()
+    flaws = tuple(f"{fields.uri}: {flaw}" for flaw in document.flaws)
+    return noted(session, receipt, (*receipt.notices, *flaws))
 
 
 def read_file(path: Path) -> bytes:

@@ -1,14 +1,14 @@
 """Many files: each remembered once, with an outcome for each.
 
-Owns the summary: the files added, replaced, unchanged and skipped, and the reason of each skip. An
-unreadable file does not stop the rest. Leaves out the choice of files (`discovery`) and the storage
-of a file (`document`).
+Owns the summary: the files added, replaced, unchanged, empty and skipped, the reason of each skip,
+and the parts of files that were skipped or are doubtful. An unreadable file does not stop the rest.
+Leaves out the choice of files (`discovery`) and the storage of a file (`document`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -19,11 +19,13 @@ from cerata.engine.plain_value import PlainValue, plain_fields
 from ..batch.session import WriteSession
 from .discovery import FoundFiles
 from .document import Ingest, passages_of, read_file
+from .formats.document import is_blank
+from .formats.flaws import Flaw, parts_with
 from .formats.registry import extract
 from .names import short_names
 from .unchanged import file_uri, find_unchanged, source_hash
 
-Outcome: TypeAlias = Literal["added", "replaced", "unchanged", "skipped"]
+Outcome: TypeAlias = Literal["added", "replaced", "unchanged", "empty", "skipped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +35,16 @@ class RememberedFile(PlainValue):
     - ``id`` is the file's frame; None without a frame.
     - ``frames`` counts the added frames.
     - ``replaced`` are the frames that the file superseded.
-    - ``why`` is the reason of a skip.
+    - ``why`` is the reason of a skip. An empty file, also one of white space, is no skip.
     - ``notices`` are those of the file's `Receipt`.
+    - ``parts`` counts the parts that were read (turns, pages, sections); ``flaws`` has the parts
+      that were skipped or are doubtful. A file that is stored already is not read: it has neither.
     """
 
-    _plain = ("path", "outcome", "id", "frames", "replaced", "why")
+    _plain = (
+        *("path", "outcome", "id", "frames", "replaced", "why"),
+        *("parts", "parts_skipped", "parts_doubtful", "flaws"),
+    )
 
     path: str
     outcome: Outcome
@@ -46,6 +53,18 @@ class RememberedFile(PlainValue):
     replaced: tuple[int, ...] = ()
     why: str | None = None
     notices: tuple[str, ...] = ()
+    parts: int = 0
+    flaws: tuple[Flaw, ...] = ()
+
+    @property
+    def parts_skipped(self) -> int:
+        """The count of parts that were not remembered."""
+        return parts_with(self.flaws, "skipped")
+
+    @property
+    def parts_doubtful(self) -> int:
+        """The count of parts that were remembered without a piece."""
+        return parts_with(self.flaws, "doubtful")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +92,21 @@ class Remembered(PlainValue):
         """The count of added frames."""
         return sum(file.frames for file in self.files)
 
+    @property
+    def parts_skipped(self) -> int:
+        """The count of parts of files that were not remembered."""
+        return sum(file.parts_skipped for file in self.files)
+
+    @property
+    def parts_doubtful(self) -> int:
+        """The count of parts of files that were remembered without a piece."""
+        return sum(file.parts_doubtful for file in self.files)
+
     def to_dict(self) -> dict[str, JsonValue]:
-        outcomes: tuple[Outcome, ...] = ("added", "replaced", "unchanged", "skipped")
+        names = ("frames", "parts_skipped", "parts_doubtful", "excluded", "passed_over", "dry_run")
         return {
-            **{outcome: len(self.of(outcome)) for outcome in outcomes},
-            **plain_fields(self, ("frames", "excluded", "passed_over", "dry_run", "head", "files")),
+            **{outcome: len(self.of(outcome)) for outcome in get_args(Outcome)},
+            **plain_fields(self, (*names, "head", "files")),
             **(plain_fields(self, ("notices",)) if self.notices else {}),
         }
 
@@ -142,6 +171,8 @@ class _Work:
                 yield self._remember(path, data)
 
     def _remember(self, path: str, data: bytes) -> RememberedFile:
+        if is_blank(data):
+            return RememberedFile(path, "empty")
         uri = file_uri(path)
         if self.session is not None:
             stored = find_unchanged(
@@ -158,7 +189,8 @@ class _Work:
         title = self._fields.title or document.title or self._names[uri]
         fields = msgspec.structs.replace(self._fields, uri=uri, title=title)
         ingest = Ingest(session, document, fields, self._scope, source_hash(data), passages)
-        return take_in(ingest, path, dry_run=self._dry_run)
+        became = take_in(ingest, path, dry_run=self._dry_run)
+        return replace(became, parts=len(document.sections), flaws=document.flaws)
 
     def _opened(self) -> WriteSession:
         if self.session is None:

@@ -1,5 +1,7 @@
 """Documents: the result of every extractor, and the decoding of bytes as text."""
 
+import codecs
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -7,6 +9,8 @@ from typing import Final
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.engine.limits import STRING_SIZE_MAX
+
+from .flaws import Flaw
 
 NAME_SIZE_MAX: Final = 200
 """Most characters of a heading in a title, since each part of a document stores its headings."""
@@ -44,6 +48,24 @@ class Document:
     title: str | None = None
     is_extracted: bool = False
     """True if the text differs from the decoded bytes of the file."""
+    flaws: tuple[Flaw, ...] = ()
+    """The parts of the file that the text lacks, or has with a doubt."""
+
+
+_BLANK: Final = re.compile(r"[\s\ufeff]*")
+_START_SIZE: Final = 4_096
+
+
+def is_blank(data: bytes) -> bool:
+    """Return whether a file has no bytes, or only a byte order mark and white space."""
+    utf_16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    encoding = "utf-16" if utf_16 else "utf-8"
+    if not _BLANK.fullmatch(data[:_START_SIZE].decode(encoding, errors="ignore")):
+        return False
+    try:
+        return _BLANK.fullmatch(data.decode(encoding)) is not None
+    except UnicodeDecodeError:
+        return False
 
 
 def decode_text(data: bytes, where: str) -> str:

@@ -28,6 +28,7 @@ from cerata.engine.limits import STRING_SIZE_MAX
 from cerata.engine.storage import refused
 
 from .document import Document, Section, some_text, too_large
+from .flaws import Flaws
 
 SECONDS_MAX: Final = 60
 """Most processor time for a file."""
@@ -57,11 +58,15 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Parsed(msgspec.Struct, frozen=True):
-    """The answer of a child: the title, and headings and text of each section in order."""
+    """The answer of a child: the title, and headings and text of each section in order.
+
+    ``skipped`` has the fault and the place of each part that could not be read.
+    """
 
     title: str | None = None
     sections: list[tuple[tuple[str, ...], str]] = []
     error: str | None = None
+    skipped: list[tuple[str, str]] = []
 
 
 def parse_isolated(
@@ -212,7 +217,10 @@ def _document(parsed: Parsed, where: str, media_type: str) -> Document:
     for headings, piece in parsed.sections:
         sections.append(Section(start, start + len(piece), headings))
         start += len(piece)
-    return Document(text, tuple(sections), media_type, parsed.title, is_extracted=True)
+    flaws = Flaws()
+    for why, place in parsed.skipped:
+        flaws.skip(why, place)
+    return Document(text, tuple(sections), media_type, parsed.title, True, flaws.found())
 
 
 # --- in the child --------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ def test_what_is_left_out_is_counted(tree: Path) -> None:
     assert found.excluded == len({".hidden.md", ".git", "node_modules", "__pycache__", "j.min.js"})
     assert found.passed_over == {".log": 1, "no ending": 1}
     (tree / "pkg" / "__init__.py").touch()
-    assert find_files(["top"]).passed_over == {".log": 1, "no ending": 1, "empty": 1}
+    assert "top/pkg/__init__.py" in find_files(["top"]).files
     assert find_files(["top/pkg/__init__.py"]).files == ("top/pkg/__init__.py",)
 
 

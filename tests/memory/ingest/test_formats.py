@@ -14,7 +14,9 @@ from pypdf import PdfWriter
 from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.memory.ingest.formats import sandbox as isolated
 from cerata.memory.ingest.formats.document import Document
+from cerata.memory.ingest.formats.flaws import Flaw
 from cerata.memory.ingest.formats.registry import extract
+from cerata.memory.ingest.formats.turns import BAD_TIME
 
 DAY = 86_400_000_000
 
@@ -352,14 +354,19 @@ class TestTranscripts:
         assert parts("a.jsonl", text) == [((), text)]
 
     def test_a_line_cut_short_is_named(self) -> None:
+        """A log that is being written costs its last line, not the log."""
         text = json.dumps(PLAIN[0]) + "\n" + json.dumps(PLAIN[1])[:20]
-        with pytest.raises(InvalidInput, match="line 2"):
-            of("a.jsonl", text)
+        assert [turn[1] for turn in turns("a.jsonl", text)] == ["Hello"]
+        assert of("a.jsonl", text).flaws == (
+            Flaw("skipped", "a line that is not JSON", 1, ("line 2",)),
+        )
 
-    @pytest.mark.parametrize("time", ["soon", 1e300, "9999-99-99", True, [1]])
+    @pytest.mark.parametrize("time", ["soon", 1e300, "9999-99-99", True, [1], -9e10, 10**400])
     def test_a_time_that_is_none_is_named(self, time: object) -> None:
-        with pytest.raises(InvalidInput, match=r"turn 2\).*since 1970"):
-            of("a.json", json.dumps([PLAIN[0], PLAIN[1] | {"time": time}]))
+        """The turn has no time, and the other turns keep theirs."""
+        text = json.dumps([PLAIN[0], PLAIN[1] | {"time": time}])
+        assert [turn[3] for turn in turns("a.json", text)] == [DAY, None]
+        assert of("a.json", text).flaws == (Flaw("doubtful", BAD_TIME, 1, ("turn 2",)),)
 
     def test_links_that_run_in_a_circle_end(self) -> None:
         looped = json.loads(json.dumps(CHATGPT))

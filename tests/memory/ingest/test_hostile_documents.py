@@ -14,9 +14,11 @@ from benchmarks.hostile_documents import DOCUMENTS
 from cerata import Store
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import PutFrame
-from cerata.memory.ingest.formats import transcripts, turns
+from cerata.memory.ingest.formats import foreign_json, transcripts, turns
 from cerata.memory.ingest.formats.document import NAME_SIZE_MAX, Document
+from cerata.memory.ingest.formats.flaws import Flaw
 from cerata.memory.ingest.formats.registry import SIZE_MAX, extract
+from cerata.memory.ingest.formats.turns import BAD_NAME
 from cerata.retrieval import chunking as passages
 from cerata.retrieval.chunking import split_passages
 
@@ -105,31 +107,34 @@ class TestRepetition:
 
     def test_a_long_session(self) -> None:
         said = {"session": "s" * 201, "messages": [{"role": "u", "text": "b"}] * 2}
-        with pytest.raises(InvalidInput, match="session has 201 characters, and the limit is 200"):
-            of("a.json", json.dumps(said))
+        document = of("a.json", json.dumps(said))
+        assert [dict(section.metadata) for section in document.sections] == [{}, {}]
+        assert document.flaws == (Flaw("doubtful", BAD_NAME, 2, ("turn 1", "turn 2")),)
 
 
 class TestJson:
     def test_of_too_many_values_is_text(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """16 MiB of empty lists would be 400 MiB of them."""
-        monkeypatch.setattr(transcripts, "_VALUES_SIZE_MAX", 1_000)
+        monkeypatch.setattr(foreign_json, "VALUES_SIZE_MAX", 1_000)
         monkeypatch.setattr(msgspec.json, "decode", None)
+        monkeypatch.setattr(json, "loads", None)
         text = json.dumps([{"role": "u", "text": "b"}] * 10)
         assert of("a.json", text).text == text
         assert of("a.jsonl", text).text == text
 
     def test_signs_in_strings_are_no_values(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(transcripts, "_VALUES_SIZE_MAX", 1_000)
+        monkeypatch.setattr(foreign_json, "VALUES_SIZE_MAX", 1_000)
         turn = {"role": "u", "text": '{[,:"\\' * 1_000}
         assert of("a.json", json.dumps([turn])).sections[0].role == "u"
 
     def test_a_line_of_too_many_values_in_a_transcript(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(transcripts, "_VALUES_SIZE_MAX", 1_000)
+        monkeypatch.setattr(foreign_json, "VALUES_SIZE_MAX", 1_000)
         lines = [json.dumps({"role": "u", "text": "b"}), "[0" + ",0" * 99 + "]"]
-        with pytest.raises(InvalidInput, match="too many values"):
-            of("a.jsonl", "\n".join(lines))
+        document = of("a.jsonl", "\n".join(lines))
+        assert len(document.sections) == 1
+        assert document.flaws == (Flaw("skipped", "a line with too many values", 1, ("line 2",)),)
 
 
 def test_long_python_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:

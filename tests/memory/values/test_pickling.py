@@ -251,6 +251,7 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "Reason": lambda store, _: store.why(4).supports[0],
     "Receipt": lambda store, _: store.put_frame("a"),
     "RememberedEmbedder": lambda store, _: store.remembered_embedder(),
+    "Flaw": lambda _, _folder: cerata.Flaw("skipped", "a line that is not JSON", 1, ("line 2",)),
     "Remembered": lambda store, folder: store.remember_files([folder / "notes.md"]),
     "RememberedFile": lambda store, folder: store.remember_files([folder / "notes.md"]).files[0],
     "ResultChange": lambda store, _: store.diff(0, query="tea").results[0],
