@@ -4,8 +4,8 @@ from argparse import Namespace
 from datetime import datetime
 
 from cerata.engine.errors import InvalidInput
+from cerata.engine.unreadable import frame_place, readable
 from cerata.memory.frames.access import Access
-from cerata.memory.view import View
 
 from .filter_options import count_of
 from .output import Output
@@ -28,10 +28,18 @@ def run_access(options: Namespace, output: Output) -> int:
             [view.access(number) for number in options.ids] if options.ids else view.accesses()
         )
         page = accesses if options.ids else accesses[:count]
+        is_whole = len(page) == len(accesses)
+        named = readable(
+            page,
+            lambda access: (access, view.source_of(view.frame(access.frame))),
+            lambda access: frame_place(access.frame),
+        )
+        sources = [*named]
+        page = [access for access, _ in sources]
         with output.pages():
-            for access in page:
-                _print(view, access, output)
-            if len(page) < len(accesses):
+            for access, source in sources:
+                _print(access, source, output)
+            if not is_whole:
                 output.line("More: -n COUNT", style="dim")
         if not page:
             output.line("No access is recorded; 'recall --record' records the shown frames.")
@@ -42,13 +50,12 @@ def run_access(options: Namespace, output: Output) -> int:
     return 0
 
 
-def _print(view: View, access: Access, output: Output) -> None:
-    source = view.source_of(view.frame(access.frame)).partition(" · ")[2]
+def _print(access: Access, source: str, output: Output) -> None:
     output.row(
         (f"{f'#{access.frame}':>7}  ", "yellow"),
         f"used {_use_text(access.used, access.last_used)}  ",
         f"shown {_use_text(access.shown, access.last_shown)}  ",
-        (source, "dim"),
+        (source.partition(" · ")[2], "dim"),
     )
 
 

@@ -47,8 +47,14 @@ def import_records(options: Namespace, output: Output) -> int:
 
 def _print_records(imported: ImportedRecords, file: str, output: Output, *, dry_run: bool) -> None:
     would = "would be " if dry_run else ""
+    parts = {
+        "skipped": sum(imported.skipped.values()),
+        "refused": imported.refused,
+        "doubtful": imported.doubtful,
+    }
     output.line(
         f"{counted(imported.added, 'record')} {would}added, {imported.known:,} already present"
+        + "".join(f", {count:,} {name}" for name, count in parts.items() if count)
     )
     for reason, count in imported.skipped.items():
         output.line(f"skipped: {reason} ({count:,})")

@@ -8,6 +8,7 @@ from typing import Final
 import cerata
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
+from cerata.engine.unreadable import frame_place, readable
 from cerata.memory.values.frames import Hit
 from cerata.projections.fulltext.query import Query
 
@@ -87,15 +88,18 @@ def run_search(options: Namespace, output: Output) -> int:
         )
         for notice in page.notices:
             output.warn(notice)
-        hits = page[: options.k]
+        readings = readable(
+            page[: options.k], lambda hit: (hit, hit.frame), lambda hit: frame_place(hit.id)
+        )
+        hits = [hit for hit, _ in readings]
         with output.pages():
             for rank, hit in enumerate(hits, start=options.offset + 1):
                 _print_hit(rank, hit, output)
                 if options.explain:
                     for line in str(view.explain(hit)).splitlines():
                         output.line(f"    {line}", style="dim")
-            if len(page) > len(hits):
-                output.line(f"More: --offset {options.offset + len(hits)}", style="dim")
+            if len(page) > options.k:
+                output.line(f"More: --offset {options.offset + options.k}", style="dim")
         if not hits and options.offset:
             output.line(f"No hit comes after the first {options.offset:,}.")
         elif not hits:

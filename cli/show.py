@@ -3,9 +3,11 @@
 import json
 from argparse import Namespace
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 
+from cerata.engine.unreadable import frame_place, readable
 from cerata.memory.values.acts import credit
 from cerata.memory.values.frames import Frame
 from cerata.memory.values.words import bytes_text, clipped
@@ -21,7 +23,9 @@ def run_show(options: Namespace, output: Output) -> int:
     """Print whole frames, each below its source."""
     with reading(options) as store:
         view = view_of(store, options)
-        frames = [view.frame(number) for number in options.ids]
+        ids = options.ids
+        # A frame alone raises its error.
+        frames = [*readable(ids, view.frame, frame_place)] if ids[1:] else [view.frame(ids[0])]
         with output.pages():
             for place, frame in enumerate(frames):
                 if place:
@@ -119,9 +123,14 @@ def run_timeline(options: Namespace, output: Output) -> int:
             newest_first=not options.oldest_first,
             **closed_of(options),
         )
+        readings = readable(
+            page.entries, lambda entry: (entry, entry.frame), lambda entry: frame_place(entry.id)
+        )
+        entries = [*readings]
+        page = replace(page, entries=tuple(entry for entry, _ in entries))
         with output.pages():
-            for entry in page.entries:
-                print_frame(entry.frame, entry.time, output)
+            for entry, frame in entries:
+                print_frame(frame, entry.time, output)
             _print_density([entry.time for entry in page.entries], output)
             if page.next is not None:
                 output.line(f"More: --after {page.next.time} {page.next.frame}", style="dim")

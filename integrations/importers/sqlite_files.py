@@ -312,6 +312,11 @@ class SqliteFile:
             if _code_of(error) == sqlite3.SQLITE_AUTH:
                 raise not_plain(self.name, part) from error
             raise _error_of(error, f"{self.name}, {part}") from error
+        except UnicodeDecodeError as error:
+            # The message of SQLite names a damaged part of the file.
+            raise InvalidInput(
+                "The SQLite file is damaged", where=f"{self.name}, {part}", remedy=_COPY
+            ) from error
 
 
 @contextmanager

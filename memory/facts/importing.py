@@ -1,7 +1,7 @@
 """Import: lines of facts and entities into a memory, batch by batch, an event for each line.
 
 Owns the batches, their idempotency keys, and the translation of ids and evidence. A batch is
-durable before the next is read, and a bad line refuses its whole batch. So a repeated import of the
+durable before the next is read, and a bad line ends the import. So a repeated import of the
 same lines skips the batches that exist, and continues after an interrupt. If an earlier import
 ended within a batch, an import with more lines skips the beginning of that batch, too. Leaves out
 the format of lines (`jsonl`).
@@ -99,21 +99,26 @@ def import_facts(
 
     Raises:
         InvalidInput, Unsupported, Conflict, NotFound: a line is unusable; ``where`` has its number.
-            Its batch is not written, and earlier batches stay.
+            Earlier batches stay, and the lines before a line that cannot be decoded.
     """
     work = _Import(session)
     number = size = 0
-    for number, data in enumerate(_each(lines), start=1):
-        size += len(data)
-        with _naming(number):
-            line = decode(data) if data.strip() else None
-        if isinstance(line, ExportLine):
-            # Ids are valid up to the next such line.
-            work.begin()
-        elif line is not None and work.gather(_Numbered(number, data, line)):
-            work.write()
-            if progress is not None:
-                progress(number, size)
+    try:
+        for number, data in enumerate(_each(lines), start=1):
+            size += len(data)
+            with _naming(number):
+                line = decode(data) if data.strip() else None
+            if isinstance(line, ExportLine):
+                # Ids are valid up to the next such line.
+                work.begin()
+            elif line is not None and work.gather(_Numbered(number, data, line)):
+                work.write()
+                if progress is not None:
+                    progress(number, size)
+    except (InvalidInput, Unsupported):
+        # The lines before an undecodable line stay; a later import skips them.
+        work.write()
+        raise
     work.write()
     if progress is not None:
         progress(number, size)

@@ -61,7 +61,7 @@ def test_problems_are_listed_and_refused(run: Run) -> None:
     assert "2 records cannot be imported" in err
     code, out, err = run("import", "--from", "jsonl", "bad.jsonl")
     assert code == 1
-    assert out.startswith("2 records added, 0 already present\n")
+    assert out.startswith("2 records added, 0 already present, 2 refused, 1 doubtful\n")
     assert "bad.jsonl, line 2\n  The text is empty\n" in out
     assert "bad.jsonl, line 1\n  Added without a part: created is no time: '?'\n" in out
     assert "1 record was added without a part" in err

@@ -1,0 +1,63 @@
+"""List verbs with a damaged frame or event: the rest is printed, and a note names the bad one."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+import cerata
+from cerata import Corrupt
+from cerata.engine.events import Event
+from cerata.engine.reader import Reader, Snapshot
+
+from .conftest import Run
+
+BAD = 2
+
+VERBS = {
+    "frames": ("frames",),
+    "log": ("log",),
+    "audit": ("audit",),
+    "history": ("history", "1"),
+    "timeline": ("timeline",),
+    "search": ("search", "note"),
+    "show": ("show", "1", "2", "4"),
+    "access": ("access",),
+}
+
+
+@pytest.fixture
+def damaged(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A memory whose event 2, a version of frame 1, is damaged."""
+    with cerata.open("memory.cera") as store:
+        store.put_frame("note one")
+        new = store.put_frame("note two")
+        store.supersede(1, new)
+        store.put_frame("note four")
+        store.record_access(2)
+        store.record_access(4)
+        store.put_frame("note seven, the newest")
+        # Else the damage is found when the log is folded.
+        store.checkpoint()
+    read = Reader.events
+
+    def events(reader: Reader, snapshot: Snapshot, first: int, last: int) -> Iterator[Event]:
+        for event in read(reader, snapshot, first, last):
+            if event.seq == BAD:
+                raise Corrupt("A block is damaged")
+            yield event
+
+    monkeypatch.setattr(Reader, "events", events)
+    return run
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_list_goes_on_after_a_damaged_item(verb: str, damaged: Run) -> None:
+    """Standard error has the note, with --json too."""
+    whole = {"history": "note one", "access": "4", "show": "note one"}.get(verb, "note four")
+    for options in ((), ("--json",)):
+        code, out, err = damaged(*VERBS[verb], *options)
+        assert code in (0, 1)
+        assert whole in out
+        assert "A block is damaged" in err
+        assert not options or json.loads(out)
