@@ -13,7 +13,8 @@ from functools import partial
 from typing import ClassVar, Final
 
 from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
-from cerata.engine.errors import Corrupt, NotFound
+from cerata.engine.arguments import expect_type
+from cerata.engine.errors import Corrupt, NotFound, value_text
 from cerata.engine.events import EventBody, JsonValue
 from cerata.engine.plain_value import PlainValue
 from cerata.engine.unreadable import readable
@@ -195,6 +196,7 @@ def run_named(snapshot: Snapshot, run: str | int, agent: str | None = None) -> A
         NotFound: no such run exists within the scope; the remedy names the nearest name.
     """
     activities = snapshot.activities
+    expect_type("run", run, str | int, "the id of a run", "Pass its name, or the seq of its start.")
     if isinstance(run, int):
         row = activities.activity(run)
         rows = [] if row is None or row.kind is not ActivityKind.RUN else [row]
@@ -204,10 +206,10 @@ def run_named(snapshot: Snapshot, run: str | int, agent: str | None = None) -> A
     if rows:
         return rows[-1]
     names = [row.name for row in activities.all_activities(ActivityKind.RUN, agent)]
-    near = difflib.get_close_matches(str(run), names, n=1)
+    near = difflib.get_close_matches(value_text(run).strip("'"), names, n=1)
     advice = f"Did you mean {near[0]!r}? " if near else ""
     raise NotFound(
-        f"There is no run {run!r}",
+        f"There is no run {value_text(run):.120}",
         where=None if agent is None else f"agent {agent!r}",
         remedy=f"{advice}'cerata runs' lists all runs.",
     )

@@ -14,8 +14,8 @@ from typing import Any, Final
 import msgspec
 
 from cerata.engine.agent_events import EndActivity, StartActivity
-from cerata.engine.arguments import expect_positive, expect_string, expect_type
-from cerata.engine.errors import Conflict, InvalidInput, NotFound, ReadOnly, RerunFailed
+from cerata.engine.arguments import expect_positive, expect_string, expect_text, expect_type
+from cerata.engine.errors import Conflict, InvalidInput, NotFound, ReadOnly, RerunFailed, value_text
 from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, Draft, JsonValue, Scope, ScopeValue
 from cerata.engine.handle import Handle
 from cerata.engine.limits import NAME_SIZE_MAX
@@ -133,7 +133,7 @@ class Agent(Readings, Handle):
         """
         expect_type("store", store, Store, "an open Store", "Pass cerata.open(path).")
         check_name("name", name)
-        expect_string("version", version)
+        expect_text("version", version)
         if not version or len(version.encode()) > NAME_SIZE_MAX:
             raise InvalidInput(
                 f"version is {version!r:.60}, expected 1 to {NAME_SIZE_MAX} bytes",
@@ -335,10 +335,14 @@ class Agent(Readings, Handle):
         session: Session | None = None,
     ) -> Run:
         """Return a run of a function; see `run`."""
+        if inputs is not None:
+            expect_type("inputs", inputs, Mapping, "a map", "Pass inputs={'name': value}.")
         writer = self._writer({} if session is None else session.dimensions)
         name = self._drawn_id(id, writer)
+        for key in inputs or ():
+            expect_string("The name of an input", key)
         captured = {
-            f"{INPUT_PREFIX}{key}": encoded(value, f"The input {key!r}")
+            f"{INPUT_PREFIX}{key}": encoded(value, f"The input {value_text(key)}")
             for key, value in (inputs or {}).items()
         }
         for key in captured:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from cerata.engine.arguments import expect_string
 from cerata.engine.events import DEFAULT_SCOPE, ScopeValue
 from cerata.memory.batch.attempts import attempted
 from cerata.memory.batch.writer import session_of
@@ -70,6 +71,7 @@ class AgentMemory(NamedTuple):
             NotFound: the agent has no such slot.
             InvalidInput: a dimension is missing, empty, not listed by the slot, or changed.
         """
+        expect_string("The name of a slot", name)
         own = {} if view is not None else self.specs
         # A declaration of this program needs no look at the log.
         declared = {name: Declaration(own[name])} if name in own else self.declared(store, view)

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, cast
 import msgspec
 
 from cerata.engine.agent_events import PutSlot
-from cerata.engine.errors import Conflict, Corrupt, InvalidInput, NotFound
+from cerata.engine.errors import Conflict, Corrupt, InvalidInput, NotFound, value_text
 from cerata.engine.events import DEFAULT_SCOPE, Draft, Scope, ScopeValue
 from cerata.projections.rows.slots import DeclaredSlot
 
@@ -126,9 +126,11 @@ def slot_named(slot: str, declared: Mapping[str, Declaration], agent: str) -> De
     """
     declaration = declared.get(slot)
     if declaration is None:
-        near = difflib.get_close_matches(str(slot), declared, n=1)
+        near = difflib.get_close_matches(value_text(slot).strip("'"), declared, n=1)
         advice = f"Did you mean {near[0]!r}?" if near else "Declare it with Agent(memory={...})."
-        raise NotFound(f"There is no slot {slot!r:.60}", where=f"agent {agent!r}", remedy=advice)
+        raise NotFound(
+            f"There is no slot {value_text(slot):.60}", where=f"agent {agent!r}", remedy=advice
+        )
     if declaration.spec.tier == "working":
         raise InvalidInput(
             f"The slot {slot!r} is a working slot, which has the results of runs",

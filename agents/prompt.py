@@ -13,7 +13,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from cerata.engine.agent_events import RecordCall
 from cerata.engine.arguments import expect_integer, expect_string
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, number_text
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.activities.columns import CallKind
 from cerata.projections.activities.reader import CallRow
@@ -93,9 +93,10 @@ def context_of(results: RunResults, question: str, max_tokens: int, reserved: in
     needed = question_tokens + used
     if needed > budget:
         raise InvalidInput(
-            f"The question and the references need {needed:,} tokens, of {budget:,}",
-            where=f"max_tokens {max_tokens:,}, reserved {reserved:,}",
-            remedy=f"Pass max_tokens of at least {needed + reserved:,}.",
+            f"The question and the references need {number_text(needed)} tokens, of "
+            f"{number_text(budget)}",
+            where=f"max_tokens {number_text(max_tokens)}, reserved {number_text(reserved)}",
+            remedy=f"Pass max_tokens of at least {number_text(needed + reserved)}.",
         )
     entries = _entries(results, counter, budget - needed)
     while True:

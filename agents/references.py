@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, cast
 
+from cerata.engine.arguments import expect_string
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import JsonValue
 
@@ -42,6 +43,7 @@ def parsed(text: str, prefix: str) -> ParsedReference:
     Raises:
         InvalidInput: the text is no reference.
     """
+    expect_string("A reference", text)
     match = _BODY.fullmatch(text, len(prefix) + 1) if text.startswith(f"{prefix}:") else None
     if match is None:
         raise InvalidInput(

@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple, Protocol, Self, cast
 
 from blake3 import blake3
 
-from cerata.engine.arguments import expect_type
-from cerata.engine.errors import Closed, Corrupt, InvalidInput
+from cerata.engine.arguments import expect_text, expect_type
+from cerata.engine.errors import Closed, Corrupt, InvalidInput, value_text
 from cerata.engine.events import JsonValue, ScopeValue
 from cerata.engine.handle import Handle
 from cerata.engine.log import Log
@@ -214,7 +214,7 @@ class Run(Handle):
         """
         if kind not in _TOOL_KINDS:
             raise InvalidInput(
-                f"kind is {kind!r:.40}, expected one of {', '.join(_TOOL_KINDS)}",
+                f"kind is {value_text(kind):.40}, expected one of {', '.join(_TOOL_KINDS)}",
                 remedy="Pass kind='tool', or kind='model' for a model.",
             )
 
@@ -408,6 +408,7 @@ class Run(Handle):
             name: The name of the call.
         """
         self._check_open()
+        expect_text("name", name)
         number = self._journal.count(name) + 1
         text = f"{self._log.log_id.hex()} {self._seq} {name} {number}"
         return blake3(text.encode()).hexdigest(16)

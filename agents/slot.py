@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from cerata.engine.arguments import expect_integer
-from cerata.engine.errors import Conflict, Corrupt, InvalidInput, NotFound, ReadOnly
+from cerata.engine.errors import Conflict, Corrupt, InvalidInput, NotFound, ReadOnly, value_text
 from cerata.engine.events import JsonValue, Scope, ScopeValue
 from cerata.engine.handle import Handle
 from cerata.engine.integrity import hash_bytes
@@ -429,8 +429,8 @@ class Slot(Handle):
         self._expect("dict", "a key")
         if not isinstance(key, str) or not key:
             raise InvalidInput(
-                f"The key of a value is {key!r:.60}, expected a text",
-                where=f"slot {self._instance.slot!r}",
+                f"The key of a value is {value_text(key):.60}, expected a text",
+                where=f"slot {value_text(self._instance.slot)}",
                 remedy="Pass a key such as 'risk'.",
             )
         return f"{_URI}{track}/{key}{self._uri_end}"
@@ -483,8 +483,8 @@ class Slot(Handle):
             frame = key if key in self._ids(snapshot) else None
         if frame is None:
             raise NotFound(
-                f"There is no current value {key!r:.60}",
-                where=f"slot {self._instance.slot!r}",
+                f"There is no current value {value_text(key):.60}",
+                where=f"slot {value_text(self._instance.slot)}",
                 remedy="items() lists the current values.",
             )
         return frame

@@ -13,7 +13,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from cerata.engine.errors import InvalidInput, NotFound
+from cerata.engine.arguments import expect_string
+from cerata.engine.errors import InvalidInput, NotFound, value_text
 
 from .text.names import check_name
 
@@ -247,9 +248,11 @@ class _Check:
         value = getattr(self.spec, field)
         if (default if value is None else value) in values:
             return
-        near = difflib.get_close_matches(str(value), values, n=1)
+        near = difflib.get_close_matches(value_text(value).strip("'"), values, n=1)
         remedy = f"Did you mean {near[0]!r}?" if near else f"Pass one of {', '.join(values)}."
-        self.refuse(field, f"is {value!r:.60}, expected one of {', '.join(values)}", remedy)
+        self.refuse(
+            field, f"is {value_text(value):.60}, expected one of {', '.join(values)}", remedy
+        )
 
     def leaves_out(self, fields: tuple[str, ...]) -> None:
         for field in fields:
@@ -284,10 +287,13 @@ class _Check:
         ttl = self.spec.ttl
         if isinstance(ttl, msgspec.UnsetType):
             return _TTLS.get(self.spec.tier)
-        if ttl is not None and (isinstance(ttl, bool) or _TTL.fullmatch(str(ttl)) is None):
+        if ttl is not None and (
+            isinstance(ttl, bool) or _TTL.fullmatch(value_text(ttl).strip("'")) is None
+        ):
             self.refuse(
                 "ttl",
-                f"is {ttl!r:.40}, expected a positive whole number and s, m, h, d, w or no unit",
+                f"is {value_text(ttl):.40}, expected a positive whole number and s, m, h, d, w or "
+                "no unit",
                 "Pass a time such as '30d', or seconds.",
             )
         return ttl
@@ -299,24 +305,32 @@ class _Check:
             isinstance(value, kinds) and not isinstance(value, bool) and value > 0
         ):
             return
-        self.refuse(field, f"is {value!r:.40}, expected a positive number", f"Pass {field}=20.")
+        self.refuse(
+            field, f"is {value_text(value):.40}, expected a positive number", f"Pass {field}=20."
+        )
 
     def boolean(self, field: str) -> None:
         value = getattr(self.spec, field)
         if value is not None and not isinstance(value, bool):
-            self.refuse(field, f"is {value!r:.40}, expected True or False", f"Pass {field}=True.")
+            self.refuse(
+                field, f"is {value_text(value):.40}, expected True or False", f"Pass {field}=True."
+            )
 
     def text(self, field: str) -> None:
         value = getattr(self.spec, field)
         if not isinstance(value, str):
-            self.refuse(field, f"is {value!r:.40}, expected a text", f"Pass {field}='...'.")
+            self.refuse(
+                field, f"is {value_text(value):.40}, expected a text", f"Pass {field}='...'."
+            )
 
     def schema(self) -> None:
         spec = self.spec
         kind: object = spec.schema
         if kind is not None and not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
             self.refuse(
-                "schema", f"is {kind!r:.60}, expected a msgspec Struct type", "Pass the class."
+                "schema",
+                f"is {value_text(kind):.60}, expected a msgspec Struct type",
+                "Pass the class.",
             )
         self.number("schema_version")
         if kind is None and (spec.schema_version is not None or spec.upcasters is not None):
@@ -364,9 +378,12 @@ class WorkingSlots(NamedTuple):
         """
         if slot is None:
             return self.default
+        expect_string("The name of a slot", slot)
         found = self.by_name.get(slot)
         if found is None:
-            near = difflib.get_close_matches(str(slot), self.by_name, n=1, cutoff=0.0)
+            near = difflib.get_close_matches(
+                value_text(slot).strip("'"), self.by_name, n=1, cutoff=0.0
+            )
             raise NotFound(
                 f"There is no working slot {slot!r:.60}",
                 remedy=f"Pass {near[0]!r}, or write to another slot with run.keep().",

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import UnionType
 from typing import TypeGuard
 
-from .errors import InvalidInput
+from .errors import InvalidInput, value_text
 from .json_value import exact, type_name
 
 
@@ -62,7 +62,7 @@ def expect_positive(name: str, value: object, where: str | None = None) -> int:
     number = exact(value)
     if type(number) is not int or number < 1:
         raise InvalidInput(
-            f"{name} must be a whole number from 1, not {value!r:.60}",
+            f"{name} must be a whole number from 1, not {value_text(value):.60}",
             where=where,
             remedy=f"Pass {name}=1 or more.",
         )
@@ -73,7 +73,7 @@ def expect_bool(name: str, value: object, where: str | None = None) -> None:
     """Refuse a value that is not a bool."""
     if not isinstance(value, bool):
         raise InvalidInput(
-            f"{name} must be True or False, not {value!r:.60}",
+            f"{name} must be True or False, not {value_text(value):.60}",
             where=where,
             remedy=f"Pass {name}=True or {name}=False.",
         )
@@ -110,7 +110,8 @@ def expect_one_of(name: str, value: object, allowed: Collection[str], remedy: st
     """Refuse a value that is none of the allowed."""
     if value not in allowed:
         raise InvalidInput(
-            f"{name} must be one of {', '.join(allowed)}, not {value!r:.60}", remedy=remedy
+            f"{name} must be one of {', '.join(allowed)}, not {value_text(value):.60}",
+            remedy=remedy,
         )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from .arguments import is_integer, wrong_type
-from .errors import InvalidInput
+from .errors import InvalidInput, number_text
 
 CACHE_BYTES_DEFAULT: Final = 1 << 30
 CACHE_BYTES_MIN: Final = 1 << 20
@@ -54,7 +54,7 @@ def cache_sizes(cache_bytes: int | None) -> CacheSizes:
         raise wrong_type("cache_bytes", "a number of bytes", cache_bytes, remedy)
     if cache_bytes < CACHE_BYTES_MIN:
         raise InvalidInput(
-            f"cache_bytes must be at least {CACHE_BYTES_MIN:,}, not {cache_bytes:,}",
+            f"cache_bytes must be at least {CACHE_BYTES_MIN:,}, not {number_text(cache_bytes)}",
             remedy="Pass more bytes, or leave out cache_bytes.",
         )
     return CacheSizes(cache_bytes)

@@ -266,7 +266,7 @@ def _check_nested(value: object, name: str, depth: int, scalars: _Scalars | None
         for key, item in cast("dict[object, object]", value).items():
             if not isinstance(key, str):
                 raise InvalidInput(
-                    f"{name} has the key {key!r}, which is not a string",
+                    f"{name} has the key {value_text(key)}, which is not a string",
                     remedy="Use strings as the keys of maps.",
                 )
             _check_nested(item, name, depth + 1, scalars)

@@ -68,11 +68,23 @@ class CerataError(Exception):
 
 
 def value_text(value: object) -> str:
-    """Return a value's text for an error message, or only its type if too deeply nested."""
+    """Return a value's text for an error message, or only its type if it has no text.
+
+    Python writes no number of thousands of digits and no very deep list, and the class of a caller
+    may raise anything: an error about a value must not become another error.
+    """
     try:
         return repr(value)
-    except RecursionError:
-        return f"a {type(value).__name__} of very many levels"
+    except Exception:  # noqa: BLE001 - a class of the caller may raise anything
+        return f"a {type(value).__name__} that is too large to show"
+
+
+def number_text(value: int) -> str:
+    """Return a number with its thousands separated for an error message, or its size."""
+    try:
+        return f"{value:,}"
+    except ValueError:
+        return f"a number of {value.bit_length():,} bits"
 
 
 def _rebuild(

@@ -14,7 +14,15 @@ from .arguments import is_integer, wrong_type
 from .cache_sizes import CacheSizes, cache_sizes
 from .create import create, sweep_temporaries
 from .environment import Environment
-from .errors import Corrupt, InvalidInput, NotFound, StorageFailed, Unsupported
+from .errors import (
+    Corrupt,
+    InvalidInput,
+    NotFound,
+    StorageFailed,
+    Unsupported,
+    number_text,
+    value_text,
+)
 from .file import PAGES_SIZE, LogFile, choose_page, is_whole
 from .format.page import HeaderPage
 from .format.record import sectors
@@ -109,21 +117,23 @@ def _checked_options(
     mode: str, sync: object, lock_timeout: float | None, ring_bytes: int | None
 ) -> int:
     if mode not in ("r", "rw"):
-        raise InvalidInput(f"The mode {mode!r} is not known", remedy="Use 'r' or 'rw'.")
+        raise InvalidInput(f"The mode {value_text(mode)} is not known", remedy="Use 'r' or 'rw'.")
     if sync not in ("commit", "always") and (not is_integer(sync) or sync <= 0):
         raise InvalidInput(
-            f"The sync policy {sync!r} is not known",
+            f"The sync policy {value_text(sync)} is not known",
             remedy="Use 'commit', 'always', or a number of bytes.",
         )
     if lock_timeout is not None and lock_timeout < 0:
         raise InvalidInput(
-            f"lock_timeout must be 0 or more, not {lock_timeout} s", remedy="Use 0, more, or None."
+            f"lock_timeout must be 0 or more, not {value_text(lock_timeout)} s",
+            remedy="Use 0, more, or None.",
         )
     if ring_bytes is None:
         return RING_SIZE_DEFAULT
     if not RING_SIZE_MIN <= ring_bytes <= RING_SIZE_MAX:
         raise InvalidInput(
-            f"ring_bytes must be from {RING_SIZE_MIN:,} to {RING_SIZE_MAX:,}, not {ring_bytes:,}",
+            f"ring_bytes must be from {RING_SIZE_MIN:,} to {RING_SIZE_MAX:,}, not "
+            f"{number_text(ring_bytes)}",
             remedy="Pass ring_bytes within these bounds, or leave it out.",
         )
     return sectors(ring_bytes)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
 from cerata.engine.arguments import expect_type, is_integer
-from cerata.engine.errors import BisectFailed, CerataError, InvalidInput, NotFound
+from cerata.engine.errors import BisectFailed, CerataError, InvalidInput, NotFound, value_text
 from cerata.engine.events import Event
 from cerata.engine.json_value import JsonValue
 from cerata.engine.plain_value import PlainValue, plain_fields
@@ -315,7 +315,7 @@ def check_search(test: object, unit: object, checks: object) -> None:
     """
     if not callable(test):
         raise InvalidInput(
-            f"test must be a function of a view, not {test!r:.60}",
+            f"test must be a function of a view, not {value_text(test):.60}",
             remedy="Pass a function that returns True, False, or None to skip.",
         )
     if unit not in get_args(Unit):

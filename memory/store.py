@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from cerata.engine.arguments import expect_bool, is_integer
 from cerata.engine.environment import Environment
-from cerata.engine.errors import Corrupt, InvalidInput, Locked, StorageFailed
+from cerata.engine.errors import Corrupt, InvalidInput, Locked, StorageFailed, value_text
 from cerata.engine.events import Draft, Event, JsonValue, RecallContext, Scope, ScopeValue
 from cerata.engine.head import Head
 from cerata.engine.late import late
@@ -374,7 +374,8 @@ class Store(
         """
         if not is_integer(workers) or not 1 <= workers <= WORKERS_MAX:
             raise InvalidInput(
-                f"workers must be a whole number from 1 to {WORKERS_MAX}, not {workers!r:.60}",
+                f"workers must be a whole number from 1 to {WORKERS_MAX}, "
+                f"not {value_text(workers):.60}",
                 remedy="Pass the number of processors, such as workers=2.",
             )
         with loading("the part that rebuilds"):

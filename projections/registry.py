@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
 from cerata.engine.arguments import is_integer
-from cerata.engine.errors import InvalidInput, NotFound
+from cerata.engine.errors import InvalidInput, NotFound, value_text
 from cerata.engine.events import EventBody
 from cerata.engine.late import late
 
@@ -111,7 +111,7 @@ class Registry:
         self._makes: dict[str, Make] = dict(BUILT_IN)
         if isinstance(own, str | Mapping) or not isinstance(own, Iterable):
             raise InvalidInput(
-                f"projections must be a list of classes, not {own!r}",
+                f"projections must be a list of classes, not {value_text(own)}",
                 remedy="Pass projections=[YourProjection].",
             )
         for make in own:
@@ -150,7 +150,7 @@ class Registry:
         make = self._makes.get(name)
         if make is None:
             raise NotFound(
-                f"There is no projection {name!r}",
+                f"There is no projection {value_text(name):.120}",
                 remedy=f"Use {', '.join(self.names)}, or pass a class to open(projections=…).",
             )
         return make()
@@ -168,7 +168,8 @@ def _created(make: MakeOwn) -> OwnProjection:
         ) from error
     if not isinstance(projection, row_projection.RowProjection):
         raise InvalidInput(
-            f"{make!r} creates no projection", remedy="Pass subclasses of cerata.RowProjection."
+            f"{value_text(make)} creates no projection",
+            remedy="Pass subclasses of cerata.RowProjection.",
         )
     return projection
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from datetime import date, datetime
 
-from cerata.engine.errors import InvalidInput, NotFound
+from cerata.engine.errors import InvalidInput, NotFound, number_text, value_text
 from cerata.engine.json_value import exact
 from cerata.engine.log import Log
 from cerata.projections.columnar.relative_times import Interval, interval_of, names_time
@@ -30,7 +30,7 @@ def check_tag_name(name: object) -> str:
     if isinstance(name, str) and _TAG.match(name) and name != "HEAD":
         return name
     raise InvalidInput(
-        f"A tag cannot be named {name!r}",
+        f"A tag cannot be named {value_text(name)}",
         remedy="Start with a letter, then letters, digits, '.', '_', '-' and '/'; at most 100.",
     )
 
@@ -67,8 +67,8 @@ def resolve_basis(
     if isinstance(basis, int):
         if not 0 <= basis <= head:
             raise NotFound(
-                f"There is no event {basis:,}",
-                remedy=f"Pass a seq up to {head:,}, the end of the log.",
+                f"There is no event {number_text(basis)}",
+                remedy=f"Pass a seq up to {number_text(head)}, the end of the log.",
             )
         return basis
     if isinstance(basis, date):

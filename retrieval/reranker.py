@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, cast
 import numpy as np
 
 from cerata.engine.arguments import is_integer, is_number
-from cerata.engine.errors import InvalidInput, RerankerFailed, Unsupported
+from cerata.engine.errors import InvalidInput, RerankerFailed, Unsupported, value_text
 from cerata.engine.limits import NAME_SIZE_MAX
 from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
 
@@ -59,7 +59,7 @@ def check_rerank(rerank: object) -> None:
     if not callable(getattr(rerank, "scores", None)):
         raise InvalidInput(
             f"rerank must be a Reranker, scores by frame id, True, False or None, not "
-            f"{rerank!r:.60}",
+            f"{value_text(rerank):.60}",
             remedy="Pass an object with identity and scores(), such as docs/search.md has.",
         )
     _check_identity(getattr(rerank, "identity", None))
@@ -74,8 +74,8 @@ def check_rerank(rerank: object) -> None:
 def _check_score(frame: object, score: object) -> None:
     if not is_integer(frame) or not is_number(score):
         raise InvalidInput(
-            f"rerank must have a finite score for each frame id, not {score!r:.60} for "
-            f"{frame!r:.60}",
+            f"rerank must have a finite score for each frame id, not {value_text(score):.60} for "
+            f"{value_text(frame):.60}",
             remedy="Pass scores such as rerank={7: 0.25, 9: 1.5}.",
         )
 

@@ -8,13 +8,14 @@ heading or a tag of ours.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 from cerata.engine.arguments import expect_integer, expect_one_of, expect_text
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, number_text
 from cerata.engine.plain_value import PlainValue
 from cerata.memory.view import View
 from cerata.retrieval.tokenizer import Tokenizer, tokenizer
@@ -143,8 +144,9 @@ def check_request(question: object, max_tokens: object, titles: object) -> tuple
     used = tokenizer().count(text)
     if used >= budget:
         raise InvalidInput(
-            f"The question needs {used:,} tokens, and max_tokens is {budget:,}",
-            remedy=f"Pass max_tokens of at least {used + 1:,}.",
+            f"The question needs {number_text(used)} tokens, and max_tokens is "
+            f"{number_text(budget)}",
+            remedy=f"Pass max_tokens of at least {number_text(used + 1)}.",
         )
     return text, used
 
@@ -170,7 +172,7 @@ def assembled(
         now: The view's now.
     """
     counter = tokenizer()
-    budget = max_tokens - used
+    budget = min(max_tokens - used, sys.maxsize)
     chosen_blocks: list[_Shown] = []
     ordered = sorted(contents, key=lambda content: content.priority)
     late = [content for content in ordered if content.name == CONTINUITY]

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from cerata.engine.arguments import expect_text
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.events import PutFrame, Scope
 from cerata.engine.integrity import hash_bytes
 from cerata.memory.batch.session import WriteSession
@@ -96,7 +96,7 @@ class Recorder:
         for part in parts:
             if part.role not in ROLES:
                 raise InvalidInput(
-                    f"role is {part.role!r:.60}, expected 'user' or 'assistant'",
+                    f"role is {value_text(part.role):.60}, expected 'user' or 'assistant'",
                     remedy="Put results of tools with a run, and other texts with remember().",
                 )
             expect_text("text", part.text)

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from msgspec.structs import replace
 
-from cerata.engine.errors import CerataError, Conflict, InvalidInput, ModelFailed
+from cerata.engine.errors import CerataError, Conflict, InvalidInput, ModelFailed, value_text
 from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, Draft, SupersedeFrame
 from cerata.engine.plain_value import PlainValue
 from cerata.memory.batch.session import WriteSession
@@ -546,7 +546,7 @@ def checked_hours(hours: Sequence[float]) -> tuple[float, ...]:
     are_numbers = all(isinstance(each, int | float) and 0 <= each < 1e6 for each in checked)
     if len(checked) != len(PASSES) or not are_numbers or list(checked) != sorted(checked):
         raise InvalidInput(
-            f"pass_hours is {hours!r:.60}, expected three ascending numbers from 0",
+            f"pass_hours is {value_text(hours):.60}, expected three ascending numbers from 0",
             remedy="Pass pass_hours=(0, 4, 20).",
         )
     return checked

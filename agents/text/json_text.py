@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from cerata.engine.errors import Corrupt, InvalidInput
+from cerata.engine.errors import Corrupt, InvalidInput, value_text
 from cerata.engine.events import JsonValue
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.limits import BLOB_SIZE_MAX, NESTING_MAX, STRING_SIZE_MAX
@@ -84,7 +84,7 @@ def _check(value: object, subject: str, path: str, depth: int) -> None:
     elif isinstance(value, dict):
         for name, item in cast("dict[object, object]", value).items():
             if type(name) is not str:
-                raise _refused(subject, path, f"a name is {name!r:.60}, not a string")
+                raise _refused(subject, path, f"a name is {value_text(name):.60}, not a string")
             _check(name, subject, path, depth)
             _check(item, subject, f"{path}.{name}" if path else name, depth - 1)
     else:

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, value_text
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
@@ -21,7 +21,8 @@ def check_label(field: str, label: object) -> None:
     )
     if not is_label:
         raise InvalidInput(
-            f"{field} is {label!r:.120}, expected 1 to {_LABEL_SIZE_MAX} printable characters",
+            f"{field} is {value_text(label):.120}, expected 1 to {_LABEL_SIZE_MAX} "
+            f"printable characters",
             remedy="Pass a name such as 'taxes'.",
         )
 
@@ -30,6 +31,7 @@ def check_name(field: str, name: object) -> None:
     """Raise `InvalidInput` unless a name has 1 to 100 letters, digits, "_", "." and "-"."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidInput(
-            f"{field} is {name!r:.120}, expected 1 to 100 letters, digits, '_', '.' and '-'",
+            f"{field} is {value_text(name):.120}, expected 1 to 100 letters, digits, "
+            f"'_', '.' and '-'",
             remedy="Pass a name such as 'market.fetch'.",
         )

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from zoneinfo import ZoneInfo
 
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.limits import NAME_SIZE_MAX
 
 
@@ -14,6 +14,6 @@ def check_timezone(name: object) -> str:
         with suppress(LookupError, ValueError, OSError):
             return ZoneInfo(name).key
     raise InvalidInput(
-        f"timezone is {name!r:.60}, which is no time zone",
+        f"timezone is {value_text(name):.60}, which is no time zone",
         remedy="Pass an IANA name such as 'Europe/Rome'; the package tzdata has them all.",
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cerata.engine.agent_events import RecordCall, StartActivity
 from cerata.engine.arguments import is_integer, located, wrong_type
-from cerata.engine.errors import Conflict, NotFound
+from cerata.engine.errors import Conflict, NotFound, number_text
 from cerata.engine.events import (
     AssertFact,
     DeleteFrame,
@@ -122,7 +122,8 @@ class ReferenceRules(Rule):
             if value < 0:
                 if not self._is_drafted(place, kind, value):
                     raise NotFound(
-                        f"{name} names {value}, but this batch has no earlier {kind} there",
+                        f"{name} names {number_text(value)}, but this batch has no earlier {kind} "
+                        "there",
                         remedy="Put it earlier in the batch, and name its place as −k.",
                     )
                 continue
@@ -130,7 +131,7 @@ class ReferenceRules(Rule):
                 fact_scope = facts.scope_of_fact(value) if 0 < value <= n else None
                 if fact_scope is None or not admits(fact_scope, reach):
                     raise NotFound(
-                        f"There is no fact {value:,}",
+                        f"There is no fact {number_text(value)}",
                         where=name,
                         remedy="Find fact ids with facts or log.",
                     )
@@ -144,7 +145,7 @@ class ReferenceRules(Rule):
             if not is_there:
                 noun = "frame" if kind == _FRAME else f"{kind} event"
                 raise NotFound(
-                    f"There is no {noun} {value:,}",
+                    f"There is no {noun} {number_text(value)}",
                     where=name,
                     remedy="Find ids with search, frames or log.",
                 )
@@ -161,7 +162,7 @@ class ReferenceRules(Rule):
                 is_there = admits(state.log.event(cause).scope, state.reach)
             if not is_there:
                 raise NotFound(
-                    f"There is no event {cause:,} before this event",
+                    f"There is no event {number_text(cause)} before this event",
                     where="causation",
                     remedy="Pass the seq of an event, or -k for the k-th event of the batch.",
                 )

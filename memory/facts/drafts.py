@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import cast
 
 from cerata.engine.arguments import expect_one_of, located, wrong_type
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.events import AssertFact, Draft, Evidence, Scope
 from cerata.engine.json_value import exact
 from cerata.projections.columnar.intervals import BEGINNING
@@ -51,7 +51,7 @@ def triple(value: object) -> tuple[str | Entity, str, FactObject]:
     """Return a caller's (subject, predicate, object). Raises `InvalidInput`."""
     if not isinstance(value, tuple) or len(cast("tuple[object, ...]", value)) != 3:
         raise InvalidInput(
-            f"A fact must be (subject, predicate, object), not {value!r:.60}",
+            f"A fact must be (subject, predicate, object), not {value_text(value):.60}",
             remedy="Pass (subject, predicate, object), or a cerata.Assertion.",
         )
     return cast("tuple[str | Entity, str, FactObject]", value)
@@ -76,7 +76,8 @@ def assertion_draft(assertion: Assertion, scope: Scope, now_us: int) -> Draft:
         raise wrong_type("confidence", "a number", confidence, "Pass a number from 0 to 1.")
     if not 0 <= confidence <= 1:
         raise InvalidInput(
-            f"confidence must be from 0 to 1, not {confidence}", remedy="Pass a number from 0 to 1."
+            f"confidence must be from 0 to 1, not {value_text(confidence)}",
+            remedy="Pass a number from 0 to 1.",
         )
     body = AssertFact(
         subject=entity_name("The subject", assertion.subject),

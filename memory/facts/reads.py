@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from cerata.engine.errors import InvalidInput
+from cerata.engine.arguments import expect_bool
+from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.events import (
     AssertFact,
     EventBody,
@@ -229,6 +230,7 @@ class FactReads(Reader):
         with loading("the part that exports facts"):
             from .export import export_facts
 
+        expect_bool("history", history)
         return export_facts(self._snapshot(), history=history)
 
     def search_facts(
@@ -379,7 +381,7 @@ def _interval(period: PeriodLike) -> Interval:
         )
     else:
         raise InvalidInput(
-            f"A period must be (start, end) or a cerata.Period, not {period!r:.60}",
+            f"A period must be (start, end) or a cerata.Period, not {value_text(period):.60}",
             remedy="Pass (start, end), or a cerata.Period.",
         )
     if interval.start >= interval.end:
@@ -392,7 +394,7 @@ def _interval(period: PeriodLike) -> Interval:
 def _related(spans: Iterable[FactSpan], allen: tuple[Allen | str, PeriodLike]) -> list[FactSpan]:
     if not isinstance(allen, tuple) or len(cast("tuple[object, ...]", allen)) != 2:
         raise InvalidInput(
-            f"allen must be a name and a period, not {allen!r:.60}",
+            f"allen must be a name and a period, not {value_text(allen):.60}",
             remedy='Pass a name and a period, such as ("during", (start, end)).',
         )
     name, period_like = allen

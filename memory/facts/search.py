@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from cerata.engine.arguments import expect_type, is_integer
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.json_value import exact
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.intervals import BEGINNING
@@ -77,7 +77,7 @@ def search_facts(snapshot: Snapshot, query: str, k: int) -> list[FactHit]:
     check_size(query)
     if not is_integer(k) or k <= 0:
         raise InvalidInput(
-            f"k must be a positive whole number, not {k!r}", remedy="Pass k=1 or more."
+            f"k must be a positive whole number, not {value_text(k)}", remedy="Pass k=1 or more."
         )
     if not snapshot.facts_at.row_count:
         return []

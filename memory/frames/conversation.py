@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from cerata.engine.arguments import is_integer
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.json_value import exact
 from cerata.engine.late import late
 from cerata.projections.columnar.turn_order import NO_ROW
@@ -71,7 +71,7 @@ def neighbours_of(
     for name, count in (("before", before), ("after", after)):
         if not is_integer(count) or count < 0:
             raise InvalidInput(
-                f"{name} must be a whole number from 0, not {count!r:.60}",
+                f"{name} must be a whole number from 0, not {value_text(count):.60}",
                 remedy=f"Pass {name}=0 or more.",
             )
     layers = snapshot.layers

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from cerata.engine.arguments import expect_integer
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.events import DEFAULT_SCOPE, Event, EventBody, Scope, ScopeValue
 from cerata.engine.late import late
 from cerata.engine.loading import loading
@@ -167,7 +167,7 @@ class LogReads(Reader):
             isinstance(which, type) and issubclass(which, row_projection.RowProjection)
         ):
             raise InvalidInput(
-                f"{which!r} is neither a projection's name nor its class",
+                f"{value_text(which)} is neither a projection's name nor its class",
                 remedy="Pass a name, or a subclass of cerata.RowProjection.",
             )
         return self._snapshot().user_projection(which if isinstance(which, str) else which.name)

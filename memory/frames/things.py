@@ -6,7 +6,7 @@ Owns the look-up of a thing by a caller's value, and the parts that history and 
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from cerata.engine.errors import NotFound
+from cerata.engine.errors import NotFound, number_text
 from cerata.engine.events import Event
 from cerata.projections.facts.entities import Entities
 from cerata.projections.facts.entity_events import EntityEvents
@@ -56,8 +56,8 @@ def thing_of(snapshot: Snapshot, value: AnyThing) -> Thing:
     if snapshot.labelling.links.link(seq) is not None:
         return Thing("link", number)
     raise NotFound(
-        f"There is no frame, fact or link {number:,}",
-        where=f"basis {snapshot.basis:,}",
+        f"There is no frame, fact or link {number_text(number)}",
+        where=f"basis {number_text(snapshot.basis)}",
         remedy=_REMEDY,
     )
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
 from cerata.engine.arguments import is_integer
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, value_text
 from cerata.projections.columnar.relative_times import interval_of
 from cerata.projections.frames.timeline import Page, Position, TimelineOrder
 
@@ -46,12 +46,13 @@ def page_of(layers: Layers, masks: Sequence[Mask], paging: Paging) -> Page:
     """
     if paging.by not in ("content", "recorded"):
         raise InvalidInput(
-            f"by must be 'content' or 'recorded', not {paging.by!r}",
+            f"by must be 'content' or 'recorded', not {value_text(paging.by)}",
             remedy="Pass 'content' or 'recorded'.",
         )
     if not is_integer(paging.limit):
         raise InvalidInput(
-            f"limit must be a whole number, not {paging.limit!r}", remedy="Pass 1 or more."
+            f"limit must be a whole number, not {value_text(paging.limit)}",
+            remedy="Pass 1 or more.",
         )
     if paging.after is not None:
         _check_place(paging.after)
@@ -87,7 +88,7 @@ def _check_place(after: object) -> None:
         is_integer(number) and abs(number) <= _ABOVE_ALL for number in pair
     ):
         raise InvalidInput(
-            f"after is {after!r}, which is not a Position",
+            f"after is {value_text(after)}, which is not a Position",
             remedy="Pass the next of the page before, or None.",
         )
 

@@ -5,6 +5,7 @@ Leaves out pages (`timeline`), neighbours (`conversation`) and the form of messa
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -120,7 +121,8 @@ class TimelineReads(Reader):
         newest = conversations.newest_frames(
             snapshot, _on_track(track, where), include_chunks=include_chunks
         )
-        return [*islice(readable(newest, snapshot.frame_at, frame_place), count)][::-1]
+        frames = readable(newest, snapshot.frame_at, frame_place)
+        return [*islice(frames, min(count, sys.maxsize))][::-1]
 
     def messages(
         self,
@@ -148,7 +150,10 @@ class TimelineReads(Reader):
         newest = conversations.newest_frames(snapshot, _on_track(track, where), by_first=True)
         frames = readable(newest, snapshot.frame_at, frame_place)
         spoken = (frame for frame in frames if frame.role is not None)
-        return [frame_messages.message_of(frame) for frame in islice(spoken, last)][::-1]
+        return [
+            frame_messages.message_of(frame)
+            for frame in islice(spoken, last and min(last, sys.maxsize))
+        ][::-1]
 
     def around(self, frame: FrameId, *, before: int = 1, after: int = 1) -> list[Frame]:
         """Return a frame and its neighbours, in order.

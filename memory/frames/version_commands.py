@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET, UnsetType
 
 from cerata.engine.content_hashes import content_hash_of
-from cerata.engine.errors import Conflict, InvalidInput
+from cerata.engine.errors import Conflict, InvalidInput, number_text
 from cerata.engine.late import late
 
 from ..batch.writer import Writer
@@ -212,7 +212,7 @@ class VersionCommands(Writer):
                 return session.unchanged(snapshot, frame)
             return session.write(version.drafts)
 
-        return batch_attempts.attempted(session, attempt, where=f"frame {frame:,}")
+        return batch_attempts.attempted(session, attempt, where=f"frame {number_text(frame)}")
 
 
 def _whole_frame(snapshot: Snapshot, number: int) -> PutFrame:

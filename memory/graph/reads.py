@@ -15,7 +15,7 @@ from sys import float_info
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from cerata.engine.arguments import expect_integer, expect_one_of
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, number_text, value_text
 from cerata.engine.late import late
 
 from ..snapshot.reader import Reader
@@ -174,7 +174,7 @@ class GraphReads(Reader):
         limit = expect_integer("limit", limit)
         if limit < 1:
             raise InvalidInput(
-                f"limit must be 1 or more, not {limit}", remedy="Pass limit=1 or more."
+                f"limit must be 1 or more, not {number_text(limit)}", remedy="Pass limit=1 or more."
             )
         graph = _graph(snapshot, predicate, direction, valid_at, facts_max)
         ends = {node[0]: node for node in _nodes(graph, end)}
@@ -264,7 +264,8 @@ def _checked_hops(hops: int) -> int:
     hops = expect_integer("hops", hops)
     if not 1 <= hops <= HOPS_MAX:
         raise InvalidInput(
-            f"hops must be from 1 to {HOPS_MAX}, not {hops}", remedy="Pass hops=2, for example."
+            f"hops must be from 1 to {HOPS_MAX}, not {number_text(hops)}",
+            remedy="Pass hops=2, for example.",
         )
     return hops
 
@@ -273,8 +274,7 @@ def _check_damping(k: object) -> None:
     """Raise `InvalidInput` unless k is a finite number from 0 that a float can hold."""
     if isinstance(k, int | float) and not isinstance(k, bool) and 0 <= k <= float_info.max:
         return
-    # `repr` raises for an int of thousands of digits.
-    value = "a number out of range" if isinstance(k, int | float) else repr(k)
+    value = "a number out of range" if isinstance(k, int | float) else value_text(k)
     raise InvalidInput(
         f"k must be a finite number from 0, not {value:.60}",
         remedy="Pass a number from 0; 60 is usual.",
@@ -284,7 +284,8 @@ def _check_damping(k: object) -> None:
 def _listed(entities: object) -> list[EntityLike]:
     if not isinstance(entities, Iterable):
         raise InvalidInput(
-            f"entities must be a name, an Entity or a list of these, not {entities!r:.60}",
+            f"entities must be a name, an Entity or a list of these, not "
+            f"{value_text(entities):.60}",
             remedy="Pass a name, or a list of names.",
         )
     return list(cast("Iterable[EntityLike]", entities))

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from cerata.engine.errors import Corrupt, InvalidInput
+from cerata.engine.errors import Corrupt, InvalidInput, number_text
 from cerata.engine.events import UNDECODABLE, EventHeader, Payload, is_known
 from cerata.engine.instants import to_datetime
 from cerata.engine.integrity import Tree, chain_through
@@ -125,7 +125,7 @@ def _checked_first(log: Log, first: int, last: int) -> int:
             )
     if not 1 <= first <= max(last, 1):
         raise InvalidInput(
-            f"The first event must be from 1 to {max(last, 1):,}, not {first:,}",
+            f"The first event must be from 1 to {max(last, 1):,}, not {number_text(first)}",
             remedy="Pass the seq of an event of the export.",
         )
     return log.event(first).header.first_seq if last else 1

@@ -164,7 +164,11 @@ def opened_target(target: Target) -> Generator[IO[bytes]]:
         return
     name = path_name(target)
     path = Path(name)
-    if path.exists():
+    try:
+        is_taken = path.exists()
+    except OSError as error:
+        raise refused(error, "write", name) from error
+    if is_taken:
         raise _taken(name)
     beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:

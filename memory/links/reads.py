@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from cerata.engine.arguments import expect_integer
-from cerata.engine.errors import NotFound
+from cerata.engine.errors import NotFound, number_text
 from cerata.engine.json_value import shown_id
 from cerata.engine.late import late
 
@@ -90,8 +90,8 @@ def endpoint_of(snapshot: Snapshot, target: Target) -> Endpoint:
         )
     if isinstance(target, fact_values.Fact) or not snapshot.layers.has(number):
         raise NotFound(
-            f"There is no fact or frame {number:,}",
-            where=f"basis {snapshot.basis:,}",
+            f"There is no fact or frame {number_text(number)}",
+            where=f"basis {number_text(snapshot.basis)}",
             remedy="Find ids with facts, frames or log.",
         )
     return Endpoint(number, is_frame=True)
@@ -152,8 +152,8 @@ def link_named(snapshot: Snapshot, link: LinkId) -> LinkRow:
     row = snapshot.labelling.links.link(snapshot.seq_of(number))
     if row is None:
         raise NotFound(
-            f"There is no link {number:,}",
-            where=f"basis {snapshot.basis:,}",
+            f"There is no link {number_text(number)}",
+            where=f"basis {number_text(snapshot.basis)}",
             remedy="Find the ids of links with links, why or log.",
         )
     return row

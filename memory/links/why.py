@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from cerata.engine.arguments import expect_integer
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, number_text
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.facts.objects import Standing
 from cerata.projections.links.columns import ATTACKING, REQUIRING, LinkKind
@@ -123,7 +123,8 @@ def why(snapshot: Snapshot, fact: FactId, depth: int) -> Why:
     depth = expect_integer("depth", depth)
     if not 1 <= depth <= DEPTH_MAX:
         raise InvalidInput(
-            f"depth must be from 1 to {DEPTH_MAX}, not {depth}", remedy="Pass depth=16."
+            f"depth must be from 1 to {DEPTH_MAX}, not {number_text(depth)}",
+            remedy="Pass depth=16.",
         )
     number = snapshot.fact_at(fact_id(fact, snapshot.ids)).id
     row = snapshot.facts_at.row_of(snapshot.seq_of(number))

@@ -13,7 +13,7 @@ from io import BytesIO
 from threading import RLock
 from typing import Any, Final, Literal, TypeAlias
 
-from cerata.engine.errors import InvalidInput, Unsupported
+from cerata.engine.errors import InvalidInput, Unsupported, value_text
 from cerata.engine.extras import install_command
 from cerata.engine.loading import loading
 
@@ -64,7 +64,7 @@ def check_form(form: object) -> Form:
         if form == supported:
             return supported
     raise InvalidInput(
-        f"A picture cannot be {form!r:.40}", remedy=f"Pass one of {', '.join(FORMS)}."
+        f"A picture cannot be {value_text(form):.40}", remedy=f"Pass one of {', '.join(FORMS)}."
     )
 
 

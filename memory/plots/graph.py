@@ -8,7 +8,8 @@ from datetime import datetime
 from math import atan2, cos, degrees, hypot, sin
 from typing import Final
 
-from cerata.engine.errors import InvalidInput
+from cerata.engine.arguments import expect_integer
+from cerata.engine.errors import InvalidInput, number_text
 from cerata.projections.facts.graph import Direction
 
 from ..snapshot.snapshot import Snapshot
@@ -53,9 +54,10 @@ def draw_graph(
         Unsupported: matplotlib is not installed.
     """
     form = check_form(form)
+    expect_integer("entities_max", entities_max)
     if not 2 <= entities_max <= ENTITIES_MAX:
         raise InvalidInput(
-            f"A picture cannot show {entities_max} entities",
+            f"A picture cannot show {number_text(entities_max)} entities",
             remedy=f"Pass entities_max= from 2 to {ENTITIES_MAX}.",
         )
     way = Way(predicate, direction, valid_at)

@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 
 from cerata.engine.arguments import is_integer
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.events import RecallContext, TimeInterval
 from cerata.engine.json_value import exact_fields
 from cerata.engine.late import late
@@ -82,7 +82,7 @@ class RecallOptions:
         exact_fields(self, "neighbours")
         if not is_integer(self.neighbours) or not 0 <= self.neighbours <= CONTEXT_HITS:
             raise InvalidInput(
-                f"neighbours must be 0 to {CONTEXT_HITS}, not {self.neighbours!r:.60}",
+                f"neighbours must be 0 to {CONTEXT_HITS}, not {value_text(self.neighbours):.60}",
                 remedy="Pass neighbours=1 for a chunk or turn on each side.",
             )
 

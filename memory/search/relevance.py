@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.late import late
 from cerata.projections.fulltext.query import has_words
 from cerata.retrieval.embedders.identity import parse_space
@@ -39,7 +39,7 @@ def floor_for(result: SearchResult, *, floor: Floor | bool) -> Floor | None:
         return floor
     if not isinstance(floor, bool):
         raise InvalidInput(
-            f"floor must be a Floor, True or False, not {floor!r:.60}",
+            f"floor must be a Floor, True or False, not {value_text(floor):.60}",
             remedy="Pass cerata.Floor(0.36, 0.6), or False for no floor.",
         )
     if not floor:

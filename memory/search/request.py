@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from cerata.engine.arguments import expect_text, is_integer, is_number, wrong_type
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.json_value import exact_fields
 from cerata.projections.frames.filters import Filter, kinds_named
 from cerata.projections.fulltext.query import AnyWord, Query, check_size, filters_of, plain
@@ -90,21 +90,22 @@ class SearchRequest:
         check_query(self.query)
         if not is_integer(self.k) or self.k <= 0:
             raise InvalidInput(
-                f"k must be a positive whole number, not {self.k!r}", remedy="Pass k=1 or more."
+                f"k must be a positive whole number, not {value_text(self.k)}",
+                remedy="Pass k=1 or more.",
             )
         if not is_integer(self.offset) or self.offset < 0:
             raise InvalidInput(
-                f"offset must be a whole number from 0, not {self.offset!r:.60}",
+                f"offset must be a whole number from 0, not {value_text(self.offset):.60}",
                 remedy="Pass offset=0 or more.",
             )
         if self.group_by is not None and self.group_by not in get_args(Grouping):
             raise InvalidInput(
-                f"group_by must be 'document' or None, not {self.group_by!r:.60}",
+                f"group_by must be 'document' or None, not {value_text(self.group_by):.60}",
                 remedy="Pass group_by='document'.",
             )
         if self.mode not in _MODES:
             raise InvalidInput(
-                f"mode must be a search mode, not {self.mode!r:.60}",
+                f"mode must be a search mode, not {value_text(self.mode):.60}",
                 remedy=f"Pass one of {', '.join(_MODES)}.",
             )
         check_rerank(self.rerank)
@@ -117,7 +118,7 @@ class SearchRequest:
             least: float | None = getattr(self, name)
             if least is not None and not is_number(least):
                 raise InvalidInput(
-                    f"{name} must be a number, not {least!r:.60}",
+                    f"{name} must be a number, not {value_text(least):.60}",
                     remedy=f"Pass a number such as {name}=0.3, or None.",
                 )
         if self.min_cosine is not None and self.mode == "text":

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from cerata.engine.arguments import expect_type, is_unicode
-from cerata.engine.errors import NotFound
+from cerata.engine.errors import NotFound, number_text
 from cerata.engine.events import (
     Draft,
     Event,
@@ -100,7 +100,9 @@ class Layers:
         if frame <= 0:
             remedy = "Pass the id of a stored frame; ids below 0 belong to an open transaction."
         raise NotFound(
-            f"There is no frame {frame:,}", where=f"basis {self.base.n:,}", remedy=remedy
+            f"There is no frame {number_text(frame)}",
+            where=f"basis {number_text(self.base.n)}",
+            remedy=remedy,
         )
 
     def event(self, frame: int) -> Event | PendingEvent:

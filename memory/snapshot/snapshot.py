@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cerata.engine.errors import NotFound, Unsupported
+from cerata.engine.errors import NotFound, Unsupported, number_text
 from cerata.engine.events import (
     Attachment,
     Draft,
@@ -490,8 +490,8 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         row = self.facts_at.row_of(self.seq_of(number))
         if row is None:
             raise NotFound(
-                f"There is no fact {number:,}",
-                where=f"basis {self.basis:,}",
+                f"There is no fact {number_text(number)}",
+                where=f"basis {number_text(self.basis)}",
                 remedy="Look the id up with facts() or log().",
             )
         return self.fact_of_row(row)

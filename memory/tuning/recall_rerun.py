@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import Literal, TypeAlias
 
 from cerata.engine.arguments import expect_integer
-from cerata.engine.errors import CerataError, NotFound
+from cerata.engine.errors import CerataError, NotFound, value_text
 from cerata.engine.events import Event, ImportBatch, RecallContext
 from cerata.engine.plain_value import PlainValue
 from cerata.engine.salted_hashes import NOT_COMPARABLE, context_hash
@@ -92,7 +92,7 @@ def recorded_recall(reader: Reader, seq: int) -> tuple[Event, RecallContext]:
     event = next(snapshot.events(seq, seq), None) if 0 < seq <= snapshot.basis else None
     if event is None or not isinstance(event.body, RecallContext):
         raise NotFound(
-            f"No recorded recall is #{seq}",
+            f"No recorded recall is #{value_text(seq)}",
             remedy="cerata log --type recall lists the recorded recalls.",
         )
     return event, event.body

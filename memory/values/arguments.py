@@ -118,7 +118,7 @@ def check_content_hash(value: object) -> None:
     """Raise `InvalidInput` unless a value is 16 bytes."""
     if not isinstance(value, bytes) or len(value) != CONTENT_HASH_SIZE:
         raise InvalidInput(
-            f"A content hash must be {CONTENT_HASH_SIZE} bytes, not {value!r:.60}",
+            f"A content hash must be {CONTENT_HASH_SIZE} bytes, not {value_text(value):.60}",
             remedy="Compute the hash with cerata.content_hash(text).",
         )
 
@@ -261,7 +261,8 @@ def _joined(
         name, value = exact(name), exact(value)
         if not isinstance(name, str) or not isinstance(value, str | int | bool):
             raise InvalidInput(
-                f"The scope {name!r}: {value_text(value)} is not a name and a plain value",
+                f"The scope {value_text(name)}: {value_text(value)} is not a name and "
+                f"a plain value",
                 remedy="Pass a string as the name, and a string, int or bool as the value.",
             )
         if name in dict(within) and not admits(within, Reach(((name, value),))):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.links.columns import LINK_KINDS, LinkKind
 
@@ -68,6 +68,7 @@ def kind_of(kind: str) -> LinkKind:
     link_kind = LINK_KINDS.get(kind) if isinstance(kind, str) else None
     if link_kind is None:
         raise InvalidInput(
-            f"The link kind {kind!r:.60} is unknown", remedy=f"Pass one of {', '.join(KINDS)}."
+            f"The link kind {value_text(kind):.60} is unknown",
+            remedy=f"Pass one of {', '.join(KINDS)}.",
         )
     return link_kind

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from cerata.engine.arguments import exact_string, wrong_type
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.events import TOKENS_SUFFIX, Attachment, Embedding, is_token_space
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.limits import TOKEN_DIMENSION_MAX, TOKEN_VECTORS_MAX
@@ -96,9 +96,9 @@ def stored_matrices(
         return [None] * count
     if values is None or not isinstance(space, str) or not is_token_space(space):
         raise InvalidInput(
-            f"Token vectors came with the space {space!r}"
+            f"Token vectors came with the space {value_text(space)}"
             if values is not None
-            else f"The space {space!r} came without token vectors",
+            else f"The space {value_text(space)} came without token vectors",
             remedy="Name the space after its embedder: tokens_space='colbertv2@1/128/maxsim/i1'; "
             f"it ends with {TOKENS_SUFFIX}.",
         )

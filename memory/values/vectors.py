@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cerata.engine.arguments import exact_string
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.events import Attachment, Embedding, is_token_space
 from cerata.engine.integrity import hashes_of
 from cerata.engine.limits import EMBEDDING_DIMENSION_MAX
@@ -36,7 +36,8 @@ def vectors(
         return [None] * count
     if values is None or not isinstance(space, str) or not space:
         raise InvalidInput(
-            f"The space {space!r} came {'without' if values is None else 'with'} an embedding",
+            f"The space {value_text(space)} came "
+            f"{'without' if values is None else 'with'} an embedding",
             remedy="Name the space after its embedder: embedding=vector, space='all-MiniLM-L6-v2'.",
         )
     if is_token_space(space):

@@ -43,7 +43,14 @@ def to_microseconds(value: datetime | date | str) -> int:
         raise InvalidInput(
             f"The time {value} has no zone", remedy="Add a zone, for example +00:00 for UTC."
         )
-    time_us = (when - EPOCH) // _MICROSECOND
+    try:
+        time_us = (when - EPOCH) // _MICROSECOND
+    except Exception as error:
+        # A zone is a class of the caller, which may raise anything, or know no offset.
+        raise InvalidInput(
+            f"The zone of the time cannot be used: {type(error).__name__}: {error}",
+            remedy="Pass a time in UTC.",
+        ) from error
     if not TIME_MIN <= time_us <= TIME_MAX:
         raise InvalidInput(
             f"The time {value} lies outside the years 1 to 9999 of UTC",

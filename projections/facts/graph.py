@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, number_text
 
 from ..columnar.columns import I64, distinct
 from .objects import ObjectKind
@@ -52,7 +52,7 @@ class Budget:
         self._left -= count
         if self._left < 0:
             raise InvalidInput(
-                f"The query reads more than {self._facts_max:,} facts",
+                f"The query reads more than {number_text(self._facts_max)} facts",
                 where="facts_max",
                 remedy="Pass fewer hops, a predicate or direction, or a larger facts_max.",
             )

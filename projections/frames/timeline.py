@@ -21,7 +21,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from cerata.engine.arguments import is_integer
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, value_text
 
 from ..columnar.columns import I64, U32, Mask, concatenate, run_starts
 from ..columnar.sorted_rows import SortedRows
@@ -143,7 +143,7 @@ class Timeline:
         """
         if not is_integer(limit) or limit <= 0:
             raise InvalidInput(
-                f"limit is {limit!r}, expected a whole number from 1",
+                f"limit is {value_text(limit)}, expected a whole number from 1",
                 remedy="Pass limit=1 or more.",
             )
         ranges = [_Range(times, rows) for times, rows in self._pieces]

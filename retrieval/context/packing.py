@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias, get_args
 import msgspec
 
 from cerata.engine.arguments import is_integer
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.plain_value import PlainValue
 
 from ..tokenizer import Tokenizer, tokenizer
@@ -79,7 +79,7 @@ def check_budget(tokens: object) -> None:
     """Raise `InvalidInput` unless a budget is a positive whole number."""
     if not is_integer(tokens) or tokens <= 0:
         raise InvalidInput(
-            f"A budget must be a whole number of tokens from 1, not {tokens!r}",
+            f"A budget must be a whole number of tokens from 1, not {value_text(tokens)}",
             remedy="Pass 1 or more.",
         )
 
@@ -102,12 +102,12 @@ class ContextOptions(msgspec.Struct, frozen=True):
         check_budget(self.entry_tokens)
         if self.form not in FORMS:
             raise InvalidInput(
-                f"form must be 'text' or 'markdown', not {self.form!r}",
+                f"form must be 'text' or 'markdown', not {value_text(self.form)}",
                 remedy="Pass form='text' or form='markdown'.",
             )
         if self.order not in get_args(Order):
             raise InvalidInput(
-                f"order must be 'score' or 'time', not {self.order!r}",
+                f"order must be 'score' or 'time', not {value_text(self.order)}",
                 remedy="Pass order='score' or order='time'.",
             )
 

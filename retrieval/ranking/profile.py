@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeAlias, cast, get_args
 
 from cerata.engine.arguments import expect_bool, expect_positive, is_integer, is_number
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.events import JsonValue
 from cerata.engine.json_value import exact_fields
 from cerata.engine.plain_value import PlainValue, plain_fields
@@ -284,7 +284,9 @@ def unknown(
     noun: str, value: object, names: Iterable[str], *, where: str | None = None, remedy: str = ""
 ) -> InvalidInput:
     """Return the error for an unknown name; its remedy has the nearest name, and ``remedy``."""
-    near = difflib.get_close_matches(str(value), list(names), n=1)
+    near = difflib.get_close_matches(value_text(value).strip("'"), list(names), n=1)
     meant = f"Did you mean {near[0]!r}? " if near else ""
     choice = f"{meant}Use one of {', '.join(names)}. {remedy}"
-    return InvalidInput(f"There is no {noun} {value!r}", where=where, remedy=choice.rstrip())
+    return InvalidInput(
+        f"There is no {noun} {value_text(value):.120}", where=where, remedy=choice.rstrip()
+    )
