@@ -929,11 +929,13 @@ class Log(Handle):
             self._writer.write_mark()
         self._file_sync()
 
+    def _name_head(self) -> None:
+        """Prove the head as `_prove` does, and in a header page."""
+        with self._lock.mutex, self._lock.writing():
+            self._writer.close_log()
+
     def _file_sync(self) -> None:
-        try:
-            self._state.log_file.file.sync()
-        except StorageFailed as error:
-            raise self._poison.take(error) from error
+        self._writer.sync()
 
     # --- the handle ------------------------------------------------------------------------------
 
@@ -947,7 +949,7 @@ class Log(Handle):
         try:
             if self._lock.may_write:
                 self._sync_through(self._state.head_seq)
-                self._prove()
+                self._name_head()
         finally:
             with self._spill_mutex, self._sync_mutex, self._lock.mutex:
                 try:

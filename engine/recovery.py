@@ -64,7 +64,7 @@ class RecoveredState(msgspec.Struct, frozen=True):
 
     ``damage`` is set if acknowledged events are unreadable: the state then ends before them.
     ``named_end`` is the data end that a header page names: beyond it a footer was adopted.
-    ``witnessed`` is the lowest seq that a whole witness names.
+    ``behind`` are the numbers of the witnesses that are damaged, or name less than ``proven``.
     """
 
     page: HeaderPage
@@ -77,7 +77,7 @@ class RecoveredState(msgspec.Struct, frozen=True):
     damage: Corrupt | None
     report: RecoveryReport
     named_end: int = 0
-    witnessed: int = 0
+    behind: tuple[int, ...] = ()
 
     @property
     def head_seq(self) -> int:
@@ -99,6 +99,7 @@ def examine(
     toc: Toc | None = None
     adopted = False
     named_end = page.data_end
+    named_seq = page.named_seq
     if search:
         newer = _newest_footer(log_file, page, size)
         if newer is not None:
@@ -140,6 +141,16 @@ def examine(
     )
     if damage is not None:
         pass
+    elif not named and head <= named_seq:
+        # No crash leaves this: both witnesses are unsynced at once only while durable events follow
+        # those that the header page names.
+        damage = Corrupt(
+            f"Both witnesses of the log's end are damaged, and no event follows event {head:,}: "
+            "acknowledged events may be lost",
+            offset=page.witness_offsets[0],
+            remedy="Restore a backup, or copy the intact events into a new file with "
+            "'cerata repair --to NEW.cera --drop-damaged'.",
+        )
     elif head < proven:
         damage = Corrupt(
             f"Events {head + 1:,} to {proven:,} were acknowledged and cannot be read: "
@@ -168,7 +179,11 @@ def examine(
         damage,
         report,
         named_end,
-        min(named, default=0),
+        tuple(
+            number
+            for number, seq in enumerate(witnesses)
+            if seq is None or (seq < proven > page.sealed_seq)
+        ),
     )
 
 
@@ -183,7 +198,7 @@ def _beyond(
     """
     beyond = look_beyond(log_file.file, log_file.key, page, cursor)
     claims = [cursor.durable_through, *(record.durable_through for record in beyond)]
-    return beyond, max([*claims, *named])
+    return beyond, max([*claims, *named, page.closed_seq])
 
 
 def _lost_spill(batches: list[Batch], file: StorageFile) -> Corrupt | None:

@@ -80,6 +80,10 @@ class Writer:
         """The mark at the ring's end at opening: the cursor after it, its offset and sector."""
         self._named_twice: bytes | None = None
         """The header pages that were last seen to name the same ring."""
+        self._written_pages: bytes | None = None
+        """The header pages of which this handle wrote the newest, perhaps again."""
+        self._synced: tuple[bytes | None, Cursor | None] = None, None
+        """These pages and the cursor before the last sync, which covers them."""
 
     # --- records ---------------------------------------------------------------------------------
 
@@ -137,7 +141,13 @@ class Writer:
 
     def write_mark(self) -> None:
         """Write a record without events, which names the last durable event."""
-        self.write_record(self._state.cursor.next_seq, 0, 0, b"")
+        state = self._state
+        if state.page.number == 0 and self._synced[0] is state.pages:
+            # For `close_log`, which writes the older page. Page 0 is whole on the disk.
+            self._write_page(turned(state.page))
+        elif state.pages is not self._written_pages:
+            self._repeat_page()
+        self.write_record(state.cursor.next_seq, 0, 0, b"")
 
     def write_record(self, first_seq: int, count: int, flags: int, content: bytes) -> None:
         """Write one record at the cursor and advance past it; seals first if the ring is full."""
@@ -199,8 +209,10 @@ class Writer:
         page = state.page
         durable = state.durable
         number = state.next_witness
-        if durable <= page.sealed_seq:
-            return  # The header pages name this seq.
+        if durable <= page.named_seq:
+            # So an event that the page does not name is durable when a crash can tear both
+            # witnesses, and recovery can tell that crash from damage.
+            return
         if number is None or write_both:
             numbers: tuple[int, ...] = 0, 1
         elif durable > state.cursor.durable_through:
@@ -245,17 +257,57 @@ class Writer:
         stored = decode_page(state.pages[other * PAGE_SIZE : (other + 1) * PAGE_SIZE], other)
         if stored is None or (stored.ring_offset, stored.ring_size) != ring:
             for copy in (page, turned(page)):
-                state.log_file.file.write_at(copy.number * PAGE_SIZE, copy.encode())
-                self._sync()
-                state.page = copy
-            state.pages = state.log_file.read_pages()
+                self._write_page(copy)
+                self.sync()
+        if state.page.number == 0 and state.pages is not self._written_pages:
+            # For `write_mark`: the sync of the record covers the page as well.
+            self._repeat_page()
         self._named_twice = state.pages
 
-    def _sync(self) -> None:
+    def sync(self) -> None:
+        """Sync the file. After a failure the handle refuses all further calls."""
+        covered = self._written_pages, self._state.cursor
         try:
             self._state.log_file.file.sync()
         except StorageFailed as error:
             raise self._poison.take(error) from error
+        self._synced = covered
+
+    # --- a clean close ---------------------------------------------------------------------------
+
+    def close_log(self) -> None:
+        """Prove the head, and name the head in a header page, far from the ring. Durable on return.
+
+        Damage to one range that holds the ring and both witnesses spares page 0, so page 0 gets the
+        head, unless another process wrote page 0 after the last record of this handle. Cost: one
+        sync more than a mark; none if the newest page names the head.
+        """
+        state = self._state
+        head = state.head_seq
+        if head <= state.page.named_seq:
+            return
+        if state.durable < head:
+            # Includes another process's batch, which this handle has not synced.
+            self.sync()
+            state.durable = head
+        if state.cursor.durable_through < head:
+            self.write_mark()
+            self.sync()
+        elif self._synced != (state.pages, state.cursor) or state.next_witness in (None, ASK):
+            # Another process wrote the mark or the page, and its sync may have failed.
+            self._repeat_page()
+            state.log_file.write_witnesses(state.page, head)
+            self.sync()
+        if head > state.page.sealed_seq:
+            # The newest page and both witnesses are durable by now.
+            self._write_page(replace(turned(state.page), closed_seq=head))
+            self.sync()
+
+    def _write_page(self, page: HeaderPage) -> None:
+        state = self._state
+        state.log_file.file.write_at(page.number * PAGE_SIZE, page.encode())
+        state.page = page
+        state.pages = self._named_twice = self._written_pages = state.log_file.read_pages()
 
     # --- flips -----------------------------------------------------------------------------------
 
@@ -324,14 +376,16 @@ class Writer:
             entries = {key: entry for key, entry in merged.items() if entry is not None}
             toc = replace(toc, projections=entries)
         self._repeat_page()
+        self._repeat_witnesses()
         flip.write(toc)
         page = self._published(flip, incarnation, clear)
         reader.remember_toc(page, toc)
         reader.rebuilt = False
         state.page = page
-        state.pages = state.log_file.read_pages()
+        state.pages = self._written_pages = state.log_file.read_pages()
         state.tail = []
         state.cursor = Cursor.at_start(page)
+        self._synced = state.pages, state.cursor
         state.durable = max(state.durable, head)
         self.unsynced_bytes = 0
 
@@ -345,6 +399,17 @@ class Writer:
         state = self._state
         start = state.page.number * PAGE_SIZE
         state.log_file.file.write_at(start, state.pages[start : start + PAGE_SIZE])
+        self._written_pages = state.pages
+
+    def _repeat_witnesses(self) -> None:
+        """Write both witnesses again before a flip seals the events that they are needed for.
+
+        A failed sync may have torn both on the disk, for this process or another. Once a page names
+        every event, recovery takes two torn witnesses for damage.
+        """
+        state = self._state
+        if state.durable > state.page.named_seq:
+            state.log_file.write_witnesses(state.page, state.durable)
 
     def _published(self, flip: Flip, incarnation: int, clear: int | None) -> HeaderPage:
         try:
@@ -500,20 +565,16 @@ class Writer:
         state.tail = recovered.batches
         state.durable = recovered.proven
         state.page = replace(recovered.page, moved=False)
+        if recovered.behind:
+            # A crash came between a mark and its witnesses or tore a witness, or damage did.
+            log_file.write_witnesses(recovered.page, recovered.proven, recovered.behind)
         unproven = recovered.head_seq > recovered.proven
         damaged = report.cut_bytes or report.bad_pages or report.adopted_footer or rebuilt
         if unproven or recovered.page.moved or damaged:
             report = replace(report, sealed_events=recovered.head_seq - recovered.page.sealed_seq)
-            if report.bad_witnesses:
-                log_file.write_witnesses(recovered.page, recovered.proven)
             self.flip(cut=recovered if report.cut_bytes else None)
         else:
             self._mark = self._last_mark()
-            if (
-                report.bad_witnesses
-                or recovered.witnessed < recovered.proven > recovered.page.sealed_seq
-            ):
-                # A crash came between a mark and its witnesses or tore a witness, or damage did.
-                log_file.write_witnesses(recovered.page, recovered.proven)
-                self._sync()
+            if recovered.behind:
+                self.sync()
         self.report = report

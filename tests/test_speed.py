@@ -84,8 +84,8 @@ def test_one_append_writes_once_and_syncs_once() -> None:
 
 def test_without_its_mechanism_an_append_syncs_twice_or_never() -> None:
     """The counts tell: proving each batch at once costs a second write and sync."""
-    # The record and a witness; then the mark and both witnesses.
-    assert a_single_append(sync="always") == (4, 2)
+    # The record; then a header page, once for each handle, the mark and both witnesses.
+    assert a_single_append(sync="always") == (5, 2)
     with BY_NAME["acknowledge without a sync"].planted():
         assert a_single_append() == (1, 0)
 

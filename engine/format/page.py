@@ -24,7 +24,8 @@ offset   size  type   field
 160      4     u32    incarnation
 164      4     u32    features that a reader must know (a reader refuses unknown bits)
 168      4     u32    features that a writer must know (with unknown bits, a writer only reads)
-172      3892         zero
+172      8     u64    closed seq: the head at the last clean close
+180      3884         zero
 4064     32    bytes  check of the page number's offset and bytes 0 to 4,063
 =======  ====  =====  ==================================================================
 
@@ -51,7 +52,7 @@ WRITE_FEATURES = 0
 misread or undo gets a bit, never a silent field. The bit is set in both pages and in the TOC before
 any stored bytes depend on the feature."""
 
-_LAYOUT = struct.Struct("<8sHHI16s16sQQQQQQQQQ24sqqIII")
+_LAYOUT = struct.Struct("<8sHHI16s16sQQQQQQQQQ24sqqIIIQ")
 PAGE_FIELDS_SIZE = _LAYOUT.size
 PAGE_CHECK_SIZE = 32
 _CHECK_OFFSET = PAGE_SIZE - PAGE_CHECK_SIZE
@@ -60,7 +61,7 @@ _FLAGS_OFFSET = 12
 _RESERVED = bytes(_CHECK_OFFSET - PAGE_FIELDS_SIZE)
 RING_OFFSET = 2 * PAGE_SIZE + WITNESS_SPACE
 """Offset of the ring in a new file."""
-assert PAGE_FIELDS_SIZE == 172  # the table above
+assert PAGE_FIELDS_SIZE == 180  # the table above
 
 
 class HeaderPage(msgspec.Struct, frozen=True, gc=False):
@@ -88,7 +89,13 @@ class HeaderPage(msgspec.Struct, frozen=True, gc=False):
     incarnation: int
     read_features: int = 0
     write_features: int = 0
+    closed_seq: int = 0
     moved: bool = False
+
+    @property
+    def named_seq(self) -> int:
+        """The last event that this page names as durable: sealed, or the head at a clean close."""
+        return max(self.sealed_seq, self.closed_seq)
 
     @property
     def ring_end(self) -> int:
@@ -129,6 +136,7 @@ class HeaderPage(msgspec.Struct, frozen=True, gc=False):
             self.incarnation,
             self.read_features,
             self.write_features,
+            self.closed_seq,
         )
         body = fields.ljust(_CHECK_OFFSET, b"\0")
         return body + _page_check(self.number, body)

@@ -22,7 +22,7 @@ PLANTS: tuple[Plant, ...] = (
     _bug(
         "acknowledge without a sync",
         "stories",
-        _LOG + "_file_sync",
+        _WRITER + "sync",
         "self._state.log_file.file.sync()",
         "pass",
     ),
@@ -40,7 +40,7 @@ PLANTS: tuple[Plant, ...] = (
     _bug(
         "sync every second commit",
         "stories",
-        _LOG + "_file_sync",
+        _WRITER + "sync",
         "self._state.log_file.file.sync()",
         (
             "self._skip = not getattr(self, '_skip', False)"
@@ -126,7 +126,7 @@ PLANTS: tuple[Plant, ...] = (
         "do not believe the witnesses",
         "damage",
         "cerata.engine.recovery:_beyond",
-        "max([*claims, *named])",
+        "max([*claims, *named, page.closed_seq])",
         "max(claims)",
     ),
     _bug(
@@ -347,7 +347,7 @@ PLANTS: tuple[Plant, ...] = (
     _bug(
         "call a sync again that failed",
         "promises",
-        _LOG + "_file_sync",
+        _WRITER + "sync",
         "raise self._poison.take(error) from error",
         "self._state.log_file.file.sync()",
     ),

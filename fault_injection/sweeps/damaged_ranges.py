@@ -1,10 +1,12 @@
 """Damage to one range of bytes, of any length, in closed files and in those of killed writers.
 
-Owns the files that are damaged, the four contents that a range gets (zeros, noise, an older image
-of the file, other bytes of the same file) and the judgement: every acknowledged batch is read as it
-was appended, or the loss is reported: the file is refused, or the report names the damage. Two
-losses that nothing can report are counted, and stated in docs/reliability.md: the last batch of a
-killed writer, and its last two if an older image is in a range that holds the newer witness too.
+Owns the files that are damaged, the five contents that a range gets (zeros, ones, noise, an older
+image of the file, other bytes of the same file) and the judgement: every acknowledged batch is read
+as it was appended, or the loss is reported: the file is refused, now and at each later opening, or
+the report names the damage. Losses that nothing can report are counted, and stated in
+docs/reliability.md: the last batch of a killed writer; its last two if an older image is in a range
+that holds the newer witness too; and all since the image if the range holds header page 0 of a
+closed file, or both witnesses of a killed writer.
 Leaves out faults of single sectors on top of a crash (`bit_rot`).
 """
 
@@ -15,6 +17,7 @@ from typing import Final
 
 from cerata.engine.file import LogFile, choose_page
 from cerata.engine.format.page import RING_OFFSET
+from cerata.engine.format.witness import WITNESS_SPACE
 from cerata.engine.limits import PAGE_SIZE
 from cerata.engine.log import Log
 
@@ -37,7 +40,7 @@ from ..stories.engine_workloads import (
     world_of,
 )
 
-KINDS: Final = ("zero", "noise", "older image", "another page")
+KINDS: Final = ("zero", "ones", "noise", "older image", "another page")
 SYNCS: Final = ("commit", "commit", "always")
 _ACTS: Final = ("small",) * 8 + ("long", "long", "batch", "quarter", "large", "seal", "kill")
 _ACTS_MAX: Final = 30
@@ -46,6 +49,7 @@ _DAMAGES: Final = 60
 
 _PROBLEMS_MAX: Final = 20
 _RING_END: Final = RING_OFFSET + RING_SIZE
+_FIRST_WITNESS: Final = RING_OFFSET - WITNESS_SPACE
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,10 @@ class Range:
 
     def holds(self, offset: int) -> bool:
         return self.start <= offset < self.stop
+
+    @property
+    def holds_witnesses(self) -> bool:
+        return self.holds(_FIRST_WITNESS) and self.holds(_RING_END)
 
 
 @dataclass(slots=True)
@@ -149,8 +157,12 @@ def _recorded(source: Random, *, closed: bool) -> Damaged:
 
 
 def _drawn(file: Damaged, source: Random) -> Range:
-    """Draw a range of any magnitude; three in four overlap the ring or start at its end."""
+    """Draw a range: one in four over ring and witnesses, most others over a part of the ring."""
     kind = source.choice(KINDS)
+    if not source.randrange(4):
+        start = source.randint(0, _FIRST_WITNESS // SECTOR) * SECTOR
+        stop = source.randint(_RING_END // SECTOR + 1, len(file.image) // SECTOR) * SECTOR
+        return Range(kind, start, stop)
     size = min(SECTOR << source.randint(0, 7), RING_SIZE)
     size = min(RING_SIZE, size + SECTOR * source.randrange(size // SECTOR))
     sectors = len(file.image) // SECTOR
@@ -169,6 +181,8 @@ def _inflicted(file: Damaged, damaged: Range, source: Random) -> bytes:
     match damaged.kind:
         case "zero":
             contents = bytes(size)
+        case "ones":
+            contents = b"\xff" * size
         case "noise":
             contents = source.randbytes(size)
         case "older image":
@@ -194,13 +208,21 @@ def _outcome(file: Damaged, damaged: Range, image: bytes, oracle: Oracle) -> str
     with opening(opener, world, PATH) as opened:
         count = oracle.check_refusable(opened).seq
     if count < 0:
+        with opening(open_in_world, world, PATH) as opened:
+            if oracle.check_refusable(opened).seq >= 0:
+                raise Finding("O4", "the second opening of a refused file raised no error")
         return "refused"
     report = logs[0].report
     if count >= file.acked:
         return "all there"
-    if report.ambiguous_tail or report.bad_witnesses:
+    if len(report.bad_witnesses) < 2 and (report.ambiguous_tail or report.bad_witnesses):
         return "lost, and reported"
     ends = file.model.ends
+    if damaged.kind == "older image" and damaged.holds_witnesses:
+        if damaged.start < PAGE_SIZE:
+            return "window: header page 0, ring and witnesses, by an older image"
+        if not file.closed:
+            return "window: ring and witnesses of a killed writer, by an older image"
     if not file.closed and file.sync == "commit":
         if count >= ends[-2]:
             return "window: the last batch of a killed writer"

@@ -58,14 +58,14 @@ def test_each_policy_syncs_as_often_as_it_says(
 
 
 def test_what_is_durable_is_not_synced_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither by a commit, nor at the close, whose mark takes one sync."""
+    """Neither by a commit, nor at the close, whose mark and header page take one sync each."""
     log = Disk().open()
     log.append([put("a")])
     calls = syncs(monkeypatch)
     log.commit()
     assert calls == []
     log.close()
-    assert calls == ["sync"]
+    assert calls == ["sync", "sync"]
 
 
 def test_a_close_proves_what_another_has_not_synced_yet() -> None:
@@ -87,7 +87,7 @@ def test_what_a_thread_appends_during_the_close_is_durable_when_it_returns() -> 
     log.append([put("a")])
     written, closed = threading.Event(), threading.Event()
     done: list[Appended] = []
-    prove, sync_through = Log._prove, Log._sync_through
+    name_head, sync_through = Log._name_head, Log._sync_through
 
     def append() -> None:
         done.append(log.append([put("b")]))
@@ -95,7 +95,7 @@ def test_what_a_thread_appends_during_the_close_is_durable_when_it_returns() -> 
     thread = threading.Thread(target=append)
 
     def then_another_appends(self: Log) -> None:
-        prove(self)
+        name_head(self)
         thread.start()
         assert written.wait(30)
 
@@ -106,7 +106,7 @@ def test_what_a_thread_appends_during_the_close_is_durable_when_it_returns() -> 
         sync_through(self, seq)
 
     with (
-        mock.patch.object(Log, "_prove", then_another_appends),
+        mock.patch.object(Log, "_name_head", then_another_appends),
         mock.patch.object(Log, "_sync_through", later),
     ):
         log.close()

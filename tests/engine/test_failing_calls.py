@@ -127,7 +127,7 @@ def test_a_batch_whose_proof_fails_is_durable_and_said_to_be(
     """With ``sync="always"`` the mark's failure refused a batch that was there."""
     log = opened(path, sync="always")
     with (
-        system.armed(Fault(2, "EIO", call="pwrite")),
+        system.armed(Fault(3, "EIO", call="pwrite")),
         pytest.raises(OutcomeUnknown, match="Events 1 to 1 are durable but not proven yet"),
     ):
         log.append([put("a")])

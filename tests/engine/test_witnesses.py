@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from random import Random
+from unittest import mock
 
 import pytest
 
@@ -74,10 +75,12 @@ def test_a_seal_needs_no_witness() -> None:
     with Disk().log() as log:
         log.append([put("a")])
         log.seal()
+        # The seal has written both, over a failed sync of an earlier process.
+        assert named(log) == (1, 1)
         with counted("write_at") as writes:
             log.append([put("b")])
         assert len(writes) == 1
-        assert named(log) == (0, 0)
+        assert named(log) == (1, 1)
 
 
 def test_what_did_not_rise_is_not_written_again() -> None:
@@ -167,6 +170,99 @@ def test_a_damaged_witness_is_reported_and_mended(number: int) -> None:
     with disk.log() as log:
         assert log.report.is_clean
         assert verify_log(log).problems == ()
+
+
+@pytest.mark.unwatched("the test writes over the file")
+@pytest.mark.parametrize("contents", [bytes, Random(2).randbytes], ids=["zeros", "noise"])
+@pytest.mark.parametrize("reopened", [0, 1, 2])
+def test_damage_to_ring_and_both_witnesses_is_refused_until_it_is_repaired(
+    reopened: int, contents: Contents
+) -> None:
+    """It took every batch; no opening said so, and the next write left no trace of the loss."""
+    disk = written(5, close=True)
+    for _ in range(reopened):
+        with disk.log() as log:
+            log.append([put("b")])
+    page = page_of(disk)
+    assert page.number == 0
+    for start in (4_096, page.witness_offsets[0]):
+        hit = Disk.holding(disk.image())
+        hit.spoil(start, contents(page.ring_end + SECTOR_SIZE - start))
+        for mode in ("r", "rw", "rw"):
+            with pytest.raises(Corrupt):
+                hit.open(mode=mode)
+        with hit.log(salvage=True) as log:
+            assert texts(log) == []
+
+
+@pytest.mark.unwatched("the test writes over the file")
+def test_an_older_ring_with_its_witnesses_is_behind_the_page() -> None:
+    """All of it verifies, and only the header page names the events that are gone."""
+    disk = Disk()
+    log = disk.open()
+    log.append([put("a")])
+    older = disk.image()
+    log.append([put("b")])
+    log.close()
+    page = page_of(disk)
+    for start in (4_096, page.witness_offsets[0]):
+        disk.spoil(start, older[start : page.ring_end + SECTOR_SIZE])
+        for mode in ("r", "rw"):
+            with pytest.raises(Corrupt, match="Events 2 to 2 were acknowledged"):
+                disk.open(mode=mode)
+
+
+@pytest.mark.unwatched("the test writes over the file")
+@pytest.mark.parametrize("close", [False, True])
+def test_both_witnesses_are_torn_only_by_the_crash_of_an_open_log(close: bool) -> None:
+    """The page of a clean close comes after their sync: there it is damage, with no event gone."""
+    disk = written(3, close=close)
+    for offset in page_of(disk).witness_offsets:
+        disk.spoil(offset, b"noise")
+    if close:
+        with pytest.raises(Corrupt, match="Both witnesses of the log's end are damaged"):
+            disk.open()
+        return
+    with disk.log() as log:
+        assert log.report.bad_witnesses == (0, 1)
+        assert len(texts(log)) == 3
+    with disk.log() as log:
+        assert log.report.is_clean
+
+
+def test_a_clean_close_takes_one_sync_more_than_its_mark() -> None:
+    """Of a new file, and of one that was closed before; nothing is written if it named the head."""
+    disk, sync_file = Disk(), MemoryFile.sync
+    for sync, count in (("commit", 2), ("commit", 2), ("always", 1), ("always", 1)):
+        log = disk.open(sync=sync)
+        for _ in range(2):
+            log.append([put("a")])
+        with mock.patch.object(MemoryFile, "sync", autospec=True, side_effect=sync_file) as syncs:
+            log.close()
+        assert syncs.call_count == count
+        assert (page_of(disk).closed_seq, page_of(disk).number) == (log.head.seq, 0)
+    with disk.log() as log, counted("write_at") as writes:
+        log.close()
+    assert writes == []
+
+
+@pytest.mark.parametrize("after", range(6))
+def test_a_close_whose_write_is_refused_loses_nothing(after: int) -> None:
+    """The disk refuses one write after the other; the next opening finds the batches."""
+    disk = Disk()
+    log = disk.open()
+    for _ in range(3):
+        log.append([put("a")])
+    with pytest.MonkeyPatch.context() as patch:
+        failing("write_at", patch, after=after)
+        try:
+            log.close()
+        except StorageFailed:
+            assert after < 5
+        else:
+            assert after == 5
+    with disk.log() as log:
+        assert len(texts(log)) == 3
 
 
 @pytest.mark.unwatched("the test writes over the file")

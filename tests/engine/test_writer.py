@@ -43,7 +43,7 @@ def in_ring(log: Log, writes: list[tuple[int, int]]) -> list[int]:
 
 
 def test_a_head_that_is_proven_is_not_proven_again() -> None:
-    """Neither by the next call nor at the close."""
+    """Neither by the next call nor at the close, which only names it in a header page."""
     disk = Disk()
     with disk.log(sync="always") as log:
         log.append([put("a")])
@@ -51,7 +51,7 @@ def test_a_head_that_is_proven_is_not_proven_again() -> None:
         with counted("write_at") as writes:
             log.commit()
             log.close()
-        assert writes == []
+        assert [offset for offset, _ in writes] == [0]
 
 
 @pytest.mark.parametrize("at_the_end", [False, True])
@@ -88,7 +88,8 @@ def test_padding_behind_a_mark_is_no_mark(monkeypatch: pytest.MonkeyPatch) -> No
     log.append([put("b")])
     log.close()
     log = disk.open()
-    failing("write_at", monkeypatch, after=4)
+    # The newest page, the mark and the padding come before the record.
+    failing("write_at", monkeypatch, after=3)
     with pytest.raises(StorageFailed):
         log.append([put("y" * 14_000)])
     disk.kill()
@@ -206,7 +207,7 @@ def test_who_sealed_knows_what_it_wrote() -> None:
             log.seal()
         assert page.toc_offset not in {offset for offset, _ in reads}
         # Two turns of the pages were looked for, and the new pages kept once.
-        assert [size for offset, size in reads if offset < page.ring_offset] == [204, 204, 8_192]
+        assert [size for offset, size in reads if offset < page.ring_offset] == [212, 212, 8_192]
 
 
 def test_what_was_cut_is_kept_with_the_place_where_it_stood() -> None:

@@ -32,7 +32,7 @@ _STANDS = Edit(
 )
 _STUCK = Edit("cerata.engine.handle_lock:HandleLock.give_up", "file.close()", "pass")
 _SYNC = Edit(
-    "cerata.engine.log:Log._file_sync", "raise self._poison.take(error) from error", "raise"
+    "cerata.engine.writer:Writer.sync", "raise self._poison.take(error) from error", "raise"
 )
 _CREATOR = Edit(
     "cerata.engine.create:create",

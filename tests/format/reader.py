@@ -15,7 +15,9 @@ from msgspec import msgpack
 from .segment import events_of
 
 names = "magic version number flags file_id log_id flip generation toc toc_size data_end ring"
-names += " ring_size ring_start sealed link recorded created incarnation must_read must_write"
+names += (
+    " ring_size ring_start sealed link recorded created incarnation must_read must_write closed"
+)
 Batch = tuple[int, list[Any], list[list[Any]]]  # first seq, row, wire events
 unzstd = zstandard.ZstdDecompressor().decompress
 
@@ -51,10 +53,10 @@ class Reader:
         body, own = self.data[at : at + 4064], self.data[at + 4064 : at + 4096]
         if blake3(struct.pack("<cQ", b"P", at) + body).digest() != own:
             return None
-        values = struct.unpack_from("<8sHHI16s16sQQQQQQQQQ24sqqIII", body)
+        values = struct.unpack_from("<8sHHI16s16sQQQQQQQQQ24sqqIIIQ", body)
         page: dict[str, Any] = dict(zip(names.split(), values, strict=True))
         fine = (page["magic"], page["version"], page["must_read"]) == (b"\x89CERATA\n", 1, 0)
-        expect(fine and (page["flags"] < 2 and not any(body[172:])), "version or feature", at)
+        expect(fine and (page["flags"] < 2 and not any(body[180:])), "version or feature", at)
         return page
 
     def check(self, own: bytes, tag: bytes, offset: int, *parts: bytes) -> bool:
@@ -114,6 +116,7 @@ class Reader:
             size = (48 + length + 511) // 512 * 512
             at, used, link, age = at + size, used + size, body_check, incarnation
             at -= head["ring_size"] if at == head["ring"] + head["ring_size"] else 0
+        expect(head["closed"] < seq, "closed seq", head["number"] * 4096)
         for at in (head["ring"] - 4096, head["ring"] + head["ring_size"]):
             named, own = struct.unpack_from("<8xQ24s", data, at)
             expect(named < seq and self.check(own, b"W", at, data[at : at + 16]), "witness", at)

@@ -12,7 +12,6 @@ from cerata.engine import errors as errors_module
 from cerata.engine.errors import Corrupt, Unsupported
 from cerata.engine.events import Draft, PutTag
 from cerata.engine.format.toc import decode_toc
-from cerata.engine.format.witness import encode_witness
 from cerata.engine.open import open_log
 from cerata.engine.recovery import RecoveryReport
 
@@ -145,8 +144,11 @@ def test_a_claim_without_a_line_is_found(sentence: str) -> None:
 # --- the decision table --------------------------------------------------------------------------
 
 
-def build(dead: bytes = b"") -> bytes:
-    """Return a closed file: events 1 to 3 sealed, 4 to 6 in the ring, a mark, and dead bytes."""
+def build(dead: bytes = b"", *, killed: bool = False) -> bytes:
+    """Return a closed file: events 1 to 3 sealed, 4 to 6 in the ring, a mark, and dead bytes.
+
+    A killed writer left no mark, and witnesses for the events 4 and 5.
+    """
     place = specimen.environment(specimen.counted_bytes())
     log = open_log(specimen.PATH, environment=place, ring_bytes=specimen.RING_SIZE)
     for number in range(3):
@@ -154,8 +156,9 @@ def build(dead: bytes = b"") -> bytes:
     log.seal()
     for number in range(3):
         log.append([Draft(PutTag(tag=f"ring-{number}", at=1))])
+    left = specimen.contents(place)
     log.close()
-    return specimen.contents(place) + dead
+    return (left if killed else specimen.contents(place)) + dead
 
 
 def opened(data: bytes, mode: str = "rw", *, salvage: bool = False) -> tuple[RecoveryReport, int]:
@@ -234,12 +237,6 @@ def in_footer(data: bytearray, reader: Reader) -> None:
     data[reader.head["data_end"] - 512 + 20] ^= 0xFF
 
 
-def witnesses_of_a_killed_writer(data: bytearray, reader: Reader) -> None:
-    """The last record names event 5, and so do they; the next record would have named 6."""
-    for at in witness_offsets(reader):
-        data[at : at + 512] = encode_witness(reader.key, at, 5)
-
-
 def in_witness(number: int) -> Damage:
     def damage(data: bytearray, reader: Reader) -> None:
         data[witness_offsets(reader)[number] + 20] ^= 0xFF
@@ -255,25 +252,21 @@ TORN_CUT = {"cut_bytes": 512, "ambiguous_tail": True}
 
 ROWS: list[tuple[str, list[Damage], Mapping[str, object], int]] = [
     ("nothing", [], {}, 6),
-    ("a footer newer than both pages", [older_pages], {"adopted_footer": True}, 6),
+    ("killed, a footer newer than both pages", [older_pages], {"adopted_footer": True}, 6),
     ("bytes that nothing names", [ring(-1, b"")], {"trimmed_bytes": 1000}, 6),
-    ("the newer page", [older_page_only], {"adopted_footer": True}, 6),
+    ("the newer page", [older_page_only], {"adopted_footer": False}, 6),
+    ("killed, the newer page", [older_page_only], {"adopted_footer": True}, 6),
     ("the older page", [newer_page_only], {}, 6),
     ("the TOC", [in_toc], {"rebuilt_toc": True, "sealed_events": 3}, 6),
     ("the footer", [in_footer], {"rebuilt_toc": True, "sealed_events": 3}, 6),
     ("no mark", [ring(3, bytes(512))], {"sealed_events": 0, "cut_bytes": 0}, 6),
-    (
-        "no mark, and a writer that was killed",
-        [ring(3, bytes(512)), witnesses_of_a_killed_writer],
-        {"sealed_events": 3, "cut_bytes": 0},
-        6,
-    ),
+    ("killed", [], {"sealed_events": 3, "cut_bytes": 0}, 6),
     ("witness 0", [in_witness(0)], {"bad_witnesses": (0,), "sealed_events": 0}, 6),
-    ("both witnesses", [in_witness(0), in_witness(1)], {"bad_witnesses": (0, 1)}, 6),
+    ("killed, both witnesses", [in_witness(0), in_witness(1)], {"bad_witnesses": (0, 1)}, 6),
     ("a torn mark", [in_ring(3)], TORN_CUT | {"cut_records": 1, "sealed_events": 3}, 6),
     (
-        "a torn last record and no mark",
-        [in_ring(2), ring(3, bytes(512)), witnesses_of_a_killed_writer],
+        "killed, a torn last record",
+        [in_ring(2)],
         TORN_CUT | {"cut_records": 1, "sealed_events": 2},
         5,
     ),
@@ -286,14 +279,15 @@ def test_recovery_decides_as_the_table_says(
     name: str, damages: Sequence[Damage], reported: Mapping[str, object], events: int
 ) -> None:
     """Each row on a file that shows it; who only reads sees the same events."""
-    data = bytearray(build(b"\0" * 1000 if name == "bytes that nothing names" else b""))
+    dead = b"\0" * 1000 if name == "bytes that nothing names" else b""
+    data = bytearray(build(dead, killed=name.startswith("killed")))
     reader = Reader(bytes(data))
     for damage in damages:
         damage(data, reader)
     report, count = opened(bytes(data))
     assert {field: getattr(report, field) for field in reported} == reported
     assert count == events
-    assert bool(report.bad_pages) == (name in {"the newer page", "the older page"})
+    assert bool(report.bad_pages) == (name.endswith(("the newer page", "the older page")))
     assert opened(bytes(data), "r")[1] == events
 
 
@@ -331,10 +325,13 @@ def test_every_reported_field_has_a_row() -> None:
         ([ring(2, bytes(1024))], Corrupt),
         ([ring(0, bytes(2048))], Corrupt),
         ([ring(0, bytes(2048)), in_witness(1)], Corrupt),
+        ([in_witness(0), in_witness(1)], Corrupt),
+        ([ring(0, bytes(2048)), in_witness(0), in_witness(1), older_page_only], Corrupt),
     ],
     ids=[
         *("both pages", "magic", "version", "torn, proven", "zeroed, proven", "last, proven"),
-        *("last and mark zeroed", "all zeroed", "all zeroed and a witness"),
+        *("last and mark zeroed", "all zeroed", "all zeroed and a witness", "both witnesses"),
+        "all zeroed, both witnesses and the newer page",
     ],
 )
 def test_recovery_refuses_what_the_table_says(
