@@ -74,7 +74,7 @@ Expression: TypeAlias = Named | Compared | During | Every | Either | Negated
 
 
 def unequal(test: Compared) -> Expression:
-    """Return a test of ``!=``: the field exists, and ``=`` does not hold, whatever its type."""
+    """Return a test of ``!=``: the field exists, in any type, and ``=`` does not hold."""
     present = Compared(test.field, "exists", ValueType.NULL, None)
     return Every((present, Negated(Compared(test.field, "=", test.type, test.value))))
 
