@@ -17,6 +17,7 @@ _MODULES: Final = (
     "cerata.memory.batch.block",
     "cerata.memory.batch.validation",
     "cerata.memory.embeddings.drafts",
+    "cerata.memory.facts.aliases",
     "cerata.memory.facts.drafts",
     "cerata.memory.facts.evidence",
     "cerata.memory.facts.repeats",

@@ -1,12 +1,14 @@
 """Paths of the memory tool: their checks.
 
-A path is "/memories", or begins with "/memories/". It has no empty segment, no "." or "..", and no
-NUL, so each file has one path.
+A path is "/memories", or begins with "/memories/". It has no empty segment, no "." or "..", so each
+file has one path; and no character that ends a line or changes its direction, so that no path is a
+row of a listing.
 """
 
 from typing import Final
 
 from cerata.engine.arguments import is_unicode
+from cerata.retrieval.context.imitation import has_one_line
 
 from .refusal import RefusedCommand
 
@@ -24,6 +26,12 @@ def checked_path(path: object) -> str:
     if not isinstance(path, str) or not is_unicode(path):
         raise RefusedCommand(f"Path must be a text, got: {path!r:.60}", remedy=_PLAIN)
     where = repr(path[:200])
+    if not has_one_line(path):
+        raise RefusedCommand(
+            f"Path has a control character or a line end, got: {path!r:.200}",
+            where=where,
+            remedy=_PLAIN,
+        )
     if path != ROOT and not path.startswith(f"{ROOT}/"):
         raise RefusedCommand(f"Path must start with /memories, got: {path}", where=where)
     segments = path.split("/")[1:]
@@ -34,8 +42,6 @@ def checked_path(path: object) -> str:
     for segment, fault in (("", "an empty segment"), (".", 'a segment "."')):
         if segment in segments:
             raise RefusedCommand(f"Path {path} has {fault}. {_PLAIN}", where=where, remedy=_PLAIN)
-    if "\0" in path:
-        raise RefusedCommand(f"Path has a NUL. {_PLAIN}", where=where, remedy=_PLAIN)
     return path
 
 

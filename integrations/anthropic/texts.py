@@ -6,6 +6,8 @@ Owns numbered lines, listings and sizes. Leaves out the files (`files`).
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from cerata.retrieval.context.imitation import on_one_line
+
 LINES_MAX: Final = 999_999
 _NUMBER_WIDTH: Final = len(str(LINES_MAX))
 _DEPTH_MAX: Final = 2
@@ -76,7 +78,8 @@ def _listed(
     yield header
     yield f"{_size_text(size)}\t{path}"
     for entry in entries:
-        yield f"{_size_text(sizes[entry])}\t{path}/{entry}"
+        # A program, or an earlier version, may have put a file with any name.
+        yield f"{_size_text(sizes[entry])}\t{path}/{on_one_line(entry)}"
 
 
 def _size_text(size: int) -> str:

@@ -17,7 +17,7 @@ from cerata.memory.values.facts import Fact, Period
 from cerata.memory.values.frames import Frame
 from cerata.memory.view import View
 from cerata.projections.facts.objects import Standing
-from cerata.retrieval.context.imitation import on_one_line
+from cerata.retrieval.context.imitation import marked, on_one_line
 from cerata.retrieval.tokenizer import tokenizer
 
 ANSWER_TOKENS_MAX: Final = 8_000
@@ -76,15 +76,19 @@ def entry_text(view: View, frame: Frame) -> str:
         ("about", ", ".join(map(_day, frame.content_dates))),
     )
     lines += [f"{name}: {value}" for name, value in details if value]
-    return "\n".join([*lines, frame.text or f"({frame.size:,} bytes)"])
+    return "\n".join([*lines, _text_of(frame)])
 
 
 def version_text(frame: Frame) -> str:
     """Return a version of an entry: its state and day, then its whole text."""
     state = state_of(frame) or "current"
     by = credit(frame.actor, frame.reason)
-    text = frame.text or f"({frame.size:,} bytes)"
-    return f"#{frame.id} {state} · {frame.recorded:%Y-%m-%d}{_after(by)}\n{text}"
+    return f"#{frame.id} {state} · {frame.recorded:%Y-%m-%d}{_after(by)}\n{_text_of(frame)}"
+
+
+def _text_of(frame: Frame) -> str:
+    """Return the text of an entry; lines that look like the source of another have a backslash."""
+    return marked(frame.text, headings=True) or f"({frame.size:,} bytes)"
 
 
 def state_of(frame: Frame) -> str:

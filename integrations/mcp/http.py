@@ -31,7 +31,11 @@ PATH: Final = "/mcp"
 
 _INTERNAL_FAULT: Final = 70
 _REQUESTS_MAX: Final = 200
-"""Requests at the same time; uvicorn refuses more."""
+"""Requests with a token at the same time; more are refused."""
+
+_WAITING_MAX: Final = 100
+"""Connections without a request in progress; a further one closes the oldest. So connections that
+send half a request, or none, keep no client out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,7 @@ def serve_http(bearers: Sequence[Bearer], shutdown: Shutdown, listener: socket.s
     with loading("the MCP SDK"):
         import anyio
         import uvicorn
+        from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
     port = listener.getsockname()[1]
     app = _App(bearers, shutdown, port)
@@ -123,12 +128,39 @@ def serve_http(bearers: Sequence[Bearer], shutdown: Shutdown, listener: socket.s
             # The shutdown has the signals.
             yield
 
+    waiting: dict[Any, None] = {}
+
+    class Connection(AutoHTTPProtocol):
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._wait()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.cycle is not None and not self.cycle.response_complete:
+                waiting.pop(self, None)
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            self._wait()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            waiting.pop(self, None)
+            super().connection_lost(exc)
+
+        def _wait(self) -> None:
+            waiting[self] = None
+            if len(waiting) > _WAITING_MAX:
+                oldest = next(iter(waiting))
+                del waiting[oldest]
+                oldest.transport.abort()
+
     config = uvicorn.Config(
         app,
+        http=Connection,
         log_config=None,
         access_log=False,
         lifespan="off",
-        limit_concurrency=_REQUESTS_MAX,
         server_header=False,
     )
 
@@ -167,6 +199,7 @@ class _App:
             for bearer in bearers
         ]
         self._open = 0
+        self._served = 0
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -198,8 +231,14 @@ class _App:
         elif (manager := self._manager_of(scope["headers"])) is None:
             fault = "The token is missing or unknown: pass Authorization: Bearer TOKEN"
             await _refuse(send, 401, fault, (b"www-authenticate", b"Bearer"))
+        elif self._served >= _REQUESTS_MAX:
+            await _refuse(send, 503, "Too many requests: try again", (b"retry-after", b"1"))
         else:
-            await manager.handle_request(scope, receive, send)
+            self._served += 1
+            try:
+                await manager.handle_request(scope, receive, send)
+            finally:
+                self._served -= 1
 
     def _manager_of(self, headers: Sequence[tuple[bytes, bytes]]) -> Any:
         """Return the session manager of a request's token, or None; always compares with each."""

@@ -36,7 +36,7 @@ from ..values.arguments import arguments_hash
 from ..values.frames import Receipt
 from ..values.pending_ids import PendingIds
 from .author import NO_AUTHOR, Author
-from .recent_triples import triple_hash
+from .recent_triples import hashes_of
 
 if TYPE_CHECKING:
     from cerata.engine.log import KeyUse
@@ -73,7 +73,7 @@ class Block:
     ) -> None:
         self.drafts: list[Draft] = []
         self.triples = set[int]()
-        """The `triple_hash` of each drafted assertion."""
+        """The `hashes_of` each draft."""
         self.payloads: list[bytes] = []
         """The encoded payload of each draft, from the check of its call."""
         self.receipt: Receipt | None = None
@@ -139,9 +139,7 @@ class Block:
             del self.drafts[first - 1 :]
             raise
         self._checks.keep()
-        self.triples.update(
-            triple_hash(draft.body) for draft in drafts if isinstance(draft.body, AssertFact)
-        )
+        self.triples.update(hashed for draft in drafts for hashed in hashes_of(draft.body))
         # Keep this last: more drafts than payloads shows an interrupt, see `check_whole`.
         self.payloads += payloads
         places = tuple(PendingId(-place) for place in range(first, len(self.drafts) + 1))

@@ -10,8 +10,9 @@ import threading
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
-from cerata.engine.events import AssertFact, Draft, UnknownBody
+from cerata.engine.events import AssertFact, Draft, EventBody, PutEntity, UnknownBody
 from cerata.engine.late import late
+from cerata.projections.fulltext.analyzer import folded_name
 
 if TYPE_CHECKING:
     from cerata.engine.head import Appended
@@ -28,8 +29,12 @@ _TRIPLES_MAX: Final = 16_384
 """Triples in memory at once, about 1 MB; past that the facts are folded."""
 
 
+ALIASES: Final = 1
+"""Stands for any alias among the hashes."""
+
+
 class RecentTriples:
-    """The hashes of the triples in the newest events; all calls of a store share this.
+    """The hashes of the triples and aliases in the newest events; all calls of a store share this.
 
     Only an assertion makes a fact, so a triple that neither the folded facts nor the assertions
     after them have is new. The set may have too much, never too little.
@@ -48,10 +53,8 @@ class RecentTriples:
         """Note that a batch of this store is in the log."""
         kinds = {type(draft.body) for draft in drafts}
         hashes: list[int] = []
-        if any(issubclass(kind, AssertFact) for kind in kinds):
-            hashes = [
-                triple_hash(draft.body) for draft in drafts if isinstance(draft.body, AssertFact)
-            ]
+        if any(issubclass(kind, AssertFact | PutEntity) for kind in kinds):
+            hashes = [hashed for draft in drafts for hashed in hashes_of(draft.body)]
         is_readable = not any(issubclass(kind, UnknownBody) for kind in kinds)
         with self._lock:
             is_full = len(self._hashes) + len(hashes) > _TRIPLES_MAX
@@ -99,6 +102,20 @@ class RecentTriples:
 def triple_of(body: AssertFact) -> object:
     """Return a key that assertions of an equal triple share."""
     return body.subject, body.predicate, body.object_kind, body.object
+
+
+def hashes_of(body: EventBody) -> list[int]:
+    """Return the hash of an assertion's triple, or of an entity's aliases and `ALIASES`."""
+    if isinstance(body, AssertFact):
+        return [triple_hash(body)]
+    if isinstance(body, PutEntity) and body.aliases:
+        return [ALIASES, *map(alias_hash, body.aliases)]
+    return []
+
+
+def alias_hash(name: str) -> int:
+    """Return the hash of a name as an alias; equal for names that fold alike."""
+    return hash(("", folded_name(name)))
 
 
 def triple_hash(body: AssertFact) -> int:

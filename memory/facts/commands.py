@@ -30,8 +30,9 @@ from cerata.engine.json_value import shown_id
 from cerata.engine.late import late
 
 from ..batch.author import Author, author_of
+from ..batch.session import contents_of
 from ..batch.writer import Writer, takes_scope
-from ..values.arguments import full_scope, listed, scope_under
+from ..values.arguments import arguments_hash, full_scope, listed, scope_under
 from ..values.frames import Receipt, id_in
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from ..snapshot.snapshot import Snapshot
     from ..values import facts as fact_values
     from ..values.facts import Entity, FactId, FactObject
+    from . import aliases as fact_aliases
     from . import drafts as fact_drafts
     from . import evidence as fact_evidence
     from . import reads as fact_reads
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 else:
     fact_conversion = late("cerata.memory.snapshot.fact_conversion")
     fact_values = late("cerata.memory.values.facts")
+    fact_aliases = late("cerata.memory.facts.aliases")
     fact_drafts = late("cerata.memory.facts.drafts")
     fact_evidence = late("cerata.memory.facts.evidence")
     fact_reads = late("cerata.memory.facts.reads")
@@ -157,13 +160,18 @@ class FactCommands(Writer):
         ]
         self._session.record_call(stamped, "assert_facts", drafts=drafts)
         session = self._session.by(actor)
+        # The caller's words, since an alias may be of another entity at a second call.
+        arguments = None if key is None else arguments_hash(contents_of(drafts))
         if key is not None and (
             session.in_transaction or session.first_use(key, tenant_of(stamped)) is not None
         ):
             # The stored batch answers, or the call is refused.
             return session.write(
-                [fact_evidence.quoted(self._snapshot, draft) for draft in drafts], key=key
+                [fact_evidence.quoted(self._snapshot, draft) for draft in drafts],
+                key=key,
+                arguments=arguments,
             )
+        drafts = fact_aliases.about_entities(session, self._snapshot, drafts)
         repeats = fact_repeats.repeated(session, self._snapshot, drafts, now)
         stored = tuple(known for known in repeats if isinstance(known, int))
         if drafts and len(stored) == len(drafts):
@@ -171,7 +179,9 @@ class FactCommands(Writer):
         # A key is recorded with all facts of its call, so that the call can be recognised.
         new = drafts if key is not None else _new(drafts, repeats)
         receipt = session.write(
-            [fact_evidence.quoted(self._snapshot, draft) for draft in new], key=key
+            [fact_evidence.quoted(self._snapshot, draft) for draft in new],
+            key=key,
+            arguments=arguments,
         )
         if len(new) == len(drafts):
             return receipt
@@ -296,6 +306,7 @@ class FactCommands(Writer):
         draft = fact_drafts.assertion_draft(
             corrected, scope, self._session.log.environment.now_us()
         )
+        [draft] = fact_aliases.about_entities(self._session, self._snapshot, [draft])
         draft = fact_evidence.quoted(self._snapshot, draft)
         return self._session.by(actor, reason).write(
             [Draft(RetractFact(fact=old.id), scope), Draft(draft.body, scope, causation=-place)]
@@ -392,8 +403,8 @@ class FactCommands(Writer):
             Conflict: entity is merged already, or ``into`` is read as entity.
             NotFound: no event names one of the entities.
         """
-        source = fact_values.entity_name("An entity's name", entity)
-        target = fact_values.entity_name("An entity's name", into)
+        source = self._meant(scope, fact_values.entity_name("An entity's name", entity))
+        target = self._meant(scope, fact_values.entity_name("An entity's name", into))
         self._check_named(scope, source, target)
         body = MergeEntities(entity=source, into=target)
         stamped = full_scope(scope, self._session.scope)
@@ -450,7 +461,8 @@ class FactCommands(Writer):
             NotFound: no such entity or fact exists.
             InvalidInput: facts is empty.
         """
-        source = fact_values.entity_name("An entity's name", entity)
+        source = self._meant(scope, fact_values.entity_name("An entity's name", entity))
+        target = self._meant(scope, fact_values.entity_name("An entity's name", into))
         self._check_named(scope, source)
         numbers = tuple(fact_values.fact_id(fact) for fact in listed("facts", facts))
         if not numbers:
@@ -458,10 +470,12 @@ class FactCommands(Writer):
                 "facts must name a fact, and is empty",
                 remedy="Pass the facts that mean the other entity.",
             )
-        body = SplitEntity(
-            entity=source, into=fact_values.entity_name("An entity's name", into), facts=numbers
-        )
+        body = SplitEntity(entity=source, into=target, facts=numbers)
         return self._one("split_entity", body, scope, author_of(actor))
+
+    def _meant(self, scope: Mapping[str, ScopeValue] | None, name: str) -> str:
+        stamped = full_scope(scope, self._session.scope)
+        return fact_aliases.entity_meant(self._session, self._snapshot(), stamped, name)
 
     def _check_named(self, scope: Mapping[str, ScopeValue] | None, *names: str) -> None:
         """Raise `NotFound` unless a call may name these entities.

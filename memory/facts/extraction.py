@@ -25,6 +25,7 @@ from cerata.projections.columnar.times import to_microseconds
 from ..batch.transaction import block_of
 from ..values.arguments import arguments_hash, scope_under
 from ..values.facts import FactEvidence, FactObject, plain_object
+from .aliases import about_entities
 from .drafts import Assertion, assertion_draft
 from .evidence import quoted
 
@@ -306,7 +307,14 @@ def _drafts(
             because=-1,
         )
         try:
-            yield _storable(quoted(lambda: snapshot, assertion_draft(fact, scope, now)))
+            # The name in the text stays if it may mean several entities.
+            [draft] = about_entities(
+                session,
+                lambda: snapshot,
+                [assertion_draft(fact, scope, now)],
+                keeps_ambiguous=True,
+            )
+            yield _storable(quoted(lambda: snapshot, draft))
         except InvalidInput as error:
             raise _failed(
                 extractor, frame, f"returned an unusable fact: {error}", number

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from cerata.projections.facts import entities as entities_module
     from cerata.projections.facts import objects
     from cerata.projections.facts.entities import EntityRow
+    from cerata.projections.facts.objects import ObjectKind
     from cerata.projections.facts.reader import FactsAt
     from cerata.projections.facts.validity import FactSpan
 
@@ -89,8 +90,8 @@ class FactReads(Reader):
         without either a pass over all.
 
         Args:
-            subject: Name of the subject, or an `Entity`; by default any. Names and strings match
-                in any spelling that folds alike, such as in another case (docs/facts.md).
+            subject: Name or alias of the subject, or an `Entity`; by default any. Names and
+                strings match in any spelling that folds alike (docs/facts.md).
             predicate: Name of the predicate; by default any.
             object: The value, or an `Entity`; a string also matches entities; by default any.
             valid_at: Instant at which the facts are true, or "now"; by default the view's, or any.
@@ -273,13 +274,14 @@ class FactReads(Reader):
         )
 
     def entity(self, name: str | Entity) -> EntityInfo:
-        """Return an entity by its exact name, or by that of an entity merged into it.
+        """Return an entity by its exact name, that of an entity merged into it, or an alias.
 
         Args:
             name: The name.
 
         Raises:
             NotFound: no event names the entity at this basis.
+            InvalidInput: the name is an alias of several entities.
         """
         snapshot = self._snapshot()
         return _entity_info(fact_conversion.entity_named(snapshot.facts_at, name), snapshot)
@@ -306,7 +308,7 @@ def _entity_info(row: EntityRow, snapshot: Snapshot) -> EntityInfo:
 
 
 def check_entities(snapshot: Snapshot, names: Iterable[str]) -> None:
-    """Raise `NotFound` unless each name is of an entity in a view.
+    """Raise `NotFound` unless each exact name is of an entity in a view.
 
     Cost: a look-up for each name; for a name that the log lacks, a pass over the pending events.
     The fork of the facts is read only if the transaction ended a merge or split, since the
@@ -352,17 +354,52 @@ def _find(
     if predicate is not None:
         fact_values.checked_name("The predicate", predicate)
     facts = snapshot.facts_at
-    stored = None if object_ is None else fact_values.stored_object(object_)
-    rows = facts.find(
-        name, predicate, stored, folded=True, closed=closed, invalid=invalid, instant=instant
-    )
-    if stored is not None and stored[0] is objects.ObjectKind.STRING and str(stored[1]).strip():
-        entity = objects.ObjectKind.ENTITY, stored[1]
-        more = facts.find(
-            name, predicate, entity, folded=True, closed=closed, invalid=invalid, instant=instant
-        )
-        rows = sorted([*rows, *more])
-    return facts, rows
+    rows: list[list[int]] = []
+    for subject_name, of_subject in _subjects(facts, name):
+        for stored, of_object in _objects(facts, object_):
+            found = facts.find(
+                subject_name,
+                predicate,
+                stored,
+                folded=True,
+                closed=closed,
+                invalid=invalid,
+                instant=instant,
+            )
+            for tenant in (of_subject, of_object):
+                found = found if tenant is None else facts.of_tenant(found, tenant)
+            rows.append(found)
+    return facts, rows[0] if len(rows) == 1 else sorted(set[int]().union(*rows))
+
+
+def _subjects(facts: FactsAt, name: str | None) -> Iterator[tuple[str | None, int | None]]:
+    """Yield a name, and the names of the entities that have it as an alias, with their tenants."""
+    yield name, None
+    if name is not None:
+        yield from _of_alias(facts, name)
+
+
+def _of_alias(facts: FactsAt, name: str) -> Iterator[tuple[str, int]]:
+    entities = entities_module.Entities(facts)
+    for key in entities.of_alias(name):
+        yield entities.name_of(key), key[0]
+
+
+def _objects(
+    facts: FactsAt, value: FactObject | None
+) -> Iterator[tuple[tuple[ObjectKind, object] | None, int | None]]:
+    """Yield an object, and the entities that it names: a string by its name, both by an alias."""
+    if value is None:
+        yield None, None
+        return
+    kind, stored = fact_values.stored_object(value)
+    yield (kind, stored), None
+    of_entity = objects.ObjectKind.ENTITY
+    if kind in (of_entity, objects.ObjectKind.STRING) and str(stored).strip():
+        if kind is not of_entity:
+            yield (of_entity, stored), None
+        for name, tenant in _of_alias(facts, str(stored)):
+            yield (of_entity, name), tenant
 
 
 def _interval(period: PeriodLike) -> Interval:

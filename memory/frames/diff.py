@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from cerata.engine.plain_value import PlainValue
+from cerata.retrieval.context.imitation import on_one_line
 
 from ..facts.changes import FactChange, fact_changes
 from ..snapshot.beginning import Common, common_beginning
@@ -90,7 +91,7 @@ class Change(PlainValue):
         ids = dict.fromkeys(frame.id for frame in (self.old, self.new) if frame is not None)
         numbers = " → ".join(f"#{number}" for number in ids)
         frame = self.new or self.old
-        name = frame and (frame.title or frame.uri)
+        name = on_one_line((frame and (frame.title or frame.uri)) or "")
         return f"{self.kind} {numbers}{f' · {name}' if name else ''}"
 
 

@@ -20,7 +20,7 @@ from ..values.links import Link
 ThingKind: TypeAlias = Literal["frame", "fact", "entity", "link"]
 
 AnyThing: TypeAlias = FrameId | Fact | Link | Entity | EntityInfo | str
-"""A frame, fact or link by its id or a value that has the id; an entity, or its exact name."""
+"""A frame, fact or link by its id or a value that has the id; an entity, or its name."""
 
 _REMEDY: Final = "Find ids with frames, facts, links or log."
 
@@ -65,10 +65,10 @@ def thing_of(snapshot: Snapshot, value: AnyThing) -> Thing:
 def entity_events(snapshot: Snapshot, name: str) -> EntityEvents:
     """Return the events of an entity by its name. Raises `NotFound`."""
     facts = snapshot.facts_at
-    key = Entities(facts).key_of(name)
-    if key is None:
+    keys = Entities(facts).denoted(name)
+    if not keys:
         raise NotFound(f"There is no entity {name!r:.80}", remedy="Find names with entities.")
-    return EntityEvents(facts, key)
+    return EntityEvents(facts, keys[0])
 
 
 def batch_of(snapshot: Snapshot, event: Event) -> tuple[int, int] | None:

@@ -7,9 +7,9 @@ fusion by distance (Cormack, Clarke and Büttcher, SIGIR 2009), whose k is 60.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from itertools import islice
+from itertools import islice, product
 from math import fsum
 from sys import float_info
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
@@ -177,11 +177,10 @@ class GraphReads(Reader):
                 f"limit must be 1 or more, not {number_text(limit)}", remedy="Pass limit=1 or more."
             )
         graph = _graph(snapshot, predicate, direction, valid_at, facts_max)
-        ends = {node[0]: node for node in _nodes(graph, end)}
+        ends = sorted(_nodes(graph, end))
         paths: list[FactPath] = []
-        for node in sorted(_nodes(graph, start)):
-            goal = ends.get(node[0], node)
-            if goal != node:
+        for node, goal in product(sorted(_nodes(graph, start)), ends):
+            if goal[0] == node[0] and goal != node:
                 ways = graph.paths(node, goal, direction, hops_max)
                 for way in islice(ways, limit):
                     steps = [
@@ -216,9 +215,7 @@ class GraphReads(Reader):
         graph = _graph(snapshot, None, "both", valid_at, facts_max)
         nodes = _nodes(graph, entity)
         together: dict[Node, list[int]] = {}
-        for frame, rows in graph.rows_by_evidence(
-            _frames_of(snapshot, graph, _name(entity))
-        ).items():
+        for frame, rows in graph.rows_by_evidence(_frames_of(snapshot, graph, nodes)).items():
             named = dict.fromkeys(node for row in rows for node in graph.facts.entities_of(row))
             for tenant in {node[0] for node in named if node in nodes}:
                 for node in named:
@@ -307,7 +304,7 @@ def _ids(snapshot: Snapshot, rows: Sequence[int]) -> tuple[int, ...]:
     return tuple(fact_conversion.id_of_seq(facts.seq_of(row), basis) for row in rows)
 
 
-def _frames_of(snapshot: Snapshot, graph: FactGraph, name: str) -> list[int]:
+def _frames_of(snapshot: Snapshot, graph: FactGraph, nodes: Collection[Node]) -> list[int]:
     """Return the seqs of the current frames that an entity's facts have as evidence, ascending."""
-    frames = {place.frame for row in graph.naming(name) for place in graph.facts.evidence_of(row)}
+    frames = {place.frame for row in graph.naming(nodes) for place in graph.facts.evidence_of(row)}
     return sorted(frame for frame in frames if snapshot.is_current(frame))

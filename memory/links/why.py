@@ -16,6 +16,7 @@ from cerata.engine.plain_value import PlainValue
 from cerata.projections.facts.objects import Standing
 from cerata.projections.links.columns import ATTACKING, REQUIRING, LinkKind
 from cerata.projections.links.labelling import Joined
+from cerata.retrieval.context.imitation import on_one_line
 
 from ..snapshot.snapshot import Snapshot
 from ..values.acts import Act
@@ -96,7 +97,7 @@ class Why(PlainValue):
         retracted = ""
         if fact.retracted_by is not None:
             retracted = _credit(f", retracted by #{fact.retracted_by}", self.retracted)
-        yield f"#{fact.id} {fact}: {self.standing}{asserted}{retracted}"
+        yield f"#{fact.id} {on_one_line(str(fact))}: {self.standing}{asserted}{retracted}"
         if not self.is_told:
             return
         for place in fact.evidence:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from cerata.engine.errors import NotFound
+from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.json_value import shown_id
 from cerata.projections.columnar.times import to_datetime
-from cerata.projections.facts.entities import Entities, EntityRow
+from cerata.projections.facts.entities import Entities, EntityKey, EntityRow
 from cerata.projections.facts.objects import ObjectKind
 
 from ..values.facts import (
@@ -104,17 +104,29 @@ def spans_of(facts: FactsAt, rows: Sequence[int]) -> list[FactSpan]:
 
 
 def entity_named(facts: FactsAt, name: str | Entity) -> EntityRow:
-    """Return an entity by its exact name, or by that of an entity merged into it.
+    """Return an entity by its exact name, by that of an entity merged into it, or by an alias.
 
     Raises:
         NotFound: no event names the entity.
+        InvalidInput: the name is an alias of several entities.
     """
     name = entity_name("An entity's name", name)
     entities = Entities(facts)
-    row = entities.find(name)
-    if row is None:
+    keys = entities.denoted(name)
+    if not keys:
         raise no_entity(entities, name)
-    return row
+    if len(keys) > 1:
+        raise several_entities(entities, name, keys)
+    return entities.row(keys[0])
+
+
+def several_entities(entities: Entities, name: str, keys: Sequence[EntityKey]) -> InvalidInput:
+    """Return the error for an alias that several entities have."""
+    names = [repr(entities.name_of(key)) for key in keys]
+    return InvalidInput(
+        f"{name!r:.80} is an alias of {len(names)} entities: {', '.join(names):.200}",
+        remedy="Pass the name of one of them.",
+    )
 
 
 def no_entity(entities: Entities, name: str) -> NotFound:

@@ -102,6 +102,11 @@ class ActTable(Table):
         rows = {row for row in subjects if kinds[row] in _OF_ENTITIES}
         return sorted(rows.union(row for row in targets if kinds[row] in _OF_TWO))
 
+    @property
+    def any_aliases(self) -> bool:
+        """True if an act declares an alias. Cost: a look at the acts."""
+        return len(self) > 0 and bool((self.kind.view() == Act.ALIAS).any())
+
     def rows_of_alias(self, folded: int) -> list[int]:
         """Return the rows that declare an alias, by the code of its folded form; ascending."""
         numbers = self.number.view().view(np.uint64)

@@ -4,7 +4,7 @@ Owns the directory of entities at n, derived from the facts and acts up to n. En
 tenants are never the same, even with equal names.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -142,9 +142,36 @@ class Entities:
         if code is not None:
             codes.add(code)
         keys = {key for name_code in codes for key in self._keys(name_code)}
+        return self._roots(keys.union(self._with_alias(folded)))
+
+    def _with_alias(self, folded: str) -> set[EntityKey]:
         alias = self._columns.strings.find(folded) if folded else None
-        if alias is not None:
-            keys.update((act.tenant, act.subject) for act in self._facts.acts_of_alias(alias))
+        acts = () if alias is None else self._facts.acts_of_alias(alias)
+        return {(act.tenant, act.subject) for act in acts}
+
+    def of_alias(self, name: str) -> list[EntityKey]:
+        """Return the roots of the entities with an alias, in order of their first event."""
+        if not self._facts.any_aliases:
+            return []
+        return self._roots(self._with_alias(folded_name(name)))
+
+    def name_of(self, key: EntityKey) -> str:
+        """Return the name of an entity."""
+        return self._columns.strings.text(key[1])
+
+    def denoted(self, name: str) -> list[EntityKey]:
+        """Return the entity that a name denotes where one is meant: by its exact name, or an alias.
+
+        Several, if the alias is of several entities of the tenant that named one first.
+        """
+        key = self.key_of(name)
+        if key is not None:
+            return [key]
+        keys = self.of_alias(name)
+        return [key for key in keys if key[0] == keys[0][0]]
+
+    def _roots(self, keys: Collection[EntityKey]) -> list[EntityKey]:
+        """Return the roots of entities, in order of their first event."""
         roots = {self._root(key) for key in keys}
         if len(roots) < 2:
             return list(roots)
@@ -184,7 +211,7 @@ class Entities:
     def find(self, name: str) -> EntityRow | None:
         """Return an entity by its exact name, or by the exact name of an entity merged into it."""
         key = self.key_of(name)
-        return None if key is None else self._row(key)
+        return None if key is None else self.row(key)
 
     def key_of(self, name: str) -> EntityKey | None:
         """Return the key of an entity as read, by its exact name or that of a merged entity."""
@@ -201,9 +228,10 @@ class Entities:
     def all(self) -> Iterator[EntityRow]:
         """Yield the entities in order of first event, without merged entities."""
         for root in self._members:
-            yield self._row(root)
+            yield self.row(root)
 
-    def _row(self, root: EntityKey) -> EntityRow:
+    def row(self, root: EntityKey) -> EntityRow:
+        """Return an entity by the key of its root."""
         text = self._columns.strings.text
         first_events = self.first_events(root)
         members = [root, *(key for key in first_events if key != root)]

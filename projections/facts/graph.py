@@ -14,6 +14,7 @@ import numpy as np
 from cerata.engine.errors import InvalidInput, number_text
 
 from ..columnar.columns import I64, distinct
+from .entities import Entities
 from .objects import ObjectKind
 from .reader import FactsAt
 
@@ -72,14 +73,19 @@ class FactGraph:
         self._instant = instant
         self._predicate = predicate
         self._budget = budget
+        self._entities = Entities(facts)
 
     def nodes(self, name: str) -> frozenset[Node]:
-        """Return the node of a name in each tenant, whether or not a fact names the node."""
+        """Return the node of a name in each tenant, whether or not a fact names the node.
+
+        Only an alias gives the nodes of the entities that have the alias.
+        """
         code = self._columns.strings.find(name)
         if code is None:
-            return frozenset()
+            return frozenset(self._entities.of_alias(name))
+        aliased = [] if self._entities.has(name) else self._entities.of_alias(name)
         root = self.facts.roles.root
-        return frozenset((tenant, root(tenant, code)) for tenant in self.facts.tenants)
+        return frozenset(aliased or ((tenant, root(tenant, code)) for tenant in self.facts.tenants))
 
     def name(self, node: Node) -> str:
         return self._columns.strings.text(node[1])
@@ -158,9 +164,13 @@ class FactGraph:
 
     # --- cooccurrence ----------------------------------------------------------------------------
 
-    def naming(self, name: str) -> list[int]:
-        """Return the rows that name an entity, as subject or object, ascending."""
-        rows = {*self.facts.find(name), *self.facts.find(object_=(ObjectKind.ENTITY, name))}
+    def naming(self, nodes: Collection[Node]) -> list[int]:
+        """Return the rows that name an entity of some nodes, as subject or object, ascending."""
+        rows: set[int] = set()
+        for tenant, name in {(node[0], self.name(node)) for node in nodes}:
+            entity = ObjectKind.ENTITY, name
+            named = {*self.facts.find(name), *self.facts.find(object_=entity)}
+            rows.update(self.facts.of_tenant(named, tenant))
         self._budget.spend(len(rows))
         return self._of_instant(sorted(rows))
 

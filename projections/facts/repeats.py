@@ -13,6 +13,7 @@ from cerata.engine.events import AssertFact, PutEntity, Scope
 
 from ..columnar.intervals import ENDLESS
 from ..columnar.scopes import by_name, scope_text
+from ..fulltext.analyzer import folded_name
 from .columns import CONFIDENCE_UNIT, FLAG_FROM_RECORDED, FactBirth
 from .entity_resolution import Act
 from .objects import TEXT_KINDS, ObjectKind, kind_of_value, number_of, text_of
@@ -88,6 +89,13 @@ class Repeats:
             for index in likely
             if known.issuperset(_texts(bodies[index])) and self.rows(scope, bodies[index])
         ]
+
+    def may_be_alias(self, name: str) -> bool:
+        """Return whether an entity of any scope has a name as an alias."""
+        if not self.facts.any_aliases:
+            return False
+        alias = self._columns.strings.find(folded_name(name))
+        return alias is not None and any(True for _ in self.facts.acts_of_alias(alias))
 
     def is_functional(self, scope: Scope, name: str) -> bool:
         """Return whether a value of a predicate ends when the next begins; unsure is True."""

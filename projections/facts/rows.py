@@ -490,6 +490,11 @@ class FactRows:
             if acts.seq.item(row) <= self.n:
                 yield acts.scope.item(row), acts.act(row)
 
+    @property
+    def any_aliases(self) -> bool:
+        """True if an event, also a later one, declares an alias."""
+        return self._columns.acts.any_aliases
+
     def acts_of_alias(self, folded: int) -> Iterator[ActRow]:
         """Yield the acts by n within the scope that declare an alias, by its folded form."""
         return self._acts_by_n(self._columns.acts.rows_of_alias(folded))

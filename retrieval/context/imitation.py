@@ -86,6 +86,11 @@ def marked(text: str, *, headings: bool, turns: bool = False, dates: bool = Fals
     )
 
 
+def has_one_line(name: str) -> bool:
+    """Return whether a name has no character that ends its line or changes its direction."""
+    return _STEERING.search(name) is None
+
+
 def on_one_line(name: str) -> str:
     r"""Return a name without characters that end its line or change its direction.
 

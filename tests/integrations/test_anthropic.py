@@ -280,6 +280,15 @@ def test_no_command_sees_or_changes_another_scope(drawn: list[tuple[str, list[st
             assert call(tool(tenant, user="u"), "view", path).endswith(f"\t{text}")
 
 
+def test_no_name_of_a_file_is_a_row_of_a_listing(
+    memory: cerata.Store, tool: CerataMemoryTool
+) -> None:
+    """A program may put any URI, which forged a row of a file that is not there."""
+    memory.put_frame("x", kind="anthropic.file", uri="/memories/a\n9K\t/memories/secret")
+    rows = call(tool, "view", "/memories").splitlines()[2:]
+    assert rows == ["1B\t/memories/a 9K /", "1B\t/memories/a 9K /memories/"]
+
+
 @pytest.mark.parametrize(
     ("path", "message"),
     [
@@ -292,7 +301,12 @@ def test_no_command_sees_or_changes_another_scope(drawn: list[tuple[str, list[st
         ("/memories//a", "Path /memories//a has an empty segment."),
         ("/memories/a/", "Path /memories/a/ has an empty segment."),
         ("/memories/./a", 'Path /memories/./a has a segment "."'),
-        ("/memories/a\0b", "Path has a NUL."),
+        ("/memories/a\0b", "Path has a control character or a line end, got: '/memories/a"),
+        ("/memories/a\n4.0K\t/memories/b", "Path has a control character or a line end"),
+        ("/memories/a\r5B\t/memories/b", "Path has a control character or a line end"),
+        ("/memories/a\u2028b", "Path has a control character or a line end"),
+        ("/memories/a\u202eb", "Path has a control character or a line end"),
+        ("x\n/memories", "Path has a control character or a line end"),
         ("/memories/\ud800", "Path must be a text"),
         (3, "Path must be a text, got: 3"),
     ],

@@ -3,6 +3,7 @@
 """MCP over HTTP: a token for each scope, the loopback interface only, and refusals."""
 
 import asyncio
+import contextlib
 import http.client
 import json
 import signal
@@ -132,6 +133,35 @@ def test_a_request_without_its_place_token_or_origin_is_refused(
             answer = connection.getresponse()
             assert answer.status == status, (method, path, headers, answer.read())
             connection.close()
+
+
+HALVES = (
+    b"",
+    b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n",
+    b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{",
+    b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\nPOST /mcp HTTP/1.1\r\n",
+)
+
+
+@pytest.mark.parametrize("half", HALVES, ids=["nothing", "headers", "body", "second request"])
+def test_half_open_requests_keep_no_client_out(half: bytes, tmp_path: Path) -> None:
+    """260 connections that sent half a request without a token made the server answer 503."""
+
+    async def scenario(url: str) -> None:
+        async with http_session(url, ANNA["token"]) as anna:
+            assert await call(anna, "remember", text="The index is HNSW.") == "#1"
+            assert "HNSW" in await call(anna, "recall", query="which index?")
+
+    with (
+        http_server(SERVERS[0], tmp_path / "brain.cera", ANNA) as (_, url),
+        contextlib.ExitStack() as stack,
+    ):
+        port = urlsplit(url).port
+        for _ in range(260):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=5))
+            with contextlib.suppress(OSError):
+                client.sendall(half)
+        asyncio.run(scenario(url))
 
 
 def test_a_server_does_not_listen_beyond_this_machine(tmp_path: Path) -> None:

@@ -70,8 +70,9 @@ class TestWho:
         assert store.resolve("BIG-blue") == ["org:ibm", "person:blue"]
         assert store.entity("org:ibm").kind == "company"
         assert store.entity("org:ibm").aliases == ("Big Blue", "IBM")
+        assert store.entity("ibm").name == "org:ibm"
         with pytest.raises(NotFound, match="org:ibm"):
-            store.entity("ibm")
+            store.entity("Org IBM")
         assert [one.name for one in store.entities(kind="company")] == ["org:ibm"]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 import cerata
 from cerata import Filter
+from cerata.memory.recall_reads import RecallReads
 
 SOUL = "I keep my word."
 LIE = "I lie when the truth would hurt Anna."
@@ -19,7 +20,7 @@ def store() -> Iterator[cerata.Store]:
         yield store
 
 
-def _texts(store: cerata.Store | cerata.View) -> str:
+def _texts(store: RecallReads) -> str:
     """Return every text that a question reaches without a filter by kind."""
     hits = [
         *store.search(QUESTION),
