@@ -18,6 +18,7 @@ _MODULES: Final = (
     "cerata.memory.batch.validation",
     "cerata.memory.embeddings.drafts",
     "cerata.memory.facts.aliases",
+    "cerata.memory.facts.contradictions",
     "cerata.memory.facts.drafts",
     "cerata.memory.facts.evidence",
     "cerata.memory.facts.repeats",

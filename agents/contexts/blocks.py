@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 from cerata.engine.arguments import wrong_type
 from cerata.engine.errors import InvalidInput
+from cerata.memory.facts.contradictions import contradicted
 from cerata.memory.facts.search import fact_text, functional_facts, search_facts
 from cerata.memory.search.question_vectors import Stored
 from cerata.memory.snapshot.snapshot import Snapshot
@@ -266,9 +267,15 @@ class Turn:
 
     def _truth(self) -> Sequence[Section]:
         present = self.snapshot.true_at(self.snapshot.now)
+        facts = [hit.fact for hit in functional_facts(present, self.question, FACTS)]
+        against = contradicted(present, facts)
         pieces = [
-            Piece(f"  {on_one_line(fact_text(hit.fact))}", hit.fact.id, "fact of a named entity")
-            for hit in functional_facts(present, self.question, FACTS)
+            Piece(
+                f"  {on_one_line(fact_text(fact, against.get(fact.id, ())))}",
+                fact.id,
+                "fact of a named entity",
+            )
+            for fact in facts
         ]
         return [Section(self._title("truth"), pieces)]
 

@@ -6,7 +6,7 @@ the look-up of facts at a basis (`cerata.projections.facts.reader`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         FactObject,
         Period,
     )
+    from . import contradictions
     from . import evidence as fact_evidence
     from . import search as fact_search
     from .search import FactHit
@@ -60,6 +61,7 @@ else:
     objects = late("cerata.projections.facts.objects")
     fact_conversion = late("cerata.memory.snapshot.fact_conversion")
     fact_values = late("cerata.memory.values.facts")
+    contradictions = late("cerata.memory.facts.contradictions")
     fact_evidence = late("cerata.memory.facts.evidence")
     fact_search = late("cerata.memory.facts.search")
 
@@ -196,7 +198,9 @@ class FactReads(Reader):
         """
         snapshot = self._snapshot()
         facts, rows = _find(snapshot, subject, predicate, None, closed=False)
-        pairs = {(pair[0].row, pair[1].row): pair for pair in _contradictions(facts, rows)}
+        pairs = {
+            (pair[0].row, pair[1].row): pair for pair in contradictions.pairs_among(facts, rows)
+        }
         links = dict[tuple[int, int], int]()
         among = None if subject is None and predicate is None else frozenset(rows)
         for row_a, row_b, link in snapshot.labelling.contradictions():
@@ -449,34 +453,6 @@ def _related(spans: Iterable[FactSpan], allen: tuple[Allen | str, PeriodLike]) -
         if span.valid.start < span.valid.end
         and intervals.relation(span.valid, period) is named_relation
     ]
-
-
-def _contradictions(
-    facts: FactsAt, rows: Sequence[int]
-) -> Iterator[tuple[FactSpan, FactSpan, Interval]]:
-    """Yield the pairs of known facts that cannot both be true, with the period, by their starts.
-
-    Cost: a sort, and a step for each overlapping pair of values of a functional predicate, or of
-    bools.
-    """
-    for group in facts.groups(rows).values():
-        spans = facts.spans(group.rows, group.rows)
-        if not group.functional:
-            spans = [
-                span for span in spans if facts.value_key(span.row)[0] == objects.ObjectKind.BOOL
-            ]
-        spans.sort(key=lambda span: span.valid)
-        for place, span in enumerate(spans, start=1):
-            for following in range(place, len(spans)):
-                later = spans[following]
-                if later.valid.start >= span.valid.end:
-                    # Spans are sorted by start, so no later span overlaps.
-                    break
-                shared = intervals.Interval(later.valid.start, min(span.valid.end, later.valid.end))
-                differ = facts.value_key(span.row) != facts.value_key(later.row)
-                if differ and shared.start < shared.end:
-                    first, second = sorted((span, later))
-                    yield first, second, shared
 
 
 def _overlapping(

@@ -140,14 +140,19 @@ def source_of_fact(fact: Fact) -> str:
     return f"#{fact.id} · fact{''.join(f' · #{frame}' for frame in frames)}"
 
 
-def fact_text(fact: Fact) -> str:
-    """Return the text of a fact in a context: the statement, its period, and any doubt."""
+def fact_text(fact: Fact, contradicting: Sequence[int] = ()) -> str:
+    """Return the text of a fact in a context: the statement, its period, and any doubt.
+
+    ``contradicting`` are the facts that cannot be true beside it.
+    """
     start, end = fact.valid.start, fact.valid.end
     since = "" if start is None else f", since {start.date().isoformat()}"
     until = "" if end is None else f", until {end.date().isoformat()}"
     ended = " (ended)" if fact.is_ended else ""
     doubt = "" if fact.source == "observed" else f" ({fact.source}, {fact.confidence:.0%})"
-    return f"{fact}{since}{until}{ended}{doubt}"
+    others = ", ".join(f"#{number}" for number in contradicting)
+    conflict = f" (contradicts {others})" if others else ""
+    return f"{fact}{since}{until}{ended}{doubt}{conflict}"
 
 
 class _FactMatches:

@@ -8,7 +8,7 @@ event that records a context, too. Leaves out the search (`search`) and filling 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from cerata.projections.columnar.columns import Mask
     from cerata.retrieval.ranking.relevance import Floor
 
+    from ..facts import contradictions
     from ..facts import search as fact_search
     from ..facts.search import FactHit
     from ..frames import access as accesses
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 else:
     conversation = late("cerata.memory.frames.conversation")
     vector_values = late("cerata.memory.values.vectors")
+    contradictions = late("cerata.memory.facts.contradictions")
     fact_search = late("cerata.memory.facts.search")
     accesses = late("cerata.memory.frames.access")
 
@@ -106,8 +108,14 @@ def context_of(result: SearchResult, recall: RecallOptions) -> Context:
     if recall.neighbours:
         frames = _with_neighbours(result, frames, recall.neighbours)
     tier_of = _tiers(result, options.policy)
+    against: Mapping[int, Sequence[int]] = {}
+    if fact_hits:
+        against = contradictions.contradicted(snapshot, [hit.fact for hit in fact_hits])
     candidates: list[Candidate] = [
-        *((hit.fact.id, partial(_entry_of_fact, hit)) for hit in fact_hits),
+        *(
+            (hit.fact.id, partial(_entry_of_fact, hit, against.get(hit.fact.id, ())))
+            for hit in fact_hits
+        ),
         *(
             (frame, partial(_entry_of, snapshot, frame, tier_of, options.policy))
             for frame in frames
@@ -186,11 +194,12 @@ def _tiers(result: SearchResult, policy: ContextPolicy) -> Callable[[int], Tier]
     return lambda frame: policy.tier(accesses.use_of(snapshot, frame, now).effective_age, exactly)
 
 
-def _entry_of_fact(hit: FactHit) -> Entry:
+def _entry_of_fact(hit: FactHit, contradicting: Sequence[int]) -> Entry:
     fact = hit.fact
     start = fact.known.start
     time = 0 if start is None else to_microseconds(start)
-    return Entry(fact.id, fact_search.source_of_fact(fact), fact_search.fact_text(fact), time=time)
+    text = fact_search.fact_text(fact, contradicting)
+    return Entry(fact.id, fact_search.source_of_fact(fact), text, time=time)
 
 
 def _entry_of(

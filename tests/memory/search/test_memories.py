@@ -90,3 +90,25 @@ def test_a_superseded_summary_is_no_memory(store: cerata.Store) -> None:
     store.remember("Anna heard the truth on Monday.", kind="summary", uri=uri)
     assert "hurt by" not in store.recall(QUESTION).text
     assert "hurt by" not in str([hit.text for hit in store.search(QUESTION)])
+
+
+def test_facts_that_contradict_each_other_are_marked(store: cerata.Store) -> None:
+    """A model took the first of two values that cannot both be true for the truth."""
+    store.declare_predicate("lives in", functional=True)
+    start = "2020-01-01"
+    rome = store.assert_fact("anna", "lives in", "Rome", valid_from=start)
+    alone = store.at(rome)
+    oslo = store.assert_fact("anna", "lives in", "Oslo", valid_from=start)
+    store.assert_fact("anna", "likes", "tea", valid_from=start)
+    store.assert_fact("anna", "likes", "milk", valid_from=start)
+    text = store.recall("what about anna?").text
+    assert f"anna · lives in · Rome, since {start} (contradicts #{oslo.id})" in text
+    assert f"anna · lives in · Oslo, since {start} (contradicts #{rome.id})" in text
+    assert text.count("contradicts") == 2
+    assert "contradicts" not in alone.recall("what about anna?").text
+    with cerata.Agent(store, "w").session("s") as session:
+        session.exchange("hello", "ok")
+        shown = session.assemble("where does anna live?", max_tokens=2_000).text
+        assert f"(contradicts #{oslo.id})" in shown
+    store.retract_fact(oslo)
+    assert "contradicts" not in store.recall("what about anna?").text
