@@ -429,8 +429,10 @@ def test_programs_of_the_readme_print_the_same_twice(tmp_path: Path) -> None:
     programs = [block for block in to_run(ROOT / "README.md") if block.language == "python"]
     first, second = ([run_block(block, tmp_path) for block in programs] for _ in range(2))
     assert first == second
-    index, alice = first
+    index, agent, alice = first
     assert re.findall(r"Annoy|HNSW", index) == ["HNSW", "Annoy", "Annoy", "HNSW"]
+    assert "$ref:weather.1" in agent
+    assert "Booked for Friday." in agent
     assert [line.split()[-1] for line in alice.splitlines()] == ["rome", "paris", "rome"]
 
 

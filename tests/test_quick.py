@@ -34,8 +34,10 @@ def test_the_pages_name_the_command(page: str) -> None:
 def test_the_mark_selects_these_files_and_no_slow_test(tmp_path: Path) -> None:
     """The count shows that the mark is on whole files, in each folder."""
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-m", "quick", "--collect-only", "-q"]
-        + ["-p", "no:cacheprovider", "--basetemp", str(tmp_path / "base")],
+        [
+            *(sys.executable, "-m", "pytest", "-m", "quick", "--collect-only", "-q"),
+            *("-p", "no:cacheprovider", "--basetemp", str(tmp_path / "base")),
+        ],
         cwd=ROOT,
         capture_output=True,
         text=True,
