@@ -21,6 +21,9 @@ PROTOCOL_ROLES: Final = frozenset(
 )
 """Roles of the protocols of chat, which are no names."""
 
+_PERSONS: Final = frozenset(("user", "human"))
+"""The roles that several people of a chat share."""
+
 _ROLE_SETS_KEPT: Final = 8
 _ROLES_KEPT: Final = 1_024
 
@@ -40,6 +43,20 @@ class _Names(NamedTuple):
 
     spellings: dict[tuple[str, ...], frozenset[str]]
     sizes: tuple[int, ...]
+
+
+def speaker(role: str | None, name: object) -> str | None:
+    """Return the speaker of a message: a person's name, if the message has one, else the role.
+
+    Two people of a chat have the role "user", and a context must not take one for the other. The
+    name beside another role, such as "tool", names no person.
+
+    >>> speaker("user", "Anna"), speaker("tool", "search"), speaker("user", " ")
+    ('Anna', 'tool', 'user')
+    """
+    if role not in _PERSONS or not isinstance(name, str):
+        return role
+    return " ".join(name.split()) or role
 
 
 def name_places(text: str, roles: Sequence[str]) -> list[tuple[int, int]]:

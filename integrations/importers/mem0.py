@@ -15,6 +15,7 @@ from typing import Final
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
+from cerata.retrieval.speaker_names import speaker
 
 from .records import DeletionRecord, Entry, FrameRecord, Problem, Record, Skipped, Versions
 from .sqlite_files import Row, SqliteFile, opened_sqlite
@@ -105,7 +106,7 @@ class Mem0History:
         actor = row.text("actor_id")
         metadata: dict[str, JsonValue] = {} if actor is None else {"actor_id": actor}
         created, doubts = row.time_or_doubt("updated_at", "created_at")
-        fields = {"role": row.text("role"), "created": created}
+        fields = {"role": speaker(row.text("role"), actor), "created": created}
         return FrameRecord(
             row.place,
             KIND,

@@ -17,6 +17,7 @@ from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame
 from cerata.memory.values.quoting import quote
 from cerata.memory.view import View
+from cerata.retrieval.speaker_names import speaker
 
 from ..frames_of_scope import FramesOfScope
 from ..threads import finished
@@ -117,11 +118,11 @@ class CerataSession:
     def _add(self, items: Sequence[Item]) -> None:
         with self.store.transaction():
             for item in items:
-                role = item.get("role")
+                role = item.get("role") or None
                 self.store.put_frame(
                     words_of(item),
                     kind=ITEM,
-                    role=role if isinstance(role, str) and role else None,
+                    role=speaker(role, item.get("name")) if isinstance(role, str) else None,
                     uri=self._uri,
                     metadata={_MEMBER: item},
                 )

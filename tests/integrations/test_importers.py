@@ -206,7 +206,7 @@ def test_speaker_and_actor_of_mem0_stay(store: Store, tmp_path: Path) -> None:
     """The ids of the source are in the metadata."""
     import_from(store, "mem0", source("mem0-4.db", tmp_path))
     [frame] = store.frames()
-    assert (frame.role, frame.metadata["actor_id"]) == ("user", "anna")
+    assert (frame.role, frame.metadata["actor_id"]) == ("anna", "anna")
     assert frame.metadata["import"]["id"] == "é✓"  # type: ignore[index,call-overload]
 
 
