@@ -241,6 +241,6 @@ def test_every_tool_of_mcp_leads_to_a_verb() -> None:
     """A user who saw an agent forget something tries this name; the nearest spelling misleads."""
     assert not verbs().keys() & _MEANT.keys()
     assert {verb for meant in _MEANT.values() for verb in meant} <= verbs().keys()
-    tools = {tool["name"] for tool in (*READING_TOOLS, *WRITING_TOOLS)}
+    tools = {str(tool["name"]) for tool in (*READING_TOOLS, *WRITING_TOOLS)}
     assert tools - verbs().keys() <= _MEANT.keys()
     assert "delete" in _MEANT["forget"]
