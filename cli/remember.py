@@ -3,6 +3,7 @@
 from argparse import Namespace
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from cerata.engine.errors import InvalidInput
@@ -91,7 +92,8 @@ def _remember_input(options: Namespace, store: Callable[[], Store], output: Outp
         opened = store()
         fields = frame_fields(kind="text", tags=options.tag, expires=expiry_of(options.expires))
         ingest = Ingest(session_of(opened), document, fields, _stamped(options))
-        remembered = take_in(ingest, INPUT, dry_run=options.dry_run)
+        became = take_in(ingest, INPUT, dry_run=options.dry_run)
+        remembered = replace(became, parts=len(document.sections), flaws=document.flaws)
         head = opened.refresh().seq
     _print_file(remembered, options, output)
     return Remembered((remembered,), 0, {}, options.dry_run, head)

@@ -2,7 +2,7 @@
 
 import codecs
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -10,7 +10,7 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.engine.limits import STRING_SIZE_MAX
 
-from .flaws import Flaw
+from .flaws import Flaw, Flaws
 
 NAME_SIZE_MAX: Final = 200
 """Most characters of a heading in a title, since each part of a document stores its headings."""
@@ -68,29 +68,71 @@ def is_blank(data: bytes) -> bool:
         return False
 
 
-def decode_text(data: bytes, where: str) -> str:
-    """Return the text of a file or of the input, without a byte order mark.
+LINE_END: Final = re.compile(r"\r\n|\r|\n")
+
+_BROKEN: Final = re.compile("[\0\udc80-\udcff]+")
+_LINES_PER_BROKEN_LINE: Final = 3
+"""Fewest lines of a damaged text for each line with bytes that are no text. In another encoding,
+or a file that is no text, most lines have such bytes."""
+
+_BROKEN_LINE: Final = "bytes that are not text became U+FFFD"
+
+
+def decode_text(data: bytes, where: str) -> tuple[str, tuple[Flaw, ...]]:
+    """Return the text of a file or of the input, without a byte order mark, and its flaws.
+
+    In a text with few broken lines, bytes that are not UTF-8 and NULs become U+FFFD.
 
     Raises:
-        InvalidInput: the data is over the limit, not UTF-8, has a NUL, or is empty.
+        InvalidInput: the data is over the limit, not UTF-8, has NULs, or is empty.
     """
     if len(data) > STRING_SIZE_MAX:
         raise too_large(where)
+    text = data.decode("utf-8-sig", errors="surrogateescape")
+    flaws = Flaws()
+    if _BROKEN.search(text) is not None:
+        lines = LINE_END.split(text)
+        broken = [at for at, line in enumerate(lines, 1) if _BROKEN.search(line) is not None]
+        if len(broken) * _LINES_PER_BROKEN_LINE > len(lines):
+            _check_text(data, where)
+        for at in broken:
+            flaws.doubt(_BROKEN_LINE, f"line {at:,}")
+        text = _BROKEN.sub("\N{REPLACEMENT CHARACTER}", text)
+    return some_text(text, where), flaws.found()
+
+
+def _check_text(data: bytes, where: str) -> None:
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode()
     except UnicodeDecodeError as error:
         raise InvalidInput(
             f"Not UTF-8 text: byte {error.start:,} is 0x{data[error.start]:02x}",
             where=where,
             remedy="Convert the file to UTF-8, or store its bytes with put_frame(data).",
         ) from error
-    if "\0" in text:
-        raise InvalidInput(
-            f"Not text: it has a NUL at character {text.index(chr(0)):,}",
-            where=where,
-            remedy="Store its bytes with put_frame(data).",
-        )
-    return some_text(text, where)
+    raise InvalidInput(
+        f"Not text: it has a NUL at character {text.index(chr(0)):,}",
+        where=where,
+        remedy="Store its bytes with put_frame(data).",
+    )
+
+
+def text_document(
+    data: bytes,
+    where: str,
+    media_type: str,
+    sections_of: Callable[[str], tuple[Section, ...]] | None = None,
+    title_of: Callable[[str], str | None] | None = None,
+) -> Document:
+    """Return the document of a file that is its text: one section, or those of ``sections_of``.
+
+    Raises:
+        InvalidInput: see `decode_text`.
+    """
+    text, flaws = decode_text(data, where)
+    sections = (Section(0, len(text)),) if sections_of is None else sections_of(text)
+    title = None if title_of is None else title_of(text)
+    return Document(text, sections, media_type, title, bool(flaws), flaws)
 
 
 def some_text(text: str, where: str | None) -> str:

@@ -1,8 +1,8 @@
 """Flaws: the parts of a file that were skipped, or kept with a doubt.
 
-Owns the one type in which every reader of units (lines, conversations, turns, pages) reports a unit
-that does not fit. A reader returns what is whole and reports the rest here, so an odd unit costs
-itself alone, and nothing is dropped without being counted. Leaves out the readers.
+Owns the single type in which every reader of units (lines, conversations, turns, pages) reports a
+unit that does not fit. A reader returns the whole units and reports the rest here, so an odd unit
+costs itself alone, and nothing is dropped without being counted. Leaves out the readers.
 """
 
 from collections.abc import Iterable

@@ -1,9 +1,10 @@
 """Foreign JSON: decoded as far as it is whole.
 
-Owns the one place that decodes the JSON of others. Strict JSON is decoded by msgspec. Other writers
-leave NaN, half surrogate pairs, raw control characters and endless numbers in JSON, which Python's
-decoder takes. A text that is neither, such as a file that was cut off, is read token by token: what
-is whole stays, each other stretch is a flaw with its place. Leaves out the meaning of the values.
+Owns the decoding of JSON that other programs wrote, in a single place. Strict JSON is decoded by
+msgspec. Some programs leave NaN, half surrogate pairs, raw control characters and endless numbers
+in JSON, which Python's decoder takes. Any other text, such as a file that was cut off, is read
+token by token: whole values stay, each stretch between them is a flaw with its place. Leaves out
+the meaning of the values.
 """
 
 import json
@@ -36,7 +37,7 @@ _TOKEN: Final = re.compile(
 
 
 def decode_json(text: str) -> Json:
-    """Return the value of JSON, strict or as Python and others write it.
+    """Return the value of JSON, strict or as Python and JavaScript write it.
 
     Raises:
         ValueError: the text is not JSON, has too many values, or is nested too deeply.
@@ -111,7 +112,7 @@ class _Salvage:
         self._line_start = 0
         self._counted_to = 0
         self._is_bad = False
-        """Whether a stretch that is not JSON goes on: it is one flaw."""
+        """True inside of a stretch that is not JSON, which is a single flaw."""
 
     def take(self, token: "re.Match[str]") -> None:
         """Take the next token; skip a token that does not fit."""

@@ -9,7 +9,7 @@ import random
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from cerata.engine.errors import InvalidInput
 from cerata.memory.ingest.formats.document import Document
@@ -229,7 +229,7 @@ def odd(source: random.Random) -> Any:
 def _containers(value: Any) -> list[tuple[Any, Any]]:
     """Every place inside of a value: the container, and the index or name there."""
     found: list[tuple[Any, Any]] = []
-    members = cast("Any", value)
+    members = value
     names: list[Any] = [*members] if hasattr(value, "items") else [*range(len(members))]
     for name in names:
         found.append((members, name))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import cerata
-from cerata import Flaw, Store
+from cerata import Flaw, InvalidInput, Store
 from cerata.memory.ingest.formats import turns as shapes
 from cerata.memory.ingest.formats.flaws import PLACES_MAX, Flaws
 from cerata.memory.ingest.formats.foreign_json import salvage_json
@@ -311,6 +311,30 @@ def test_a_page_without_text_is_counted(tmp_path: Path, store: Store) -> None:
     assert (file.parts, file.parts_skipped, file.flaws[0].places) == (1, 1, ("page 2",))
 
 
+@pytest.mark.parametrize("bad", [b"\xff", b"cut \xe2\x82", b"\0" * 4_096, b"a\0b", b"caf\xe9"])
+@pytest.mark.parametrize("suffix", [".log", ".txt", ".csv", ".md", ".rs", ".py", ".json", ".jsonl"])
+def test_a_broken_line_of_a_text_costs_itself(suffix: str, bad: bytes) -> None:
+    """One bad byte cost a log of any length."""
+    good = b"a = 1"
+    document = extract(b"\n".join([good, good, bad, good]), f"a{suffix}")
+    lines = document.text.split("\n")
+    assert [lines[0], lines[1], lines[3]] == ["a = 1"] * 3
+    assert "\N{REPLACEMENT CHARACTER}" in lines[2]
+    why = "bytes that are not text became U+FFFD"
+    assert document.flaws == (Flaw("doubtful", why, 1, ("line 3",)),)
+    assert document.is_extracted
+    with pytest.raises(InvalidInput, match="Not"):
+        extract(b"\n".join([good, bad]), f"a{suffix}")
+
+
+def test_a_file_with_a_broken_line_is_stored_once(tmp_path: Path, store: Store) -> None:
+    """It is recognised by the hash of its source, since its text differs."""
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"a\nb\nc\n\xff")
+    outcomes = [store.remember_files([path]).files[0].outcome for _ in range(2)]
+    assert outcomes == ["added", "unchanged"]
+
+
 BLANK = [
     *(b"", b"\n", b" \t\r\n\x0c", b"\r", b"\xef\xbb\xbf", b"\xef\xbb\xbf\xef\xbb\xbf\r\n"),
     *(b"\xff\xfe", b"\xfe\xff", "\n \n".encode("utf-16"), "\u00a0\u3000\u2028".encode()),
@@ -374,11 +398,13 @@ class TestReports:
         notice = f"{log}: 2 parts skipped: a line that is not JSON (line 3, line 4)"
         assert notice in " ".join(run.stderr.split())
 
-    def test_blank_input_is_empty(self, tmp_path: Path) -> None:
+    def test_the_input_is_reported_as_a_file(self, tmp_path: Path) -> None:
         command = str(Path(sys.executable).with_name("cerata"))
         arguments = [command, "remember", "-f", str(tmp_path / "m.cera"), "-", "--json"]
-        run = subprocess.run(arguments, input="\n", capture_output=True, text=True, check=True)
-        assert json.loads(run.stdout)["empty"] == 1
+        for data, counts in ((b"\n", (1, 0)), (b"a\nb\n\xff", (0, 1))):
+            run = subprocess.run(arguments, input=data, capture_output=True, check=True)
+            answer = json.loads(run.stdout)
+            assert (answer["empty"], answer["parts_doubtful"]) == counts
 
 
 def test_a_turn_that_no_frame_can_hold_skips_its_file_only(tmp_path: Path) -> None:

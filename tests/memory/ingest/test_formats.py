@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 import zlib
 from itertools import pairwise
@@ -135,7 +136,9 @@ class TestText:
                 "\0" in text or not text.removeprefix("\ufeff").strip()
             )
         else:
-            assert found.text == text.encode(errors="replace").decode("utf-8-sig")
+            whole = text.encode(errors="replace").decode("utf-8-sig")
+            assert found.text == re.sub("\0+", "\N{REPLACEMENT CHARACTER}", whole)
+            assert bool(found.flaws) == found.is_extracted == ("\0" in whole)
 
 
 class TestHtml:
