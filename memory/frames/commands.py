@@ -351,7 +351,8 @@ class FrameCommands(Writer):
         Raises:
             NotFound: the frame does not exist.
             Conflict: the frame is closed already.
-            InvalidInput: neither or both arguments were passed, or ``where`` is no `Filter`.
+            InvalidInput: neither or both arguments were passed, or ``where`` is no `Filter`, or it
+                tests nothing, so that every frame would be closed.
             ReadOnly: a frame of the filter, or below a frame to close, is shared.
         """
         scope = full_scope(None, self._session.scope)
@@ -361,6 +362,12 @@ class FrameCommands(Writer):
             )
         if where is not None:
             expect_type("where", where, filters.Filter, "a Filter", "Pass a Filter.")
+            if where.is_universal:
+                raise InvalidInput(
+                    "where admits every frame, since the filter tests nothing",
+                    where="delete",
+                    remedy="Pass a Filter with a test, or the ids of the frames.",
+                )
             self._session.check_writable()
             self._session.record_call(scope, "delete", "where", where.to_dict())
             frames = frame_closing.matching_frames(self._snapshot(), where)

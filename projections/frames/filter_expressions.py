@@ -4,8 +4,10 @@ Owns the nodes and what a walk over them gives: their number, their times, their
 out the parameters that nodes are made from, and evaluation.
 """
 
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Literal, TypeAlias
+from itertools import product
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -72,6 +74,9 @@ class Negated(msgspec.Struct, frozen=True):
 
 Expression: TypeAlias = Named | Compared | During | Every | Either | Negated
 
+_ATOMS_MAX: Final = 10
+"""Different tests of which all 2**n combinations are tried."""
+
 
 def unequal(test: Compared) -> Expression:
     """Return a test of ``!=``: the field exists, in any type, and ``=`` does not hold."""
@@ -88,6 +93,47 @@ def number_of_tests(expression: Expression) -> int:
             return len(names)
         case _:
             return 1
+
+
+def is_universal(expression: Expression) -> bool:
+    """Return whether the expression tests nothing, so that every frame passes.
+
+    Tests count as independent of each other, so "x or not x" is universal. Past `_ATOMS_MAX`
+    different tests only the structure decides. The test for an empty prefix tests nothing.
+    """
+    atoms = list(dict.fromkeys(_atoms(expression)))
+    if len(atoms) > _ATOMS_MAX:
+        return _holds(expression, {}, default=False)
+    return all(
+        _holds(expression, dict(zip(atoms, values, strict=True)), default=False)
+        for values in product((False, True), repeat=len(atoms))
+    )
+
+
+def _atoms(expression: Expression) -> Iterator[Expression]:
+    match expression:
+        case Every(parts) | Either(parts):
+            for part in parts:
+                yield from _atoms(part)
+        case Negated(part):
+            yield from _atoms(part)
+        case _:
+            yield expression
+
+
+def _holds(expression: Expression, values: Mapping[Expression, bool], *, default: bool) -> bool:
+    """Return whether an expression holds if its tests have values; else one without a value."""
+    match expression:
+        case Every(parts):
+            return all(_holds(part, values, default=default) for part in parts)
+        case Either(parts):
+            return any(_holds(part, values, default=default) for part in parts)
+        case Negated(part):
+            return not _holds(part, values, default=not default)
+        case During(_, None, None) | Compared(_, "prefix", _, ""):
+            return True
+        case _:
+            return values.get(expression, default)
 
 
 def is_relative(expression: Expression) -> bool:

@@ -53,6 +53,7 @@ from .filter_expressions import (
     TimeName,
     expression_dict,
     is_relative,
+    is_universal,
     number_of_tests,
     resolved,
 )
@@ -169,6 +170,11 @@ class Filter:
         if isinstance(inner, Negated):
             return _filter(inner.part, self.depth, self.size)
         return _filter(Negated(inner), self.depth + 1, self.size)
+
+    @property
+    def is_universal(self) -> bool:
+        """True if the filter tests nothing, so that every frame passes."""
+        return is_universal(self.expression)
 
     @property
     def is_relative(self) -> bool:

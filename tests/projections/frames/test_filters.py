@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cerata
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import PutFrame
 from cerata.projections.columnar.hash_index import SORT_SIZE_MIN
@@ -258,3 +259,55 @@ def test_strings_that_are_forgotten_keep_their_codes(
     assert codes == [first.index(text) + 1 for text in texts]
     assert [strings.text(code) for code in codes] == texts
     assert len(strings) == len(first)
+
+
+X, Y = Filter(tags=["x"]), Filter(metadata={"n": (">", 3)})
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        Filter(),
+        Filter(tags=[], labels=(), metadata={}, scope={}, absent=[]),
+        Filter(uri_prefix=""),
+        Filter() & Filter(),
+        X | Filter(),
+        ~~Filter(),
+        ~(X & ~Filter()),
+        X | ~X,
+        ~(X & ~X),
+        (X & Y) | (X & ~Y) | ~X,
+        X | (Y | ~(X & Y)),
+    ],
+    ids=lambda where: str(where.to_dict())[:60],
+)
+def test_a_filter_that_tests_nothing_deletes_nothing(where: Filter) -> None:
+    """Lists that became empty on the way would close the whole memory."""
+    assert where.is_universal
+    with cerata.open(":memory:") as store:
+        store.put_frame("a", tags=["x"], metadata={"n": 4}, uri="note:1")
+        head = store.head
+        with pytest.raises(InvalidInput, match="where admits every frame"):
+            store.delete(where=where)
+        assert store.head == head
+
+
+@pytest.mark.parametrize("where", [X, X & Filter(), X | Y, ~X, X & ~X, ~Filter(), X & (Y | ~Y)])
+def test_a_filter_with_a_test_deletes_what_it_admits(where: Filter) -> None:
+    """Also if it happens to admit every frame of this memory, or none."""
+    assert not where.is_universal
+    with cerata.open(":memory:") as store:
+        store.put_frame("a", tags=["x"], metadata={"n": 4})
+        count = store.count(where)[0]
+        assert len(store.delete(where=where).deleted) == count
+
+
+def test_a_wide_filter_is_judged_by_its_structure() -> None:
+    """The combinations of many tests are not tried, so the judgement stays quick."""
+    many = [Filter(tags=[str(number)]) for number in range(2_000)]
+    wide = many[0]
+    for each in many[1:]:
+        wide |= each
+    assert not wide.is_universal
+    assert (wide | Filter()).is_universal
+    assert (~(wide & ~Filter())).is_universal
