@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import NoneType
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from unicodedata import category
 
 import msgspec
 import msgspec.inspect
@@ -73,6 +74,9 @@ _PLAIN = _Scalars((str, bytes, int, NoneType), "a fact", "strings, bytes")
 _INTEGER_MAX = 2**63 - 1
 _TIME_MIN = -_INTEGER_MAX
 """Of times and references; the least 64-bit value means None in a column."""
+
+_BLANK = "\u115f\u1160\u2800\u3164\uffa0\ufffc\U0001d159"
+"""Characters that Unicode counts as letters or symbols, and that show nothing."""
 
 _CHUNKS_MAX = 2**31 - 1
 
@@ -437,11 +441,8 @@ def check_envelope(draft: Draft) -> None:
     """Check the fields around the body except the scope, which many drafts share."""
     if draft.actor is not None:
         check_note(draft.actor, "the actor", ACTOR_SIZE_MAX)
-    elif isinstance(draft.body, Judge):
-        raise InvalidInput(
-            "A verdict has no actor, and only a person can judge",
-            remedy="Pass actor='NAME' to Store.judge(), or Draft(actor=…).",
-        )
+    if isinstance(draft.body, Judge):
+        check_person(draft.actor)
     if draft.correlation is not None:
         check_string(draft.correlation, "the correlation id", STRING_SIZE_MAX)
     if draft.reason is not None:
@@ -453,6 +454,20 @@ def check_envelope(draft: Draft) -> None:
                 "The causation is 0; the first event is 1, or -1 in the same batch",
                 remedy="Pass the seq of an event, −k for the k-th of the batch, or None.",
             )
+
+
+def check_person(actor: str | None) -> None:
+    """Refuse the actor of a verdict unless a reader sees a name: `InvalidInput`."""
+    if actor is None:
+        raise InvalidInput(
+            "A verdict has no actor, and only a person can judge",
+            remedy="Pass actor='NAME' to Store.judge(), or Draft(actor=…).",
+        )
+    if not any(category(each)[0] in "LNPS" and each not in _BLANK for each in actor):
+        raise InvalidInput(
+            f"The actor of a verdict has no visible character: {ascii(actor)[:60]}",
+            remedy="Pass actor='NAME', the name of the person who judges.",
+        )
 
 
 def check_note(value: object, name: str, limit: int) -> None:

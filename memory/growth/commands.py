@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from cerata.engine.agent_events import VERDICTS, Judge
 from cerata.engine.arguments import expect_integer, expect_one_of
-from cerata.engine.draft_validation import check_note
+from cerata.engine.draft_validation import check_note, check_person
 from cerata.engine.errors import Conflict, InvalidInput
 from cerata.engine.events import Draft
 from cerata.engine.late import late
@@ -50,11 +50,11 @@ class GrowthCommands(Writer):
         Args:
             proposal: The proposal as the person saw it: a value with ``id`` and ``content``.
             verdict: "approve", "reject" or "revoke".
-            actor: The person; not empty.
+            actor: The person; a name with a visible character.
 
         Raises:
-            InvalidInput: the verdict is unknown, the actor is empty, or the proposal is no such
-                value.
+            InvalidInput: the verdict is unknown, the actor has no visible character, or the
+                proposal is no such value.
             NotFound: no such proposal exists within the scope.
             ReadOnly: the store only reads, or the proposal is shared.
             Conflict: the proposal is no longer current, its content differs from the content that
@@ -62,6 +62,7 @@ class GrowthCommands(Writer):
         """
         expect_one_of("verdict", verdict, VERDICTS, f"Pass one of {', '.join(VERDICTS)}.")
         check_note(cast("object", actor), "actor", ACTOR_SIZE_MAX)
+        check_person(actor)
         number = expect_integer(
             "proposal.id", getattr(proposal, "id", None), "the id of a proposal", _REMEDY
         )

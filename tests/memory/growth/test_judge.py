@@ -11,6 +11,7 @@ import pytest
 import cerata
 from cerata import Conflict, InvalidInput, NotFound, ReadOnly
 from cerata.engine.agent_events import Judge
+from cerata.engine.draft_validation import check_person
 from cerata.engine.events import Draft, JsonValue
 from cerata.engine.salted_hashes import judged_hash
 from cerata.memory.batch.writer import session_of
@@ -220,6 +221,11 @@ def test_a_narrower_store_cannot_judge_a_shared_proposal(place: World) -> None:
         ("seen", None, "anna"),
         ("seen", "approve", ""),
         ("seen", "approve", None),
+        ("seen", "approve", " "),
+        ("seen", "approve", "\t\n\u00a0\u3000"),
+        ("seen", "approve", "\u200b\u200d\u2060\ufeff"),
+        ("seen", "approve", "\u3164\u115f\uffa0\u2800"),
+        ("seen", "approve", "\u202e\u00ad\U000e0041\ufe0f"),
         ("number", "approve", "anna"),
         ("no content", "approve", "anna"),
         ("text", "approve", "anna"),
@@ -257,6 +263,14 @@ def test_the_rules_of_an_append_check_a_verdict(place: World) -> None:
     refused(NotFound, "no frame", proposal=99)
     refused(InvalidInput, "of its batch", proposal=-1)
     refused(Conflict, "differs", content=b"x" * 32)
+    for blank in (" ", "\u200b", "\u3164\ufe0f"):
+        with (
+            place.store.scoped({"tenant": "default"}, actor=blank) as of_blank,
+            pytest.raises(InvalidInput, match="no visible character"),
+        ):
+            of_blank.append(Judge(proposal=proposal, verdict="approve", content=content))
+    for person in ("anna", "安娜", "7", "☺ \u200b"):
+        check_person(person)
     with pytest.raises(InvalidInput, match="actor"):
         place.store.append(Judge(proposal=proposal, verdict="approve", content=content))
     verdict = Judge(proposal=proposal, verdict="approve", content=content)
