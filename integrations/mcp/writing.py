@@ -8,9 +8,13 @@ from datetime import datetime
 from typing import Final
 
 from cerata.engine.errors import Conflict, InvalidInput
+from cerata.memory.facts.corrections import current_fact
+from cerata.memory.frames.versions import standing_version
+from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.store import Store
 from cerata.memory.values.facts import OPEN, Entity, Fact, FactObject
 from cerata.memory.values.frames import Receipt
+from cerata.memory.view import View
 from cerata.projections.columnar.relative_times import interval_of
 from cerata.projections.columnar.times import to_datetime
 
@@ -145,27 +149,62 @@ def _object_like(fact: Fact, text: Value, now: datetime) -> FactObject:
 def forget(store: Store, arguments: ForgetArguments) -> str:
     """Hide entries and retract facts in one batch: all ids or none. Hidden ids stay hidden."""
     numbers = arguments.ids
+    already: list[int] = []
     for attempt in range(_ATTEMPTS):
+        head = store.head.seq
         try:
-            _forget(store, numbers, arguments.reason)
+            already = _forget(store, numbers, arguments.reason)
             break
         except Conflict:
             # Another writer closed one of them since; the next attempt passes over it.
-            if attempt == _ATTEMPTS - 1:
+            if attempt == _ATTEMPTS - 1 or store.head.seq == head:
                 raise
-    names = ", ".join(f"#{number}" for number in numbers)
-    return f"hidden: {names}. Earlier states still show them."
+    before = f" ({_names(already)}: already)" if already else ""
+    return f"hidden: {_names(numbers)}{before}. Earlier states still show them."
 
 
-def _forget(store: Store, numbers: Sequence[int], reason: str | None) -> None:
+def _names(numbers: Sequence[int]) -> str:
+    return ", ".join(f"#{number}" for number in numbers)
+
+
+def _forget(store: Store, numbers: Sequence[int], reason: str | None) -> list[int]:
+    """Hide what is current in one batch, and return the ids that were hidden before it.
+
+    Raises:
+        Conflict: an id was corrected, and the current id is not among the ids.
+    """
     view = store.view()
     entries = [number for number in numbers if is_entry(view, number)]
+    already: list[int] = []
     with store.transaction(reason=reason):
         for number in numbers:
-            # Read inside the block: hiding a document has hidden the entries below it.
             if number in entries:
+                was_open = view.frame(number).active or view.frame(number).is_expired
+                # Read inside the block: hiding a document has hidden the entries below it.
                 frame = store.frame(number)
                 if frame.active or frame.is_expired:
                     store.delete(number)
-            elif store.fact(number).is_known:
-                store.retract_fact(number)
+            else:
+                was_open = view.fact(number).is_known
+                if store.fact(number).is_known:
+                    store.retract_fact(number)
+            if not was_open:
+                _check_gone(view, number, numbers, is_frame=number in entries)
+                already.append(number)
+    return already
+
+
+def _check_gone(view: View, number: int, numbers: list[int], *, is_frame: bool) -> None:
+    """Refuse an id of which another version is current, unless that is hidden too: `Conflict`."""
+    snapshot = snapshot_of(view)
+    if is_frame:
+        current = standing_version(snapshot, number)
+    else:
+        fact = current_fact(snapshot, view.fact(number))
+        current = None if fact is None else fact.id
+    if current is not None and current not in numbers:
+        raise Conflict(
+            f"#{number} was corrected, and #{current} is current; nothing changed",
+            where="forget, ids",
+            remedy=f"Pass #{current}, which is shown now.",
+        )

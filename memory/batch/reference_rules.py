@@ -264,10 +264,19 @@ def check_not_closed(frame: int, frames: Frames, n: int) -> None:
     if closing is None:
         return
     if closing.superseded_by is not None:
+        newest, last = closing.superseded_by, closing
+        while (later := frames.closing_of(newest, n)) is not None:
+            last = later
+            if later.superseded_by is None:
+                break
+            newest = later.superseded_by
+        is_current = last.superseded_by is not None
         raise Conflict(
             f"Frame {frame:,} was superseded by frame {closing.superseded_by:,}",
             where=f"event {closing.seq:,}",
-            remedy=f"Pass frame {closing.superseded_by:,} instead.",
+            remedy=f"Pass frame {newest:,} instead."
+            if is_current
+            else f"Pass a frame that is current; frame {newest:,} was closed, too.",
         )
     # The event that closed a frame with its parent is unknown if the frame was erased.
     is_known = closing.seq != frame

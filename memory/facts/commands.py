@@ -6,7 +6,8 @@ from them (`cerata.projections.facts.reader`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from ..values import facts as fact_values
     from ..values.facts import Entity, FactId, FactObject
     from . import aliases as fact_aliases
+    from . import corrections as fact_corrections
     from . import drafts as fact_drafts
     from . import evidence as fact_evidence
     from . import reads as fact_reads
@@ -53,6 +55,7 @@ else:
     fact_conversion = late("cerata.memory.snapshot.fact_conversion")
     fact_values = late("cerata.memory.values.facts")
     fact_aliases = late("cerata.memory.facts.aliases")
+    fact_corrections = late("cerata.memory.facts.corrections")
     fact_drafts = late("cerata.memory.facts.drafts")
     fact_evidence = late("cerata.memory.facts.evidence")
     fact_reads = late("cerata.memory.facts.reads")
@@ -236,7 +239,8 @@ class FactCommands(Writer):
         numbers = [fact_values.fact_id(fact) for fact in listed("facts", facts)]
         self._session.record_call(scope, "retract_facts", numbers)
         drafts = [Draft(RetractFact(fact=number), scope) for number in numbers]
-        return self._session.by(actor, reason).write(drafts)
+        with self._naming_current(numbers):
+            return self._session.by(actor, reason).write(drafts)
 
     def correct_fact(
         self,
@@ -308,9 +312,27 @@ class FactCommands(Writer):
         )
         [draft] = fact_aliases.about_entities(self._session, self._snapshot, [draft])
         draft = fact_evidence.quoted(self._snapshot, draft)
-        return self._session.by(actor, reason).write(
-            [Draft(RetractFact(fact=old.id), scope), Draft(draft.body, scope, causation=-place)]
-        )
+        with self._naming_current([number]):
+            return self._session.by(actor, reason).write(
+                [Draft(RetractFact(fact=old.id), scope), Draft(draft.body, scope, causation=-place)]
+            )
+
+    @contextmanager
+    def _naming_current(self, numbers: Sequence[int]) -> Generator[None]:
+        """Name the newest correction in the refusal of a fact that was corrected already."""
+        try:
+            yield
+        except Conflict as error:
+            snapshot = self._snapshot()
+            for number in numbers:
+                current = fact_corrections.current_fact(snapshot, snapshot.fact_at(number))
+                if current is not None and not snapshot.fact_at(number).is_known:
+                    raise Conflict(
+                        f"Fact {number:,} was corrected by fact {current.id:,}",
+                        where=error.where,
+                        remedy=f"Pass fact {current.id:,} instead.",
+                    ) from error
+            raise
 
     # --- predicates and entities -----------------------------------------------------------------
 

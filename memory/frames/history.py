@@ -6,11 +6,11 @@ frames (`history_reads`), and the events that set a field (`blame`).
 
 from dataclasses import dataclass
 
-from cerata.engine.events import AssertFact
 from cerata.engine.plain_value import PlainValue
 from cerata.engine.unreadable import readable
 from cerata.retrieval.context.imitation import on_one_line
 
+from ..facts.corrections import correction_of
 from ..links.reads import link_named
 from ..snapshot.fact_conversion import id_of_seq
 from ..snapshot.snapshot import Snapshot
@@ -83,32 +83,10 @@ def _add_line(snapshot: Snapshot, fact: Fact, verbs: _Verbs) -> None:
     line = [fact]
     while (earlier := corrected_fact(snapshot, line[0])) is not None:
         line.insert(0, earlier)
-    while (later := _correction(snapshot, line[-1])) is not None:
+    while (later := correction_of(snapshot, line[-1])) is not None:
         line.append(later)
     for each, following in zip(line, [*line[1:], None], strict=True):
         _add_fact(snapshot, each, verbs, is_corrected=following is not None)
-
-
-def _correction(snapshot: Snapshot, fact: Fact) -> Fact | None:
-    """Return the fact that corrects a fact, or None: the retraction in its batch is its cause."""
-    if fact.retracted_by is None:
-        return None
-    retraction = snapshot.event_of(fact.retracted_by)
-    if retraction is None:
-        return None
-    if retraction.seq < 0:
-        numbers = range(retraction.seq - 1, -snapshot.end + snapshot.basis - 1, -1)
-    else:
-        last = min(retraction.header.last_seq, snapshot.basis)
-        numbers = range(retraction.seq + 1, last + 1)
-    for number in numbers:
-        event = snapshot.event_of(number)
-        if event is None or event.causation != retraction.seq:
-            continue
-        row = snapshot.facts_at.row_of(snapshot.seq_of(number))
-        if isinstance(event.body, AssertFact) and row is not None:
-            return snapshot.fact_at(number)
-    return None
 
 
 def _add_fact(snapshot: Snapshot, fact: Fact, verbs: _Verbs, *, is_corrected: bool) -> None:

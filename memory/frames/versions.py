@@ -241,3 +241,16 @@ def current_version(snapshot: Snapshot, frame: int) -> int | None:
         frame = closing.by
         closing = snapshot.layers.closing_of(frame)
     return frame if snapshot.layers.has(frame) else None
+
+
+def standing_version(snapshot: Snapshot, frame: int) -> int | None:
+    """Return `current_version`, or the document's for a frame that closed with a document."""
+    layers = snapshot.layers
+    while (closing := layers.closing_of(frame)) is not None:
+        by = closing.by if closing.kind is ClosingKind.SUPERSEDE else None
+        if closing.kind is ClosingKind.WITH_SUPERSEDED:
+            by = layers.parent_of(frame)
+        if by is None:
+            return None
+        frame = by
+    return frame if layers.has(frame) else None

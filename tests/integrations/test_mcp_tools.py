@@ -178,7 +178,7 @@ def test_forget_hides_all_ids_or_none(service: Service) -> None:
     assert service.store.count() == (0, 1)
     assert service.store.facts() == []
     head = service.store.head.seq
-    assert say(service, "forget", ids="2 1").startswith("hidden: #2, #1")
+    assert say(service, "forget", ids="2 1").startswith("hidden: #2, #1 (#2, #1: already)")
     assert service.store.head.seq == head
     assert "hidden" in say(service, "show", ids="1")
 
@@ -469,3 +469,40 @@ def test_a_recording_service_writes_each_recall(service: Service) -> None:
     head = service.store.head.seq
     say(recording, "recall", query="when do we ship?", at="1")
     assert service.store.head.seq == head
+
+
+def test_forget_refuses_what_was_corrected_and_names_the_current_id(service: Service) -> None:
+    """The text would stay in every answer, and the model would tell its user that it is gone."""
+    say(service, "remember", text="The code is 4711.")
+    say(service, "correct", id=1, text="The code is 4712.")
+    say(service, "correct", id=2, text="The code is 4713.")
+    say(service, "remember", text="Tea at five.")
+    text = fail(service, "forget", ids="1, 6")
+    assert "#1 was corrected, and #4 is current" in text
+    assert "remedy: Pass #4" in text
+    assert service.store.frame(6).active
+    assert say(service, "forget", ids="4 1 6").startswith("hidden: #4, #1, #6 (#1: already). ")
+    assert service.store.count()[0] == 0
+    assert say(service, "forget", ids="1").startswith("hidden: #1 (#1: already)")
+
+
+def test_forget_refuses_a_fact_that_was_corrected(service: Service) -> None:
+    """As for entries, also after two corrections; a retracted one is gone already."""
+    first = service.store.assert_fact("anna", "likes", "tea").id
+    second = service.store.correct_fact(first, object="coffee").id
+    third = service.store.correct_fact(second, object="cocoa").id
+    assert f"#{third} is current" in fail(service, "forget", ids=str(first))
+    assert f"Pass fact {third} instead" in fail(service, "correct", id=str(first), object="milk")
+    say(service, "forget", ids=str(third))
+    assert say(service, "forget", ids=str(first)).startswith(
+        f"hidden: #{first} (#{first}: already)"
+    )
+
+
+def test_forget_refuses_a_passage_of_a_document_that_was_replaced(service: Service) -> None:
+    """The passage is in the new version, too."""
+    text = "\n\n".join(f"Passage {n}. " + "word " * 300 for n in range(8))
+    old = service.store.remember(text, uri="note:1").id
+    passage = service.store.chunks(old)[0]
+    new = service.store.remember(f"{text} End.", uri="note:1").id
+    assert f"#{new} is current" in fail(service, "forget", ids=str(passage))

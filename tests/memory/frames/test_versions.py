@@ -491,3 +491,16 @@ def test_count_get_and_values(store: Store, clock: StandingClock) -> None:
         assert [(one.value, one.count) for one in store.values("tag")] == [("x", 3), ("y", 1)]
     with pytest.raises(InvalidInput, match="no field"):
         store.values("colour")
+
+
+def test_a_refusal_names_the_version_that_is_current(store: Store) -> None:
+    """Not the next version, which was superseded as well."""
+    first = store.put_frame("one").id
+    second = store.supersede(first, "two").id
+    third = store.supersede(second, "three").id
+    for change in (store.delete, lambda frame: store.supersede(frame, "new")):
+        with pytest.raises(Conflict, match=rf"by frame {second}.*Pass frame {third} instead"):
+            change(first)
+    store.delete(third)
+    with pytest.raises(Conflict, match=f"frame {third} was closed, too"):
+        store.delete(first)
