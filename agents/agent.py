@@ -27,6 +27,7 @@ from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.store import Store, open_store
 from cerata.memory.values.frames import FrameId, Receipt
+from cerata.memory.values.owners import Role
 from cerata.memory.view import Basis, View
 from cerata.projections.activities.columns import ActivityKind
 from cerata.projections.activities.reader import ActivityRow
@@ -561,7 +562,7 @@ class Agent(Readings, Handle):
                 "An agent of the past only reads", remedy="Start runs with the agent itself."
             )
         check_outside_transaction(self._store)
-        session = session_of(self._store)
+        session = session_of(self._store).acting(Role.AGENT)
         session.check_writable()
         check_reach(session.reach)
         pairs = dict(DEFAULT_SCOPE if session.scope is None else session.scope)

@@ -172,12 +172,12 @@ def result_of(
 def recorded_error(text: str, function: Callable[..., object] | None) -> Exception:
     """Return an exception as the recorded call raised it.
 
-    Its class is a built-in, an error of Cerata, or a name in the module of the called function;
-    an exception of another class is a `RerunFailed`.
+    Its class is a name in the module of the called function, which comes first as in the code, a
+    built-in, or an error of Cerata; an exception of another class is a `RerunFailed`.
     """
     name, _, message = text.partition(": ")
     names = getattr(function, "__globals__", {}) if function is not None else {}
-    for home in (vars(builtins), vars(errors), names):
+    for home in (names, vars(builtins), vars(errors)):
         kind = home.get(name)
         if isinstance(kind, type) and issubclass(kind, Exception):
             return _made(kind, message)

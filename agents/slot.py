@@ -26,12 +26,13 @@ from cerata.engine.integrity import hash_bytes
 from cerata.engine.plain_value import PlainValue
 from cerata.engine.unreadable import frame_place, readable
 from cerata.memory.batch.attempts import attempted
-from cerata.memory.batch.writer import session_of
+from cerata.memory.batch.writer import acting, session_of
 from cerata.memory.snapshot.layers import Layers
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame, Hit, Receipt
+from cerata.memory.values.owners import Role
 from cerata.memory.view import View
 from cerata.projections.columnar.scopes import by_name, is_same, scope_text
 from cerata.projections.columnar.times import to_datetime
@@ -107,7 +108,7 @@ class Slot(Handle):
         *,
         is_past: bool,
     ) -> None:
-        self._store = store
+        self._store = acting(store, Role.AGENT)
         self._view = view
         self._instance = instance
         self._uri_end = instance.uri_end

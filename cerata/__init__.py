@@ -54,8 +54,8 @@ engine.environment Environment
 engine.errors BisectFailed CerataError Closed Conflict Corrupt Diverged EmbedderFailed
 engine.errors ExtractorFailed HistoryPruned IdempotencyConflict InvalidInput Locked
 engine.errors ModelFailed NotFound OutcomeUnknown
-engine.errors ProjectionFailed QuerySyntaxError ReadOnly RerankerFailed RerunFailed StorageFailed
-engine.errors UnreadableItem Unsupported
+engine.errors ProjectionFailed QuerySyntaxError ReadOnly Refused RerankerFailed RerunFailed
+engine.errors StorageFailed UnreadableItem Unsupported
 engine.events Draft Event EventBody event upcaster
 engine.head Head
 engine.lineage Branch

@@ -66,6 +66,7 @@ from cerata.engine.errors import OutcomeUnknown as OutcomeUnknown
 from cerata.engine.errors import ProjectionFailed as ProjectionFailed
 from cerata.engine.errors import QuerySyntaxError as QuerySyntaxError
 from cerata.engine.errors import ReadOnly as ReadOnly
+from cerata.engine.errors import Refused as Refused
 from cerata.engine.errors import RerankerFailed as RerankerFailed
 from cerata.engine.errors import RerunFailed as RerunFailed
 from cerata.engine.errors import StorageFailed as StorageFailed

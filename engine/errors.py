@@ -13,6 +13,7 @@ Classes are kinds that a caller acts on; each is also the built-in that it speci
     ├── InvalidInput(ValueError)         a value that cannot be stored; nothing was written
     │   └── QuerySyntaxError             a query that cannot be parsed
     ├── ReadOnly(PermissionError)        a write on a handle or view that only reads
+    │   └── Refused                      a write of a frame or event that another owner has
     ├── Closed(ValueError)               the handle was closed, poisoned, or inherited by fork
     ├── Unsupported(NotImplementedError) a newer format, or a part that is not installed
     ├── HistoryPruned(LookupError)       the requested state was retired on purpose
@@ -185,6 +186,16 @@ class ReadOnly(CerataError, PermissionError):
     """A write was requested of a handle or view that only reads, or of a shared thing."""
 
     exit_code = 7
+
+
+class Refused(ReadOnly):
+    """A tool, an adapter or an importer tried to write or change a thing that is not its own."""
+
+    exit_code = 22
+    usual_remedy = (
+        "Propose the change with Agent.propose(), which a person approves; or make it in a "
+        "program, with a Store."
+    )
 
 
 class Closed(CerataError, ValueError):

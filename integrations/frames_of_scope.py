@@ -10,9 +10,10 @@ from typing import Any, Final, TypeVar, cast
 
 from cerata.engine.errors import Conflict, InvalidInput
 from cerata.engine.unreadable import frame_place, readable
-from cerata.memory.batch.writer import session_of
+from cerata.memory.batch.writer import acting, session_of
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame, Hit
+from cerata.memory.values.owners import Role
 from cerata.memory.view import View
 from cerata.projections.columnar.scopes import is_same
 from cerata.projections.frames.filters import Filter
@@ -30,11 +31,12 @@ class FramesOfScope:
     """The current frames of a kind and of exactly the scope of a store.
 
     - A store without a scope has those of the tenant "default", to which its writes go.
+    - ``store`` writes with the rights of the integration, ``of_scope`` with those of the caller.
     - A kind of None admits all kinds.
     """
 
-    def __init__(self, store: object, kind: str | None) -> None:
-        """Read and write the frames of a store.
+    def __init__(self, store: object, kind: str | None, role: Role) -> None:
+        """Read and write the frames of a store, with the rights of a role.
 
         Raises:
             InvalidInput: ``store`` is no store.
@@ -44,7 +46,8 @@ class FramesOfScope:
                 f"store must be a cerata.Store, not {store!r:.60}",
                 remedy="Pass the store that cerata.open returned.",
             )
-        self.store: Final = store.scoped({"tenant": "default"}) if store.scope is None else store
+        self.of_scope: Final = store.scoped({"tenant": "default"}) if store.scope is None else store
+        self.store: Final = acting(self.of_scope, role)
         self._kind = kind
 
     def owns(self, frame: Frame) -> bool:

@@ -13,6 +13,7 @@ from cerata.engine.loading import loading
 from cerata.projections.columnar.scopes import check_reach
 
 from .points_in_time import PointsInTime
+from .values.owners import Role
 
 if TYPE_CHECKING:
     from .interchange.export import ExportedEvents, ExportProgress
@@ -89,7 +90,7 @@ class InterchangeCommands(PointsInTime):
             from .interchange.importing import import_events
             from .interchange.line_files import opened_source
 
-        session = self._session
+        session = self._session.acting(Role.COPY)
         if session.in_transaction:
             raise InvalidInput(
                 "import_events writes several batches and cannot run in a transaction",

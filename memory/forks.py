@@ -104,7 +104,7 @@ class ForkCommands(PointsInTime):
                 self._fold.registry,
                 session.embedders.passed,
                 session.author.actor,
-            )
+            ).acting(session.role)
         )
 
     def branches(self) -> tuple[Branch, ...]:

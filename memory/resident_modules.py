@@ -15,6 +15,7 @@ from cerata.engine.loading import loading
 
 _MODULES: Final = (
     "cerata.memory.batch.block",
+    "cerata.memory.batch.owner_rules",
     "cerata.memory.batch.validation",
     "cerata.memory.embeddings.drafts",
     "cerata.memory.facts.aliases",

@@ -195,7 +195,7 @@ class View(
             InvalidInput, NotFound, Conflict: an append at this view's basis would be refused.
         """
         with loading("the part that speculates"):
-            from .batch.speculation import speculated
+            from .speculation import speculated
 
         state = speculated(self._snapshot(), events)
         return self if state is self._state else View(state)

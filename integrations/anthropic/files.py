@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 from cerata.engine.arguments import is_integer, is_unicode
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame
+from cerata.memory.values.owners import Role
 from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
 
@@ -35,11 +36,11 @@ class MemoryFiles:
 
     def __init__(self, store: object) -> None:
         """Keep the files in a store. Raises `InvalidInput` if it is no store."""
-        self._frames = FramesOfScope(store, FILE)
+        self._frames = FramesOfScope(store, FILE, Role.ANTHROPIC)
 
     @property
     def store(self) -> Store:
-        return self._frames.store
+        return self._frames.of_scope
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -137,7 +138,7 @@ class MemoryFiles:
             if not frames:
                 raise RefusedCommand(f"The path {name} does not exist")
             for frame in frames:
-                self.store.delete(frame)
+                self._frames.store.delete(frame)
 
         self._frames.write(delete)
         return f"Successfully deleted {name}"
@@ -158,7 +159,7 @@ class MemoryFiles:
             self._check_parents(view, new)
             for frame in frames:
                 path = new + _path_of(frame)[len(old) :]
-                self.store.supersede(frame, self._put(view, path, _content_of(frame)))
+                self._frames.store.supersede(frame, self._put(view, path, _content_of(frame)))
 
         self._frames.write(rename, is_alone=True)
         return f"Successfully renamed {old} to {new}"
@@ -166,7 +167,7 @@ class MemoryFiles:
     def clear(self) -> str:
         def clear(view: View) -> None:
             for frame in self._frames.below(view, f"{ROOT}/"):
-                self.store.delete(frame)
+                self._frames.store.delete(frame)
 
         self._frames.write(clear)
         return "All memory cleared"
@@ -196,7 +197,7 @@ class MemoryFiles:
             self._check_parents(view, target)
             new = self._put(view, target, _content_of(version), restores=version.id)
             if frame is not None and target != name:
-                self.store.supersede(frame, new)
+                self._frames.store.supersede(frame, new)
             return target
 
         target = self._frames.write(undo, is_alone=True)
@@ -209,7 +210,7 @@ class MemoryFiles:
         metadata: dict[str, Any] = {} if text else {_EMPTY: True}
         if restores is not None:
             metadata[_RESTORES] = restores
-        return self.store.put_frame(
+        return self._frames.store.put_frame(
             text or b"\0", kind=FILE, uri=path, metadata=metadata, replace=True
         )
 

@@ -18,6 +18,7 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.unreadable import readable
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Hit
+from cerata.memory.values.owners import Role
 from cerata.memory.values.quoting import quote, unquote
 from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
@@ -50,7 +51,7 @@ class CerataMemoryService(BaseMemoryService):
             InvalidInput: ``store`` is no store, or ``k`` not positive.
         """
         k = expect_positive("k", k)
-        self._base = FramesOfScope(store, MEMORY).store
+        self._base = FramesOfScope(store, MEMORY, Role.ADK).of_scope
         self._k = k
 
     @property
@@ -160,7 +161,7 @@ class CerataMemoryService(BaseMemoryService):
         for name, value in zip(("app_name", "user_id"), scope.values(), strict=True):
             if not expect_text(name, value):
                 raise InvalidInput(f"{name} is empty", remedy=f"Pass {name}='name'.")
-        return FramesOfScope(self._base.scoped(scope), MEMORY)
+        return FramesOfScope(self._base.scoped(scope), MEMORY, Role.ADK)
 
 
 def _checked(custom_metadata: object) -> Mapping[str, Any]:

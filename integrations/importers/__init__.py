@@ -16,6 +16,7 @@ from typing import IO, Final
 from cerata.engine.arguments import expect_type
 from cerata.engine.errors import InvalidInput
 from cerata.memory.store import Store
+from cerata.memory.values.owners import Role
 
 from . import chroma, graphiti, json_lines, langgraph_sqlite, mem0
 from .records import Problem, Source
@@ -75,7 +76,8 @@ def import_from(
     # Refuses a transaction that is open, before anything is read.
     with store.transaction():
         pass
-    run = Run(store, dry_run=dry_run)
+    role = Role.LANGGRAPH if kind == "langgraph-sqlite" else Role.IMPORTER
+    run = Run(store, role, dry_run=dry_run)
     if kind == "jsonl":
         with json_lines.opened(source) as records:
             return run.read(records, progress)

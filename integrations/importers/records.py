@@ -37,6 +37,7 @@ class MemoryAt:
         self.snapshot = snapshot_of(self.view)
         self.scope = store.scope or DEFAULT_SCOPE
         self._session = session_of(store)
+        self.role = self._session.role
 
     @property
     def has_embedder(self) -> bool:

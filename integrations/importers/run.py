@@ -21,9 +21,10 @@ from cerata.engine.errors import (
     Unsupported,
 )
 from cerata.engine.plain_value import PlainValue
-from cerata.memory.batch.writer import session_of
+from cerata.memory.batch.writer import acting, session_of
 from cerata.memory.frames.replacement import put_all_replacing
 from cerata.memory.store import Store, open_store
+from cerata.memory.values.owners import Role
 
 from .records import MemoryAt, Notice, Problem, Record, Skipped, Source, Versions
 
@@ -71,9 +72,10 @@ class ImportedRecords(PlainValue):
 class Run:
     """The state of an import."""
 
-    def __init__(self, store: Store, *, dry_run: bool) -> None:
+    def __init__(self, store: Store, role: Role, *, dry_run: bool) -> None:
         # Without a scope writes go to the tenant "default", and so do these reads.
-        self._store = store.scoped({"tenant": "default"}) if store.scope is None else store
+        of_scope = store.scoped({"tenant": "default"}) if store.scope is None else store
+        self._store = acting(of_scope, role)
         self._dry_run = dry_run
         self._batch: dict[str, Versions] = {}
         self._size = self._count = 0
@@ -274,6 +276,7 @@ def _write_records(store: Store, memory: MemoryAt, records: Sequence[Record]) ->
 def _refusal_of(batch: Sequence[Versions], memory: MemoryAt) -> CerataError | None:
     """Write records to an empty memory, and return its refusal."""
     with open_store(":memory:", scope=dict(memory.scope)) as scratch:
+        scratch = acting(scratch, memory.role)
         try:
             _write(scratch, MemoryAt(scratch), batch)
         except _REFUSALS as error:

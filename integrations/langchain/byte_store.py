@@ -15,6 +15,7 @@ from cerata.engine.arguments import expect_text
 from cerata.engine.errors import InvalidInput
 from cerata.engine.unreadable import readable
 from cerata.memory.store import Store
+from cerata.memory.values.owners import Role
 from cerata.memory.view import View
 
 from ..frames_of_scope import FramesOfScope
@@ -45,7 +46,7 @@ class CerataByteStore(BaseStore[str, bytes]):
         Raises:
             InvalidInput: ``store`` is no store, or ``prefix`` no prefix.
         """
-        self._frames = FramesOfScope(store, BYTES)
+        self._frames = FramesOfScope(store, BYTES, Role.LANGCHAIN)
         self._keys = Keys(prefix)
 
     def mget(self, keys: Sequence[str]) -> list[bytes | None]:

@@ -15,6 +15,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
 from cerata.engine.arguments import expect_positive, expect_string, expect_type
+from cerata.memory.values.owners import Role
 from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
 
@@ -55,7 +56,7 @@ class CerataRetriever(BaseRetriever):
         Raises:
             InvalidInput: ``store`` is no store, ``k`` not positive, or ``where`` no `Filter`.
         """
-        FramesOfScope(store, None)
+        FramesOfScope(store, None, Role.LANGCHAIN)
         _check(k, where)
         super().__init__(store=store, k=k, at=at, where=where, **named)
 
@@ -77,7 +78,7 @@ class CerataRetriever(BaseRetriever):
         at = self.at if at is None else at
         where = self.where if where is None else where
         _check(k, where)
-        frames = FramesOfScope(self.store, None)
+        frames = FramesOfScope(self.store, None, Role.LANGCHAIN)
         view = frames.store.view() if at is None else frames.store.at(at)
         hits = frames.search(view, query, k=k, where=where)
         return [_document(view, hit) for hit in hits]

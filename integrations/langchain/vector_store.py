@@ -22,6 +22,7 @@ from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.engine.unreadable import readable
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame, Hit
+from cerata.memory.values.owners import Role
 from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
 
@@ -83,7 +84,7 @@ class CerataVectorStore(VectorStore):
         Raises:
             InvalidInput: an argument has another type, or is unknown.
         """
-        self._frames = FramesOfScope(store, DOCUMENT)
+        self._frames = FramesOfScope(store, DOCUMENT, Role.LANGCHAIN)
         self._keys = Keys(prefix)
         if not isinstance(embedding, Embeddings):
             raise InvalidInput(
@@ -101,7 +102,7 @@ class CerataVectorStore(VectorStore):
     @property
     def store(self) -> Store:
         """The memory that keeps the documents."""
-        return self._frames.store
+        return self._frames.of_scope
 
     # --- writing ---------------------------------------------------------------------------------
 
@@ -253,7 +254,7 @@ class CerataVectorStore(VectorStore):
             for uri in uris:
                 frame = self._frames.current(view, uri)
                 if frame is not None:
-                    self.store.delete(frame)
+                    self._frames.store.delete(frame)
 
         self._frames.write(delete)
 

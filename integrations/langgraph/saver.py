@@ -39,8 +39,10 @@ from cerata.engine.langgraph_events import (
     TaskWrite,
 )
 from cerata.engine.unreadable import UNREADABLE, leave_out
+from cerata.memory.batch.writer import acting
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.store import Store, open_store
+from cerata.memory.values.owners import Role
 
 from ..compression import compressed, decompressed
 from ..threads import finished
@@ -85,6 +87,7 @@ class CerataSaver(BaseCheckpointSaver[Any]):
         check_serializer(serde)
         super().__init__(serde=serde)
         self._store = store
+        self._writes = acting(store, Role.LANGGRAPH)
 
     @classmethod
     @contextmanager
@@ -234,7 +237,7 @@ class CerataSaver(BaseCheckpointSaver[Any]):
         metadata_encoding, metadata_data = encoded(self.serde, full)
         data, is_compressed = compressed(data)
         run_id = full.get("run_id")
-        self._store.append(
+        self._writes.append(
             PutCheckpoint(
                 thread=place.thread,
                 ns=place.ns,
@@ -271,7 +274,7 @@ class CerataSaver(BaseCheckpointSaver[Any]):
             for index, (channel, value) in enumerate(writes)
         )
         if typed:
-            self._store.append(
+            self._writes.append(
                 PutWrites(
                     thread=place.thread,
                     ns=place.ns,
@@ -319,7 +322,7 @@ class CerataSaver(BaseCheckpointSaver[Any]):
         for seq, writes in threads.all_write_events(source):
             copies[seq] = _copy_to(target, writes)
         if copies:
-            self._store.append(*[body for _, body in sorted(copies.items())])
+            self._writes.append(*[body for _, body in sorted(copies.items())])
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Hide checkpoints of threads. The log keeps them.
@@ -527,12 +530,12 @@ class CerataSaver(BaseCheckpointSaver[Any]):
             DroppedCheckpoints(name, None, None) for name in names if threads.has_any(name)
         )
         if dropped:
-            self._store.append(DropCheckpoints(dropped=dropped))
+            self._writes.append(DropCheckpoints(dropped=dropped))
 
     def _drop(self, saved: Iterable[Saved]) -> None:
         dropped = tuple(DroppedCheckpoints(*each.place) for each in saved)
         if dropped:
-            self._store.append(DropCheckpoints(dropped=dropped))
+            self._writes.append(DropCheckpoints(dropped=dropped))
 
 
 def _copy_to(thread: str, body: PutCheckpoint | PutWrites) -> EventBody:

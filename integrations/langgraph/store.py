@@ -36,8 +36,10 @@ from langgraph.store.base import (
 
 from cerata.engine.errors import Conflict, Corrupt, InvalidInput
 from cerata.engine.unreadable import UNREADABLE, leave_out, readable
+from cerata.memory.batch.writer import acting
 from cerata.memory.store import Store, open_store
 from cerata.memory.values.frames import Frame
+from cerata.memory.values.owners import Role
 from cerata.memory.view import View
 from cerata.projections.columnar.scopes import is_same
 from cerata.projections.frames.filters import Filter
@@ -102,6 +104,7 @@ class CerataStore(BaseStore):
             )
         # Without a scope writes go to the tenant "default", and so do these reads.
         self._store = store.scoped({"tenant": "default"}) if store.scope is None else store
+        self._items = acting(self._store, Role.LANGGRAPH)
         self.index_config: Any = dict(index) if index else None
         self.ttl_config: Any = dict(ttl) if ttl else None
         self.embeddings: Any = ensure_embeddings(index["embed"]) if index else None
@@ -379,8 +382,8 @@ class CerataStore(BaseStore):
         """Write the puts as one batch, again if another writer was first."""
         for attempt in range(_TRIES):
             try:
-                with self._store.transaction():
-                    view = self._store.view()
+                with self._items.transaction():
+                    view = self._items.view()
                     for (namespace, key), op in puts.items():
                         self._put(view, uri_of(namespace, key), op, vectors)
             except Conflict:
@@ -392,10 +395,10 @@ class CerataStore(BaseStore):
     def _put(self, view: View, uri: str, op: PutOp, vectors: Vectors) -> None:
         old = self._current(view, uri)
         for frame in self._frames(view, uri + PATH_MARK, None, PATH):
-            self._store.delete(frame)
+            self._items.delete(frame)
         if op.value is None:
             if old is not None:
-                self._store.delete(old)
+                self._items.delete(old)
             return
         now = view.now
         texts = list(dict.fromkeys(self._texts([op])))
@@ -411,11 +414,11 @@ class CerataStore(BaseStore):
                 named["embedding"] = self._vector(vectors[text])
                 named["space"] = self._space
             if number:
-                self._store.put_frame(
+                self._items.put_frame(
                     text or "", kind=PATH, uri=f"{uri}{PATH_MARK}{number}", **named
                 )
             else:
-                self._store.put_frame(
+                self._items.put_frame(
                     _json_text(op.value), kind=ITEM, uri=uri, replace=True, **named
                 )
 
@@ -430,9 +433,9 @@ class CerataStore(BaseStore):
                 continue
             uri = cast("str", frame.uri)
             try:
-                with self._store.transaction():
+                with self._items.transaction():
                     for each in (frame, *self._frames(view, uri + PATH_MARK, None, PATH)):
-                        self._store.update(each, expires=now + lifetime)
+                        self._items.update(each, expires=now + lifetime)
             except Conflict:
                 # Another writer replaced or refreshed the item, which has a new lifetime.
                 continue

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from cerata.engine.errors import CerataError, InvalidInput, NotFound
+from cerata.memory.batch.writer import acting
 from cerata.memory.store import Store
+from cerata.memory.values.owners import Role
 
 from . import reading, writing
 from .answers import ANSWER_TOKENS_MAX, Answer, error_text, fitted
@@ -66,12 +68,18 @@ _WRITING: Final[Mapping[str, _Tool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The answers to one client: a store handle and its options. Any thread may call it."""
+    """The answers to one client: a store handle and its options. Any thread may call it.
+
+    Its writes have the rights of a tool, whatever handle it got (`owners`).
+    """
 
     store: Store
     is_read_only: bool = False
     is_recording: bool = False
     """Write each recall as an event."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "store", acting(self.store, Role.TOOL))
 
     @property
     def tools(self) -> Sequence[Definition]:

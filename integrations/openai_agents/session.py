@@ -15,6 +15,7 @@ from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.engine.unreadable import readable
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame
+from cerata.memory.values.owners import Role
 from cerata.memory.values.quoting import quote
 from cerata.memory.view import View
 from cerata.retrieval.speaker_names import speaker
@@ -63,13 +64,13 @@ class CerataSession:
         self.session_settings: Any = _settings.coerce_session_settings(
             _settings.SessionSettings() if session_settings is None else session_settings
         )
-        self._frames = FramesOfScope(store, ITEM)
+        self._frames = FramesOfScope(store, ITEM, Role.OPENAI)
         self._uri = f"openai:{quote(session_id)}/"
 
     @property
     def store(self) -> Store:
         """The memory that keeps the items."""
-        return self._frames.store
+        return self._frames.of_scope
 
     async def get_items(self, limit: int | None = None) -> list[Item]:
         """Return the newest items, oldest first.
@@ -116,10 +117,10 @@ class CerataSession:
         return [*islice(readable(frames, _item_of, _place_of), count)][::-1]
 
     def _add(self, items: Sequence[Item]) -> None:
-        with self.store.transaction():
+        with self._frames.store.transaction():
             for item in items:
                 role = item.get("role") or None
-                self.store.put_frame(
+                self._frames.store.put_frame(
                     words_of(item),
                     kind=ITEM,
                     role=speaker(role, item.get("name")) if isinstance(role, str) else None,
@@ -135,7 +136,7 @@ class CerataSession:
             if frame is None:
                 return None
             try:
-                self.store.delete(frame)
+                self._frames.store.delete(frame)
             except Conflict:
                 # Another one popped it, and the next look has the items that are left.
                 if self.store.view().frame(frame).active:
@@ -150,7 +151,7 @@ class CerataSession:
             frames = (each for each in self._frames.below(view, self._uri) if each.id <= end)
             closing = list(islice(frames, BATCH_EVENTS_MAX))
             for frame in closing:
-                self.store.delete(frame)
+                self._frames.store.delete(frame)
             return len(closing) == BATCH_EVENTS_MAX
 
         while self._frames.write(delete):

@@ -46,6 +46,7 @@ from ..values.arguments import (
     within_scope,
 )
 from ..values.frames import Receipt
+from ..values.owners import Role
 from .author import NO_AUTHOR, author_of
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
     from . import block as batch_block
     from . import conditional_draft as conditional_drafts
     from . import embedder_use as embedder_uses
-    from . import recent_triples, validation
+    from . import owner_rules, recent_triples, validation
     from . import transaction as transactions
     from .block import Block
     from .space_rules import LogShapes
@@ -76,6 +77,7 @@ else:
     batch_block = late("cerata.memory.batch.block")
     conditional_drafts = late("cerata.memory.batch.conditional_draft")
     embedder_uses = late("cerata.memory.batch.embedder_use")
+    owner_rules = late("cerata.memory.batch.owner_rules")
     recent_triples = late("cerata.memory.batch.recent_triples")
     transactions = late("cerata.memory.batch.transaction")
     validation = late("cerata.memory.batch.validation")
@@ -115,6 +117,8 @@ class WriteSession:
         self.author = author_of(actor)
         """The store's author: the actor of each event that no draft, call or block names."""
         self._call = NO_AUTHOR
+        self.role = Role.PROGRAM
+        """The writer: the table of owners lists the frames and events that it may write."""
         self.request_id: Callable[[], str | None] | None = None
         """Returns the correlation id of the present request, for each draft without one."""
         # The open blocks of this thread or task by the key of their session. There is one variable
@@ -160,6 +164,16 @@ class WriteSession:
         session._past = snapshot_layer.PastLayers()
         # Names of vector spaces are unique within a reach.
         session._shapes = {}
+        return session
+
+    def acting(self, role: Role) -> WriteSession:
+        """Return this session, with the transactions of this, for a role; only a program gets one.
+
+        A session that has a role keeps it, since a call may narrow the rights and never widen them.
+        """
+        session = copy(self)
+        if self.role is Role.PROGRAM:
+            session.role = role
         return session
 
     def correlated(self, request_id: Callable[[], str | None]) -> WriteSession:
@@ -475,6 +489,7 @@ class WriteSession:
         Raises:
             InvalidInput: a draft's scope is outside the store's, the store requires a scope and
                 has none, or a draft has a salt.
+            Refused: the session's role may not write a draft.
         """
         check_reach(self.reach)
         kinds = {type(draft.body) for draft in drafts}
@@ -496,6 +511,10 @@ class WriteSession:
         block = self.open_block
         author = self._call.over(NO_AUTHOR if block is None else block.author).over(self.author)
         drafts = self._with_request(author.signed(within_scope(drafts, self.reach)))
+        if self.role is not Role.PROGRAM:
+            # The frame of an open run is the agent's, so a call of the run looks nothing up.
+            own = () if proof is None else (proof.frame,)
+            owner_rules.check_owners(self.role, drafts, self.next_place(), self.snapshot, own)
         if block is None:
             return self._append(drafts, expect=expect, key=key, arguments=arguments, proof=proof)
         if expect is not None or key is not None:

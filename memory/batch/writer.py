@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from cerata.projections.columnar import scopes
 
     from ..snapshot.snapshot import Snapshot
+    from ..values.owners import Role
     from .session import WriteSession
 else:
     scopes = late("cerata.projections.columnar.scopes")
@@ -65,3 +66,8 @@ def takes_scope(
 def session_of(writer: Writer) -> WriteSession:
     """Return the session through which a handle writes."""
     return writer._session  # pyright: ignore[reportPrivateUsage]
+
+
+def acting(writer: _Writer, role: Role) -> _Writer:
+    """Return a handle on the same file whose writes obey the table of owners (`owners`)."""
+    return type(writer)(session_of(writer).acting(role))

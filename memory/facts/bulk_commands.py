@@ -15,6 +15,7 @@ from cerata.engine.loading import loading
 from ..batch.writer import Writer
 from ..values.arguments import listed
 from ..values.frames import Frame, FrameId, Hit, Receipt, frame_id
+from ..values.owners import Role
 
 if TYPE_CHECKING:
     from cerata.projections.frames.filters import Filter
@@ -59,7 +60,7 @@ class BulkFactCommands(Writer):
                 remedy="Call import_facts() after the block.",
             )
         self._session.check_writable()
-        return import_facts(self._session.by(actor), lines, progress)
+        return import_facts(self._session.by(actor).acting(Role.IMPORTER), lines, progress)
 
     # --- extraction ------------------------------------------------------------------------------
 
@@ -120,4 +121,5 @@ class BulkFactCommands(Writer):
         selected = snapshot.within(shared=False) if numbers is None else snapshot
         ids = frames_to_read(selected, numbers, where)
         chosen = EnglishFacts() if extractor is None else extractor
-        return extract(self._session.by(actor), ids, chosen, dry_run=dry_run, report=report)
+        session = self._session.by(actor).acting(Role.EXTRACTOR)
+        return extract(session, ids, chosen, dry_run=dry_run, report=report)

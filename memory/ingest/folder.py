@@ -12,11 +12,19 @@ from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
-from cerata.engine.errors import CerataError, InvalidInput, NotFound, StorageFailed, Unsupported
+from cerata.engine.errors import (
+    CerataError,
+    InvalidInput,
+    NotFound,
+    Refused,
+    StorageFailed,
+    Unsupported,
+)
 from cerata.engine.events import JsonValue, PutFrame, Scope
 from cerata.engine.plain_value import PlainValue, plain_fields
 
 from ..batch.session import WriteSession
+from ..values.owners import Role
 from .discovery import FoundFiles
 from .document import Ingest, passages_of, read_file
 from .formats.document import is_blank
@@ -156,7 +164,9 @@ class _Work:
         self._scope = scope
         self._dry_run = dry_run
         self._names: Mapping[str, str] = {}
-        self.session: WriteSession | None = session if isinstance(session, WriteSession) else None
+        self.session: WriteSession | None = None
+        if isinstance(session, WriteSession):
+            self.session = session.acting(Role.IMPORTER)
 
     def each(self, selection: FoundFiles) -> Iterator[RememberedFile]:
         self._names = short_names([file_uri(path) for path in selection.files])
@@ -189,13 +199,17 @@ class _Work:
         title = self._fields.title or document.title or self._names[uri]
         fields = msgspec.structs.replace(self._fields, uri=uri, title=title)
         ingest = Ingest(session, document, fields, self._scope, source_hash(data), passages)
-        became = take_in(ingest, path, dry_run=self._dry_run)
+        try:
+            became = take_in(ingest, path, dry_run=self._dry_run)
+        except Refused as error:
+            return RememberedFile(path, "skipped", why=_why(error, path))
         return replace(became, parts=len(document.sections), flaws=document.flaws)
 
     def _opened(self) -> WriteSession:
         if self.session is None:
             source = self._session_or_opener
-            self.session = source if isinstance(source, WriteSession) else source()
+            opened = source if isinstance(source, WriteSession) else source()
+            self.session = opened.acting(Role.IMPORTER)
         return self.session
 
 

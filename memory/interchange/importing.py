@@ -43,7 +43,8 @@ class ImportedEvents(PlainValue):
     """The result of an import of events.
 
     - ``added`` counts the events that this import wrote, ``known`` those that the file had.
-    - ``skipped`` counts the events that another log does not take, by type.
+    - ``skipped`` counts the events that another log does not take, by type; identity files count
+      as "putFrame of identity".
     - ``erased`` counts the erased events of the export whose content the file still has.
     - ``is_whole`` is False if the lines ended before their end line: they were cut off.
     - ``is_copy`` is True if the file is a copy of the exported log.

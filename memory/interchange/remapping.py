@@ -27,6 +27,7 @@ from cerata.engine.events import (
     EventBody,
     Evidence,
     ImportBatch,
+    PutFrame,
     PutTag,
     RecallContext,
     ScopeValue,
@@ -43,6 +44,7 @@ from ..batch.transaction import block_of
 from ..facts.evidence import quoted
 from ..values.arguments import full_scope
 from ..values.moved_references import attachments_in, moved_body
+from ..values.owners import Owned, owner_of_frame
 from ..values.proposals import with_moved_ids
 from .event_batches import EventBatches, ReadBatch
 from .event_lines import DIALECT
@@ -54,7 +56,8 @@ if TYPE_CHECKING:
 SKIPPED: Final = frozenset({"erase", "signHead", "branch", "putKey", "gap", "importBatch", "judge"})
 """Types that another log does not take: they are statements about their log.
 
-A verdict has a hash under the salt of its proposal, and its gates count times of its log."""
+A verdict has a hash under the salt of its proposal, and its gates count times of its log. Frames
+that the table of owners keeps from a copy, such as identity files, are left out too."""
 
 _SCORE_SIZE: Final = 8
 """Bytes of one of `RecallContext.reranked_scores`."""
@@ -149,7 +152,9 @@ class _Remapping:
         for event in part.events:
             self._seqs.append(seqs.get(event.seq, 0))
             if event.seq not in seqs:
-                self._counts.skipped[event.type] = self._counts.skipped.get(event.type, 0) + 1
+                owned = _owner_kept_from_copies(event)
+                reason = event.type if owned is None else f"{event.type} of {owned.name}"
+                self._counts.skipped[reason] = self._counts.skipped.get(reason, 0) + 1
         if seqs:
             end = self._session.log.event(max(seqs.values())).header.last_seq
             self._ends.append(part.events[-1].seq)
@@ -175,7 +180,7 @@ class _Remapping:
         chosen: list[Event] = []
         present = set[int]()
         for event in events:
-            if event.type in SKIPPED:
+            if event.type in SKIPPED or _owner_kept_from_copies(event) is not None:
                 continue
             is_kept = erased if event.payload_bytes is None else self._has_all(event, present)
             if is_kept:
@@ -302,6 +307,13 @@ class _Remapping:
         body = moved_body(_without_missing(body, moved), moved)
         # An event of the same batch has no seq yet.
         return with_moved_ids(body, lambda seq: self._seq_of(seq) or None)
+
+
+def _owner_kept_from_copies(event: Event) -> Owned | None:
+    """Return the owner of a frame that no other log takes, None for any other event."""
+    body = None if event.payload_bytes is None else event.body
+    owned = owner_of_frame(body.kind, body.uri) if isinstance(body, PutFrame) else None
+    return None if owned is None or owned.is_copied else owned
 
 
 def _without_missing(body: EventBody, moved: Callable[[int], int]) -> EventBody:

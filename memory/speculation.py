@@ -17,13 +17,13 @@ from cerata.engine.events import Draft, EventBody
 from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.projections.columnar.scopes import check_reach
 
-from ..values.arguments import within_scope
-from ..values.pending_ids import PendingIds
-from .embedder_use import EmbedderUse
-from .validation import BatchChecks
+from .batch.embedder_use import EmbedderUse
+from .batch.validation import BatchChecks
+from .values.arguments import within_scope
+from .values.pending_ids import PendingIds
 
 if TYPE_CHECKING:
-    from ..snapshot.snapshot import Snapshot
+    from .snapshot.snapshot import Snapshot
 
 
 def speculated(snapshot: Snapshot, events: Sequence[EventBody | Draft]) -> Snapshot:
