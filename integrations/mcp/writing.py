@@ -194,7 +194,7 @@ def _forget(store: Store, numbers: Sequence[int], reason: str | None) -> list[in
     return already
 
 
-def _check_gone(view: View, number: int, numbers: list[int], *, is_frame: bool) -> None:
+def _check_gone(view: View, number: int, numbers: Sequence[int], *, is_frame: bool) -> None:
     """Refuse an id of which another version is current, unless that is hidden too: `Conflict`."""
     snapshot = snapshot_of(view)
     if is_frame:
