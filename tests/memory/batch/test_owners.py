@@ -27,6 +27,7 @@ from cerata.engine.events import (
     SupersedeFrame,
 )
 from cerata.engine.integrity import hash_bytes
+from cerata.integrations.frames_of_scope import FramesOfScope
 from cerata.integrations.importers import KINDS, import_from
 from cerata.integrations.mcp.service import Service
 from cerata.memory.batch.writer import acting, session_of
@@ -387,10 +388,11 @@ def test_an_owned_frame_protects_the_frames_around_it(
             tool.delete(chunk)
         with pytest.raises(cerata.Refused):
             tool.supersede(chunk, "A tool wrote it.")
-    for change in (tool.delete, lambda frame: tool.supersede(frame, "A tool wrote it.")):
-        for frame in (document, above, between):
-            with pytest.raises(cerata.Refused):
-                change(frame)
+    for frame in (document, above, between):
+        with pytest.raises(cerata.Refused):
+            tool.delete(frame)
+        with pytest.raises(cerata.Refused):
+            tool.supersede(frame, "A tool wrote it.")
     assert store.head == head
     assert store.frame(below).active
 
@@ -453,10 +455,9 @@ def test_no_tool_of_mcp_changes_an_owned_frame(store: Store, kind: str, uri: str
     """A model calls these without a person."""
     frame = owned_frame(store, kind, uri)
     server = Service(store)
-    writing = {tool["name"] for tool in server.tools} - {
-        tool["name"] for tool in Service(store, is_read_only=True).tools
-    }
-    assert writing == {"remember", "assert_fact", "correct", "forget"}
+    reading = [tool["name"] for tool in Service(store, is_read_only=True).tools]
+    writing = [tool["name"] for tool in server.tools if tool["name"] not in reading]
+    assert writing == ["remember", "assert_fact", "correct", "forget"]
     head = store.head
     for name, arguments in (
         ("correct", {"id": str(frame), "text": "A model wrote it."}),
@@ -468,6 +469,30 @@ def test_no_tool_of_mcp_changes_an_owned_frame(store: Store, kind: str, uri: str
         assert "remedy: Propose the change" in answer.text
         assert store.head == head
     assert not server.call("remember", {"text": "identity:SOUL"}).is_error
+
+
+@pytest.mark.parametrize("role", [role for role in INTEGRATIONS.values() if role is not None])
+def test_an_adapter_writes_its_own_items_alone(store: Store, role: Role) -> None:
+    """Also with a kind or a prefix that its caller chose; the caller's own handle stays free."""
+    for kind, uri in OWNED:
+        owned = owner_of_frame(kind, uri)
+        assert owned is not None
+        frames = FramesOfScope(store, kind, role)
+        item = {"content": "An adapter wrote it.", "uri": f"{uri or kind}/1"}
+        head = store.head.seq
+        if owned.admits(role):
+            frames.put([item], "Pass another prefix.")
+            frames.put([item | {"content": "Again."}], "Pass another prefix.")
+            assert store.head.seq > head
+        else:
+            with pytest.raises(cerata.Refused, match=owned.name):
+                frames.put([item], "Pass another prefix.")
+            assert store.head.seq == head
+        theirs = frames.of_scope.put_frame("The owner wrote it.", kind=kind, uri=f"{uri or kind}/2")
+        if not owned.admits(role):
+            with pytest.raises(cerata.Refused, match=owned.name):
+                frames.store.delete(theirs)
+            assert store.frame(theirs).active
 
 
 @pytest.mark.parametrize(("kind", "uri"), OWNED)
