@@ -61,14 +61,14 @@ def parse(data: bytes) -> Tree:
 
 
 def _node(value: Any, levels: int) -> Map | List | Scalar:
+    lines: Any = getattr(value, "lc", None)
+    items: Any = value if levels else ()
     if isinstance(value, dict):
-        lines = getattr(value, "lc", None)
-        names = value if levels else ()
         return Map(
-            [(_scalar(name), _line(lines, name), _node(value[name], levels - 1)) for name in names]
+            [(_scalar(name), _line(lines, name), _node(items[name], levels - 1)) for name in items]
         )
     if isinstance(value, list):
-        return List([_node(item, levels - 1) for item in (value if levels else ())])
+        return List([_node(item, levels - 1) for item in items])
     return _scalar(value)
 
 

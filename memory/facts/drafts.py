@@ -51,7 +51,7 @@ def triple(value: object) -> tuple[str | Entity, str, FactObject]:
     """Return a caller's (subject, predicate, object). Raises `InvalidInput`."""
     if not isinstance(value, tuple) or len(cast("tuple[object, ...]", value)) != 3:
         raise InvalidInput(
-            f"A fact must be (subject, predicate, object), not {value_text(value):.60}",
+            f"A fact must be (subject, predicate, object), not {value_text(value):.60}",  # pyright: ignore[reportUnknownArgumentType]
             remedy="Pass (subject, predicate, object), or a cerata.Assertion.",
         )
     return cast("tuple[str | Entity, str, FactObject]", value)

@@ -88,7 +88,7 @@ def _check_place(after: object) -> None:
         is_integer(number) and abs(number) <= _ABOVE_ALL for number in pair
     ):
         raise InvalidInput(
-            f"after is {value_text(after)}, which is not a Position",
+            f"after is {value_text(after)}, which is not a Position",  # pyright: ignore[reportUnknownArgumentType]
             remedy="Pass the next of the page before, or None.",
         )
 

@@ -581,7 +581,7 @@ def test_a_recorded_name_loads_no_module(
     (tmp_path / "far_away.py").write_text(
         "import cerata\n@cerata.agent('analyst')\ndef f(run): return 1\n"
     )
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     far_away: Any = importlib.import_module("far_away")
     far_away.f(store, id="r1")
     assert Agent(store, "analyst").rerun("r1").outcome == "same"

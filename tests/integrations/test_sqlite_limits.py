@@ -116,7 +116,11 @@ def test_large_rows_come_in_small_pages(tmp_path: Path, monkeypatch: pytest.Monk
     with sqlite_files.opened_sqlite(path) as file:
         limits = file._limits
         taken: list[int] = []
-        monkeypatch.setattr(limits, "take", lambda size, _part: taken.append(size))
+
+        def take(size: int, _part: str) -> None:
+            taken.append(size)
+
+        monkeypatch.setattr(limits, "take", take)
         rows = file.rows("history", ("id", "new_memory"))
         next(rows)
         assert len(taken) == 2
