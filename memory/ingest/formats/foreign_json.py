@@ -35,6 +35,10 @@ _TOKEN: Final = re.compile(
     re.DOTALL,
 )
 
+_LITERAL: Final = re.compile(
+    r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null|-?Infinity|NaN"
+)
+
 
 def decode_json(text: str) -> Json:
     """Return the value of JSON, strict or as Python and JavaScript write it.
@@ -106,6 +110,7 @@ class _Salvage:
         self._where = where
         self._values: list[Json] = []
         self._open: list[_Level] = []
+        self._open_counts: dict[type, int] = {list: 0, dict: 0}
         self._levels_skipped = 0
         self._at = 0
         self._line = 1
@@ -152,11 +157,10 @@ class _Salvage:
             level.name = self._text_of(text) if is_string else text
         elif is_string:
             self._put(self._text_of(text))
+        elif _LITERAL.fullmatch(text):
+            self._put(decode_json(text))
         else:
-            try:
-                self._put(decode_json(text))
-            except ValueError:
-                self._report()
+            self._report()
 
     def _text_of(self, text: str) -> str:
         try:
@@ -211,12 +215,13 @@ class _Salvage:
                     self._close()
                     self._open[-1].is_full = False
         self._open.append(_Level(container))
+        self._open_counts[type(container)] += 1
 
     def _leave(self, kind: type[list[Json]] | type[dict[str, Json]]) -> None:
         if self._levels_skipped:
             self._levels_skipped -= 1
             return
-        if not any(isinstance(level.container, kind) for level in self._open):
+        if not self._open_counts[kind]:
             self._report()
             return
         self._end_value(self._open[-1])
@@ -226,7 +231,9 @@ class _Salvage:
         self._close()
 
     def _close(self) -> None:
-        self._put(self._open.pop().container)
+        container = self._open.pop().container
+        self._open_counts[type(container)] -= 1
+        self._put(container)
 
     def _report(self) -> None:
         if self._is_bad:

@@ -11,6 +11,7 @@ import pytest
 
 import cerata
 from cerata import Flaw, InvalidInput, Store
+from cerata.memory.ingest.formats import transcripts
 from cerata.memory.ingest.formats import turns as shapes
 from cerata.memory.ingest.formats.flaws import PLACES_MAX, Flaws
 from cerata.memory.ingest.formats.foreign_json import salvage_json
@@ -237,6 +238,20 @@ class TestLines:
         (flaw,) = document.flaws
         assert (flaw.count, len(flaw.places), flaw.places[0]) == (500, PLACES_MAX, "line 2")
         assert str(flaw).endswith("(line 2, line 3, line 4, line 5, line 6, and 495 more)")
+
+    def test_whole_records_are_searched_for_in_few_lines(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The search took 35 s in 16 MiB of broken lines: count the texts that are searched."""
+        searched: list[str] = []
+
+        def search(line: str, flaws: Flaws, where: str = "") -> None:
+            searched.append(line)
+
+        monkeypatch.setattr(transcripts, "salvage_json", search)
+        document = of("a.jsonl", f"{LINE}\n" + '{"a":{"b":{"c":}\n' * 3_000 + "{\n" * 9)
+        assert document.flaws[0].count == 3_009
+        assert len(searched) <= 4 * 1_000
 
 
 class TestBranches:
