@@ -59,6 +59,7 @@ from .contexts.assembly import Assembly, Block
 from .contexts.recorded import AssemblyRerun, rerun_assembly
 from .contexts.session_contexts import Contexts
 from .continuity.candidates import PASS_HOURS
+from .continuity.descriptions import PROJECT
 from .continuity.models import Model
 from .continuity.periods import day_of
 from .continuity.readings import Readings
@@ -85,7 +86,7 @@ from .replayed import ReplayedJournal
 from .rerun import Repetition, Rerun, chosen_function, repeat
 from .run import Context, Run, check_outside_transaction
 from .run_results import RunResults
-from .session import PROJECT, PROJECT_SPEC, Session, Talking
+from .session import PROJECT_SPEC, Session, Talking
 from .slot import Slot
 from .spec import MemorySpec, working_slots
 from .sweep import AgentSweep, close_expired, end_abandoned

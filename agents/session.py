@@ -20,9 +20,9 @@ from .contexts.assembly import Assembly, Block, Titles, check_request
 from .contexts.blocks import checked_blocks
 from .contexts.recorded import Arguments, AssemblyRequest
 from .contexts.session_contexts import Contexts
+from .continuity.descriptions import PROJECT, title_of
 from .continuity.entropy import Entropy, newest_entropy
 from .continuity.exchanges import ASSISTANT, USER, Exchange, Talk
-from .continuity.periods import day_of
 from .continuity.recorder import Part, Recorder
 from .continuity.resumption import Resumed
 from .continuity.retrieval import Recalled, recalled_for
@@ -57,13 +57,7 @@ class Slotting(Protocol):
     ) -> Slot: ...
 
 
-TITLE_WORDS: Final = 8
-"""Words of a session's first message that are its title; ours."""
-
 RESTART_AFTER: Final = 5
-
-PROJECT: Final = "project"
-"""The slot of a session that names its project. On disk: never change it."""
 
 PROJECT_SPEC: Final = MemorySpec(tier="session", type="value", ttl=None)
 
@@ -243,16 +237,7 @@ class Session(Handle):
         talk = self._talk()
         if not len(talk):
             return None
-        line = self._talking.line
-        columns = talk.messages.columns
-        made = Summaries(talk.snapshot, line.agent).made(line, 0)
-        days = {day_of(columns.created.item(row)) for row in talk.rows.tolist()}
-        for period in sorted(days.intersection(made), reverse=True):
-            title = talk.snapshot.frame_at(made[period][-1]).title
-            if title is not None:
-                return title
-        words = talk.message(talk.grouped()[0]).text.split()
-        return " ".join(words[:TITLE_WORDS])
+        return title_of(talk, self._talking.line)[0]
 
     def entropy(self) -> Entropy | None:
         """Return the entropy of the thread's newest exchange; None without one."""

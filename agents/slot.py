@@ -42,9 +42,7 @@ from .declarations import Declaration
 from .schemas import VERSION_KEY, check_json, read_value, stored_value
 from .spec import MemorySpec, ttl_us
 from .text.json_text import decoded, encoded
-
-VALUE_KIND: Final = "value"
-"""The kind of the frames that hold values. On disk: never change it."""
+from .text.names import VALUE_KIND
 
 _URI: Final = "slot:"
 _HASH_SIZE: Final = 8

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from cerata.agents.activity import activity_of, activity_place
 from cerata.agents.agent import Agent
+from cerata.agents.continuity.descriptions import description_of
+from cerata.agents.continuity.exchanges import Talk
 from cerata.agents.continuity.resumption import thread_of
 from cerata.engine.unreadable import readable
 from cerata.memory.snapshot.reader import snapshot_of
-from cerata.memory.values.words import counted
+from cerata.memory.values.words import clipped, counted
 from cerata.projections.activities.columns import ActivityKind
 
 from .agent_options import agent_in, checked_agent
@@ -29,6 +31,9 @@ _HANDOFF_LINES_MAX = 40
 
 _SUMMARY_LINES_MAX = 3
 
+_TITLE_SIZE = 50
+"""Characters of the title of a session."""
+
 
 def run_sessions(options: Namespace, output: Output) -> int:
     """List the sessions, newest first, each with its thread."""
@@ -44,14 +49,23 @@ def run_sessions(options: Namespace, output: Output) -> int:
             rows, lambda row: (row, activity_of(snapshot, row)), activity_place
         ):
             thread = thread_of(activities.scope_of(row.row))
-            sessions.append({**session.to_dict(), "thread": thread})
+            talk = Talk(snapshot, session.agent, session=session.name, thread=thread)
+            described = description_of(talk) if len(talk) else None
+            more: dict[str, JsonValue] = dict.fromkeys(("mode", "title", "project"))
+            more |= {} if described is None else {name: getattr(described, name) for name in more}
+            sessions.append({**session.to_dict(), "thread": thread, **more})
+            mode = "" if described is None else f"mode {described.mode}  "
+            project = f"project {more['project']}" if more["project"] else ""
+            title = clipped(str(more["title"]), _TITLE_SIZE) if more["title"] else ""
             output.row(
                 (f"{f'#{session.id}':>7}  ", "dim"),
-                f"{session.name}  {session.agent} {session.version}  thread {thread}  ",
+                f"{session.name}  {session.agent} {session.version}  thread {thread}  {mode}",
                 (session.status, STATUS_STYLES[session.status]),
                 (f"  {session.started:%Y-%m-%d %H:%M:%S} UTC", "dim"),
                 f"  {session.error}" if session.error else "",
             )
+            if title or project:
+                output.row(f"{'':9}{'  '.join(filter(None, (title, project)))}")
         if not sessions:
             output.line("No session is recorded.")
         output.result({"basis": view.basis, "sessions": sessions}, items="sessions")

@@ -20,6 +20,7 @@ from cerata.projections.messages.topics import WINDOW
 
 from ..text.summaries import quoted
 from .anchors import RelationalState, anchors_of, newest_session, relational_state
+from .descriptions import description_of
 from .exchanges import Message, Talk
 from .topics import topics_of
 
@@ -45,6 +46,7 @@ _STALE_US: Final = 14 * _RECENT_US
 class Handoff(PlainValue):
     """The newest messages of a thread and its open ends; `str()` renders it.
 
+    - ``mode``, ``title`` and ``project`` are those of the last session.
     - ``topics`` are the words of the 5 most mentioned topics, ``key_points`` the 5 heaviest
       anchors.
     - ``messages`` are the last 4, cut at 200 characters.
@@ -71,6 +73,9 @@ class Handoff(PlainValue):
     compactions: int
     timezone: str
     sources: tuple[int, ...] = ()
+    mode: str | None = None
+    title: str | None = None
+    project: str | None = None
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -85,9 +90,12 @@ class Handoff(PlainValue):
         if self.last is None:
             return []
         time = self.last.astimezone(ZoneInfo(self.timezone))
-        place = f"Session {self.session}, thread {self.thread}, mode {self.mode_group}."
+        project = "" if self.project is None else f", project {quoted(self.project)}"
+        place = f"Session {self.session}, thread {self.thread}, mode {self.mode}{project}."
         when = f"Last message {time:%Y-%m-%d %H:%M} ({self.timezone}), {self.age}."
         lines = [f"{place} {when} The conversation is {self.state}."]
+        if self.title:
+            lines.append(f"Title: {quoted(self.title)}.")
         if self.topics:
             lines.append(f"Topics: {', '.join(self.topics)}.")
         for title, texts in (
@@ -120,6 +128,7 @@ def handoff_of(talk: Talk, thread: str, group: str, timezone: str, compactions: 
     newest = talk.newest(MESSAGES).grouped()[-MESSAGES:]
     messages = [talk.message(rows) for rows in newest]
     last = max(message.created for message in messages)
+    described = description_of(session)
     topics = topics_of(talk)
     anchors = anchors_of(session)
     tensions = _rows_with(session, "tension", TENSIONS)
@@ -127,6 +136,7 @@ def handoff_of(talk: Talk, thread: str, group: str, timezone: str, compactions: 
     seqs = talk.messages.columns.seq
     rows = {*talk.newest(WINDOW).rows.tolist(), *chain(*newest), *tensions, *commitments}
     sources = {seqs.item(row) for row in rows} | {each.message for each in anchors}
+    sources.update(described.sources)
     return Handoff(
         thread=thread,
         mode_group=group,
@@ -143,6 +153,9 @@ def handoff_of(talk: Talk, thread: str, group: str, timezone: str, compactions: 
         compactions=compactions,
         timezone=timezone,
         sources=tuple(sorted(sources)),
+        mode=described.mode,
+        title=described.title,
+        project=described.project,
     )
 
 

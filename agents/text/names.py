@@ -5,6 +5,9 @@ from typing import Final
 
 from cerata.engine.errors import InvalidInput, value_text
 
+VALUE_KIND: Final = "value"
+"""The kind of the frames of a slot's values. On disk: never change it."""
+
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
 

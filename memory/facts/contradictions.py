@@ -30,18 +30,18 @@ def contradicted(snapshot: Snapshot, facts: Sequence[Fact]) -> dict[int, tuple[i
     at = snapshot.facts_at
     shown = {row for fact in facts if (row := at.row_of(snapshot.seq_of(fact.id))) is not None}
     beside = {
-        other
+        near
         for row in shown
         if at.is_functional(row)
-        for other in at.of_tenant(at.group_of(row), at.tenant_of(row))
+        for near in at.of_tenant(at.group_of(row), at.tenant_of(row))
     }
     pairs: dict[int, list[int]] = {}
     for first, second, _ in pairs_among(at, sorted(beside)):
-        for span, other in ((first, second), (second, first)):
+        for span, rival in ((first, second), (second, first)):
             if span.row in shown:
                 number = id_of_seq(at.seq_of(span.row), snapshot.basis)
-                pairs.setdefault(number, []).append(id_of_seq(at.seq_of(other.row), snapshot.basis))
-    return {number: tuple(sorted(others)) for number, others in pairs.items()}
+                pairs.setdefault(number, []).append(id_of_seq(at.seq_of(rival.row), snapshot.basis))
+    return {number: tuple(sorted(rivals)) for number, rivals in pairs.items()}
 
 
 def pairs_among(

@@ -361,7 +361,7 @@ def _find(
     rows: list[list[int]] = []
     for subject_name, of_subject in _subjects(facts, name):
         for stored, of_object in _objects(facts, object_):
-            found = facts.find(
+            matches = facts.find(
                 subject_name,
                 predicate,
                 stored,
@@ -371,8 +371,8 @@ def _find(
                 instant=instant,
             )
             for tenant in (of_subject, of_object):
-                found = found if tenant is None else facts.of_tenant(found, tenant)
-            rows.append(found)
+                matches = matches if tenant is None else facts.of_tenant(matches, tenant)
+            rows.append(matches)
     return facts, rows[0] if len(rows) == 1 else sorted(set[int]().union(*rows))
 
 

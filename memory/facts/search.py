@@ -150,8 +150,8 @@ def fact_text(fact: Fact, contradicting: Sequence[int] = ()) -> str:
     until = "" if end is None else f", until {end.date().isoformat()}"
     ended = " (ended)" if fact.is_ended else ""
     doubt = "" if fact.source == "observed" else f" ({fact.source}, {fact.confidence:.0%})"
-    others = ", ".join(f"#{number}" for number in contradicting)
-    conflict = f" (contradicts {others})" if others else ""
+    rivals = ", ".join(f"#{number}" for number in contradicting)
+    conflict = f" (contradicts {rivals})" if rivals else ""
     return f"{fact}{since}{until}{ended}{doubt}{conflict}"
 
 

@@ -40,7 +40,12 @@ def talked(run: Run, tmp_path: Path) -> Path:
 def test_the_commands_of_the_page_read_and_reflect(run: Run, talked: Path) -> None:
     """docs/continuity.md shows them."""
     code, out, _ = run("sessions", "--agent", "wyatt")
-    assert (code, [line.split()[1] for line in out.splitlines()]) == (0, ["s-18", "s-17"])
+    rows = [line.split() for line in out.splitlines()]
+    assert (code, [row[1] for row in rows[::2]]) == (0, ["s-18", "s-17"])
+    assert [" ".join(row) for row in rows[1::2]] == [
+        "Good morning.",
+        "No, I meant the deadline. I am scared",
+    ]
     assert "taxes  mode chat  1 session  2 messages" in run("threads", "--agent", "wyatt")[1]
     topics = run("topics", "--agent", "wyatt", "--thread", "taxes")[1]
     assert topics == "deadline  2 mentions  freshness 0.8\n"
