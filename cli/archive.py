@@ -31,7 +31,7 @@ def export_archive(options: Namespace, output: Output) -> int:
         days: list[JsonValue] = []
         for day in archived_days(talk):
             if day.date not in present:
-                with new_file(str(_path(folder, day))) as file:
+                with new_file(str(_path(folder, day)), store.path) as file:
                     file.write(day.data)
             days.append({"date": day.date, "count": day.count, "added": day.date not in present})
         output.line(

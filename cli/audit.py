@@ -6,7 +6,7 @@ from cerata.engine.loading import loading
 from cerata.memory.frames.event_summary import type_of_act
 
 from .output import Output
-from .store_options import reading, view_of
+from .store_options import file_of, reading, view_of
 
 
 def run_audit(options: Namespace, output: Output) -> int:
@@ -29,7 +29,7 @@ def run_audit(options: Namespace, output: Output) -> int:
                 from .html_pages import audit_page
                 from .output_files import write_page
 
-            write_page(options.html, audit_page(audit))
+            write_page(options.html, audit_page(audit), file_of(options))
             output.line(f"page: {options.html}", style="dim")
             answer["html"] = options.html
         output.result(answer, items="entries")

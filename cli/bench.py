@@ -63,7 +63,7 @@ def run_bench(options: Namespace, output: Output) -> int:
     growth = exponents(results) if len(results) > 1 else {}
     _print_growth(systems, growth, output)
     if svg is not None and form is not None:
-        write_picture(svg, chart(_panels(systems, results), _title(rounds), form))
+        write_picture(svg, chart(_panels(systems, results), _title(rounds), form), None)
         output.line(f"The picture is in {svg}")
     output.result(
         {

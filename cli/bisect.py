@@ -67,7 +67,7 @@ def run_bisect(options: Namespace, output: Output) -> int:
         if options.html is not None:
             texts = [(label, str(text or "(nothing)")) for label, text in answers.items()]
             page = bisect_page(result, texts if options.query is not None else [], diff)
-            write_page(options.html, page)
+            write_page(options.html, page, file_of(options))
             output.line(f"page: {options.html}", style="dim")
             report["html"] = options.html
         output.result(report)

@@ -38,12 +38,15 @@ def run_maintain(options: Namespace, output: Output) -> int:
 
 def _print_compaction(result: Compaction, output: Output) -> None:
     sizes = f"{bytes_text(result.before)} to {bytes_text(result.after)}"
+    stays = not result.done and not result.dropped and result.after >= result.before
     if result.done:
         output.parts(("compacted: ", "bold green"), f"{counted(result.events, 'event')}, {sizes}")
+    elif stays:
+        output.line(f"Nothing to gain: the file stays at {bytes_text(result.before)}.")
     else:
         output.line(f"The file would shrink from {sizes}, about.")
     if result.horizon is not None:
-        verb = "gave up" if result.done else "would give up"
+        verb = "gave up" if result.done or stays else "would give up"
         output.line(
             f"{verb} the contents of {counted(result.dropped, 'event')}; "
             f"their hashes stay (horizon: event {result.horizon:,})",

@@ -27,7 +27,7 @@ from cerata.projections.facts.objects import Standing
 from .filter_options import count_of
 from .output import Output
 from .output_files import form_of, write_picture
-from .store_options import reading, view_of
+from .store_options import file_of, reading, view_of
 
 _SIGNS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
 
@@ -65,7 +65,8 @@ def run_facts(options: Namespace, output: Output) -> int:
         answer: dict[str, JsonValue] = {"basis": view.basis, "facts": rows}
         if plot is not None and form is not None and page:
             title = options.subject or options.predicate or "Facts"
-            write_picture(plot, view.draw_facts(page, title=title, form=form))
+            picture = view.draw_facts(page, title=title, form=form)
+            write_picture(plot, picture, file_of(options))
             output.line(f"drawn: {plot}", style="dim")
             answer["plot"] = plot
         output.result(answer, items="facts")

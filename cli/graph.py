@@ -18,7 +18,7 @@ from .facts import when_text
 from .filter_options import count_of
 from .output import Output
 from .output_files import form_of, write_picture
-from .store_options import reading, view_of
+from .store_options import file_of, reading, view_of
 
 _NAME_MAX: Final = 24
 _PREDICATE_MAX: Final = 20
@@ -48,7 +48,7 @@ def run_graph(options: Namespace, output: Output) -> int:
         items: list[JsonValue] = [item.to_dict() for item in page]
         result: dict[str, JsonValue] = {"basis": view.basis, "entity": options.entity, name: items}
         if plot is not None and form is not None and answer:
-            write_picture(plot, _drawn(view, options, form))
+            write_picture(plot, _drawn(view, options, form), file_of(options))
             output.line(f"drawn: {plot}", style="dim")
             result["plot"] = plot
         output.result(result, items=name)

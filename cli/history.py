@@ -178,7 +178,7 @@ def run_diff(options: Namespace, output: Output) -> int:
                 from .html_pages import diff_page
                 from .output_files import write_page
 
-            write_page(options.html, diff_page(diff))
+            write_page(options.html, diff_page(diff), store.path)
             output.line(f"page: {options.html}", style="dim")
             answer["html"] = options.html
         output.result(answer)

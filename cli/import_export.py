@@ -58,7 +58,7 @@ def _export_facts(options: Namespace, output: Output) -> int:
                 output.json_text(line)
             return 0
         count = 0
-        with new_file(options.to) as file:
+        with new_file(options.to, store.path) as file:
             for line in lines:
                 file.write(line.encode() + b"\n")
                 count += 1

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import IO
 
 from cerata.engine.errors import Conflict, InvalidInput, NotFound
+from cerata.memory.interchange.made_files import create_made_file
 from cerata.memory.plots.canvas import FORMS, Form
 
 
 @contextmanager
-def new_file(name: str) -> Generator[IO[bytes]]:
+def new_file(name: str, memory: str | None) -> Generator[IO[bytes]]:
     """Open a file that appears under its name when it is complete, and never replaces another file.
+
+    Each file here has the mode of the memory at the path ``memory`` (`create_made_file`).
 
     Raises:
         Conflict: the name exists.
@@ -22,7 +25,7 @@ def new_file(name: str) -> Generator[IO[bytes]]:
     path = Path(name)
     beside = _beside(path)
     try:
-        with beside.open("xb") as file:
+        with create_made_file(beside, memory) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -51,7 +54,7 @@ def _taken(name: str) -> Conflict:
     return Conflict(f"{name} exists already", remedy="Pass the name of a new file.")
 
 
-def write_picture(name: str, picture: bytes) -> None:
+def write_picture(name: str, picture: bytes, memory: str | None) -> None:
     """Write a picture, and replace any file of that name.
 
     Raises:
@@ -63,16 +66,16 @@ def write_picture(name: str, picture: bytes) -> None:
     beside = _beside(path)
     try:
         # A new file beside it, so that no existing device or pipe is opened.
-        with beside.open("xb") as file:
+        with create_made_file(beside, memory) as file:
             file.write(picture)
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
 
 
-def write_page(name: str, page: str) -> None:
+def write_page(name: str, page: str, memory: str | None) -> None:
     """Write a page of HTML, and replace any file of that name; see `write_picture`."""
-    write_picture(name, page.encode())
+    write_picture(name, page.encode(), memory)
 
 
 def form_of(name: str) -> Form:

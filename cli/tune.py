@@ -48,7 +48,7 @@ def run_tune(options: Namespace, output: Output) -> int:
     _print(tuning, output)
     to: str | None = options.to if tuning.improves or options.anyway else None
     if to is not None:
-        _write(tuning.profile, to)
+        _write(tuning.profile, to, store.path)
     _print_end(tuning, to, output)
     output.result(
         {
@@ -103,10 +103,10 @@ def _print_end(tuning: Tuning, to: str | None, output: Output) -> None:
         output.line("Pass --to FILE to keep the profile.", style="dim")
 
 
-def _write(profile: Profile, name: str) -> None:
+def _write(profile: Profile, name: str, memory: str) -> None:
     weights: dict[str, JsonValue] = {
         lane: weight for lane, weight in profile.weights.items() if isinstance(weight, int | float)
     }
     text = json.dumps({**profile.to_dict(), "weights": weights}, indent=2)
-    with new_file(name) as file:
+    with new_file(name, memory) as file:
         file.write(f"{text}\n".encode())

@@ -57,7 +57,10 @@ def back_up(log: Log, path: str, *, through: int | None = None, lossy: bool = Fa
     page = page_for(log, snapshot)
     # A copy that ends before an erasure lacks the contents, too.
     erased = min(snapshot.reader.toc(snapshot.page).erased, last)
-    with new_file(path, environment) as (file, temporary):
+    with new_file(path, environment, like=log.path if log.is_lasting else None) as (
+        file,
+        temporary,
+    ):
         write_empty(file, temporary, page, erased=erased)
         copied = _copy(log, snapshot, file, temporary, last)
         copy = opened_copy(log, file, temporary)
@@ -93,6 +96,7 @@ def page_for(log: Log, snapshot: Snapshot) -> HeaderPage:
         link=NO_LINK,
         recorded=0,
         incarnation=1,
+        closed_seq=0,
         moved=False,
     )
 

@@ -87,15 +87,20 @@ class Steps:
     carries: Callable[[str], bool] = lambda _: False
 
 
+class _NoGainError(Exception):
+    """The copy is as large as the file."""
+
+
 class _Outdated(Exception):
     """The payloads to leave out changed while the copy was written."""
 
 
-def compact(log: Log, steps: Steps) -> bool:
+def compact(log: Log, steps: Steps) -> bool | None:
     """Put a copy of a log without dead space in the place of its file.
 
-    Returns False if the time was over before the swap: the copy stays, for the next call. Durable
-    on return.
+    Returns False if the time was over before the swap: the copy stays, for the next call. Returns
+    None if the copy is no smaller and gives up no payload: the file stays as it is. Durable on
+    return.
 
     Raises:
         ReadOnly: the log was opened for reading.
@@ -105,7 +110,6 @@ def compact(log: Log, steps: Steps) -> bool:
         Corrupt: an event cannot be read, or the path names another file.
         Unsupported: the file has features that this Cerata would undo.
     """
-    log.seal()
     with _alone(log):
         return _Compaction(log, steps).run()
 
@@ -152,7 +156,7 @@ class _Compaction:
         self._storage = log.environment.storage
         self._path = self._storage.real_path(log.path)
 
-    def run(self) -> bool:
+    def run(self) -> bool | None:
         log = self._log
         self._check_alone_by_name()
         check_writable(log.page, log.path)
@@ -173,6 +177,8 @@ class _Compaction:
                 log.move(partial(self._swap, copy, retention, encode_payloads(drafts, first=1)))
             except _Outdated:
                 continue
+            except _NoGainError:
+                return None
             else:
                 return True
             finally:
@@ -332,6 +338,8 @@ class _Compaction:
         if retention is not None:
             copy.append(retention.drafts, payloads=payloads)
             copy.seal()
+        elif copy.file.file.size() >= log.file.file.size():
+            raise _NoGainError
         self._check_alone_by_name()
         if storage.identity(copy.path) != copy.file.file.identity():
             raise Conflict(

@@ -122,7 +122,9 @@ def create(path: str, environment: Environment, ring_size: int) -> StorageFile |
 
 
 @contextmanager
-def new_file(path: str, environment: Environment) -> Generator[tuple[StorageFile, str]]:
+def new_file(
+    path: str, environment: Environment, *, like: str | None
+) -> Generator[tuple[StorageFile, str]]:
     """Yield a new file and its temporary name; the file gets its name after the block.
 
     So it appears whole or not at all, and never replaces another. Durable after the block, if the
@@ -131,6 +133,7 @@ def new_file(path: str, environment: Environment) -> Generator[tuple[StorageFile
     Args:
         path: The name of the file.
         environment: The storage, and randomness for the temporary name.
+        like: The file whose permissions the new file gets; None for those of a new store.
 
     Raises:
         Conflict: a file exists at the path.
@@ -148,6 +151,8 @@ def new_file(path: str, environment: Environment) -> Generator[tuple[StorageFile
     try:
         # This lock shows a sweeper of dead creators' temporaries that the file is in use.
         file.try_lock(LockName.PRESENCE, exclusive=True)
+        if like is not None:
+            storage.copy_permissions(like, temporary)
         yield file, temporary
         if not storage.link(temporary, path):
             raise _taken(path)

@@ -116,7 +116,7 @@ def fork_into_file(
         )
     snapshot, prefix = _prefix(log, seq, states)
     report = progress or _silent
-    with new_file(path, log.environment) as (file, temporary):
+    with new_file(path, log.environment, like=log.path) as (file, temporary):
         copy_start(
             log.file.file, file, prefix.size, lambda done: report("copying", done, prefix.size)
         )
@@ -263,6 +263,7 @@ def _first_page(log: Log, page: HeaderPage, prefix: _Prefix) -> HeaderPage:
         recorded=prefix.recorded,
         created=log.environment.now_us(),
         incarnation=page.incarnation + 1,
+        closed_seq=0,
         moved=False,
     )
 

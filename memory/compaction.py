@@ -36,9 +36,10 @@ Progress = Callable[[str, int, int], None]
 class Compaction(PlainValue):
     """The result of a compaction.
 
-    - ``done`` is False after a dry run, and if the time was over before the swap of the files.
+    - ``done`` is False after a dry run, if the time was over before the swap of the files, and if
+      the new file would be no smaller and give up no contents: then the file stays as it is.
     - ``before`` and ``after`` are the sizes of the file in bytes; without ``done``, ``after`` is
-      an estimate.
+      an estimate, or equal to ``before`` if the file stays.
     - ``events`` is the number of events in the log.
     - ``dropped`` is the number of events whose contents retention gave up, for frames that had
       died by the event ``horizon``; None without a horizon.
@@ -53,7 +54,7 @@ class Compaction(PlainValue):
 
     @property
     def saved(self) -> int:
-        """The bytes that the file loses; negative if it grows."""
+        """The bytes that the file loses; negative only if it gave up contents and grew."""
         return self.before - self.after
 
 
@@ -82,6 +83,9 @@ class CompactionCommands(ForkCommands):
         progress: Progress | None = None,
     ) -> Compaction:
         """Write a new file without dead space, while other processes read and write.
+
+        The file never grows: if the new file would be no smaller, the file stays as it is. But if a
+        ``horizon`` has contents to give up, the new file takes its place at any size.
 
         The log stays the same: events, ids, hashes, tags and views. A killed compaction continues
         at the next call. Other processes wait only while the new file takes the place of the old.
@@ -145,7 +149,8 @@ class CompactionCommands(ForkCommands):
         compaction = self._compacted(
             None, progress=progress, is_over=lambda: clock.monotonic() >= end
         )
-        return Maintenance(checkpointed, compaction, due=not compaction.done)
+        due = not compaction.done and compaction.after < compaction.before
+        return Maintenance(checkpointed, compaction, due=due)
 
     # --- steps -----------------------------------------------------------------------------------
 
@@ -204,7 +209,11 @@ class CompactionCommands(ForkCommands):
         save = partial(save_in, registry)
         carries = partial(is_of_others, saved=[registry.key(name) for name in registry.names])
         steps = Steps(retain, save, progress or silent, is_over, carries)
-        if not compact(self._log, steps):
+        is_done = compact(self._log, steps)
+        if is_done is None:
+            size = self._log.file.file.size()
+            return Compaction(False, before, size, self._log.head.seq, 0, horizon)
+        if not is_done:
             return estimate
         head, size = self._log.head.seq, self._log.file.file.size()
         return Compaction(True, before, size, head, dropped, horizon)

@@ -60,7 +60,8 @@ class InterchangeCommands(PointsInTime):
             )
         first = expect_integer("first", first, "a number", "Pass the seq of an event.")
         basis = self._seq_of(at)
-        with opened_target(to) as file:
+        memory = self._log.path if self._log.is_lasting else None
+        with opened_target(to, memory) as file:
             return export_events(self._log, file, first, basis, progress)
 
     def import_events(

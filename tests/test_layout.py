@@ -440,6 +440,8 @@ MAY_TOUCH = {
     "memory/ingest/discovery.py": {"files"},
     # export_events and import_events write and read the file of lines that the caller names.
     "memory/interchange/line_files.py": {"files"},
+    # It creates each file that is made from a memory under a name that the caller gives.
+    "memory/interchange/made_files.py": {"files"},
     # load_memory reads the user's own file of declarations.
     "agents/spec_yaml.py": {"files"},
     # It asks a server over the network, and waits before it asks again; tests give it the waits.

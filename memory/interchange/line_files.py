@@ -22,6 +22,7 @@ from cerata.engine.open import path_name
 from cerata.engine.storage import refused
 
 from ..ingest.document import open_regular
+from .made_files import create_made_file
 
 COMPRESSED: Final = ".zst"
 _WINDOW_SIZE_MAX: Final = 128 << 20
@@ -152,8 +153,10 @@ def opened_source(source: Target) -> Generator[Source]:
 
 
 @contextmanager
-def opened_target(target: Target) -> Generator[IO[bytes]]:
+def opened_target(target: Target, memory: str | None) -> Generator[IO[bytes]]:
     """Open a file for lines; a path gets its name when the block ends without an error.
+
+    A new file has the mode of the memory at the path ``memory`` (`create_made_file`).
 
     Raises:
         Conflict: a file exists at the path.
@@ -173,7 +176,7 @@ def opened_target(target: Target) -> Generator[IO[bytes]]:
     beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         try:
-            with beside.open("xb") as file:
+            with create_made_file(beside, memory) as file:
                 with _compressing(file, compressed=name.endswith(COMPRESSED)) as lines:
                     yield lines
                 file.flush()

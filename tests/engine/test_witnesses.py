@@ -6,6 +6,8 @@ from unittest import mock
 
 import pytest
 
+from cerata.engine.backup import back_up
+from cerata.engine.compact import Steps, compact
 from cerata.engine.errors import Corrupt, StorageFailed
 from cerata.engine.file import choose_page
 from cerata.engine.format.page import HeaderPage
@@ -228,6 +230,19 @@ def test_both_witnesses_are_torn_only_by_the_crash_of_an_open_log(close: bool) -
         assert len(texts(log)) == 3
     with disk.log() as log:
         assert log.report.is_clean
+
+
+def test_a_copy_of_earlier_events_does_not_claim_the_head_of_its_original() -> None:
+    """The page of a copy is made from that of the original, which names a later event."""
+    disk = written(4, close=True)
+    with disk.log() as log:
+        assert log.page.closed_seq == 4
+        back_up(log, "copy.cera", through=2)
+        log.append([put("b")])
+        steps = Steps(lambda: None, lambda _: None, lambda *_: None, lambda: False)
+        assert compact(log, steps) is not False
+    with disk.open("copy.cera") as log:
+        assert (log.page.closed_seq, len(texts(log))) == (0, 2)
 
 
 def test_a_clean_close_takes_one_sync_more_than_its_mark() -> None:
