@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
 from cerata.engine.errors import InvalidInput
+from cerata.engine.json_value import exact
 from cerata.projections.frames.filters import Filter
 
 _KEY = re.compile(r"[a-zA-Z0-9_.-]+")
@@ -114,6 +115,7 @@ def _compares(value: Any, wanted: Any) -> bool:
 
 
 def _applies(value: Any, name: str, operand: Any) -> bool:
+    operand = exact(operand)
     if name == "$eq":
         return _equals(value, operand)
     if name == "$ne":
@@ -128,6 +130,7 @@ def _applies(value: Any, name: str, operand: Any) -> bool:
 
 
 def _equals(value: Any, wanted: Any) -> bool:
+    wanted = exact(wanted)
     if isinstance(wanted, Mapping):
         return (
             isinstance(value, Mapping)

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -292,6 +293,10 @@ def test_filters_compare_exactly(store: CerataStore) -> None:
         ({"price": {"$ne": None}}, ["30", "20", "10"]),
         ({"flag": True}, ["10"]),
         ({"flag": 1}, []),
+        ({"flag": np.True_}, ["10"]),
+        ({"price": np.int64(20)}, ["20"]),
+        ({"price": {"$gt": np.float32(20)}}, ["30"]),
+        ({"flag": {"$ne": np.True_}}, ["none", "30", "20"]),
         ({"flag": False}, ["30", "20"]),
         ({"a.b-c": 30}, ["30"]),
         ({"a": {"b-c": {"$gte": 20}}}, ["30", "20"]),

@@ -130,23 +130,23 @@ def _ids(store: cerata.Store) -> list[object]:
     ]
 
 
-@pytest.mark.parametrize(
-    "write",
-    [
-        lambda store, value: store.put_frame("x", metadata={"source": value}),
-        lambda store, value: store.put_frame("x", metadata={"a": [{"source": (value,)}]}),
-        lambda store, value: store.remember("y", metadata={"source": value}),
-        lambda store, value: store.update(store.put_frame("z"), metadata={"source": value}),
-        lambda store, value: store.put_frames(["x"], scope={"run": value}),
-        lambda store, value: store.put_frame("x", scope={"run": value}),
-        lambda store, value: store.assert_fact("a", "came from", value),
-        lambda store, value: store.append(PutFrame(text="x", metadata={"source": value})),
-        lambda store, value: store.append(Draft(PutFrame(text="x", metadata={"a": [value]}))),
-        lambda store, value: store.remember_messages(
-            [{"role": "user", "content": "x", "source": value}]
-        ),
-    ],
+WRITES_OF_A_VALUE: tuple[Callable[[cerata.Store, Any], object], ...] = (
+    lambda store, value: store.put_frame("x", metadata={"source": value}),
+    lambda store, value: store.put_frame("x", metadata={"a": [{"source": (value,)}]}),
+    lambda store, value: store.remember("y", metadata={"source": value}),
+    lambda store, value: store.update(store.put_frame("z"), metadata={"source": value}),
+    lambda store, value: store.put_frames(["x"], scope={"run": value}),
+    lambda store, value: store.put_frame("x", scope={"run": value}),
+    lambda store, value: store.assert_fact("a", "came from", value),
+    lambda store, value: store.append(PutFrame(text="x", metadata={"source": value})),
+    lambda store, value: store.append(Draft(PutFrame(text="x", metadata={"a": [value]}))),
+    lambda store, value: store.remember_messages(
+        [{"role": "user", "content": "x", "source": value}]
+    ),
 )
+
+
+@pytest.mark.parametrize("write", WRITES_OF_A_VALUE)
 def test_a_pending_id_is_no_value(write: Callable[[cerata.Store, Any], object]) -> None:
     """It was stored as -1, which names nothing after the block; -1 itself is a number."""
     with cerata.open(":memory:") as store:

@@ -86,7 +86,8 @@ def test_a_scalar_is_stored_as_the_type_of_json_that_it_is(name: str) -> None:
     """At any depth, in the open transaction, in the log, and in a filter."""
     given, expected = SCALARS[name]
     assert (exact(given), type(exact(given))) == (expected, type(expected))
-    metadata = {"a": given, "deep": OrderedDict(a=[given, (given,)], b=Pair(given, {"c": given}))}
+    deep: Any = OrderedDict(a=[given, (given,)], b=Pair(given, {"c": given}))
+    metadata: dict[str, Any] = {"a": given, "deep": deep}
     stored = {
         "a": expected,
         "deep": {"a": [expected, [expected]], "b": [expected, {"c": expected}]},
@@ -203,7 +204,8 @@ def loose(value: Any) -> Any:
     if type(value) in (list, tuple):
         return type(value)(map(loose, value))
     if type(value) is dict:
-        return {loose(key): loose(item) for key, item in value.items()}
+        items = cast("dict[object, object]", value).items()
+        return {loose(key): loose(item) for key, item in items}
     return value
 
 
