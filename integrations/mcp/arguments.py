@@ -238,7 +238,7 @@ def _ids(value: object, name: str) -> tuple[int, ...]:
 
 def _id(value: object, name: str) -> int:
     ids = _ids(value, name)
-    if len(ids) > 1:
+    if len(ids) != 1:
         raise InvalidInput(
             f"{name} is a single id, not {len(ids):,}", where=name, remedy="Pass one id."
         )
