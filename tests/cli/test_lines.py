@@ -30,6 +30,10 @@ DRAWN = ("bench", "tour", "crash-test")
 STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
 
+def on_terminal(stream: object) -> bool:
+    return True
+
+
 def lines_of(text: str) -> list[str]:
     return STYLES.sub("", text).splitlines()
 
@@ -56,7 +60,7 @@ def told(
     monkeypatch.delenv("CERATA_FILE", raising=False)
     monkeypatch.setenv("CERATA_PAGER", "")
     monkeypatch.setenv("COLUMNS", str(width))
-    monkeypatch.setattr(output_module, "_is_terminal", lambda _: True)
+    monkeypatch.setattr(output_module, "_is_terminal", on_terminal)
     return {
         answer.step.name: answer
         for answer in tell(folder, capsys, seed, without=DRAWN)
@@ -116,7 +120,7 @@ def test_a_long_memory_is_read_by_whole_words(
         store.delete(store.put_frame("Old."), reason=" ".join(words))
         fact = store.assert_fact("bridge", "is", " ".join(words), evidence=[note])
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(output_module, "_is_terminal", lambda _: True)
+    monkeypatch.setattr(output_module, "_is_terminal", on_terminal)
     for verb, *arguments in (
         ("recall", "word001"),
         ("audit",),
@@ -173,7 +177,7 @@ def test_a_line_is_broken_between_words_where_it_can_be(
 ) -> None:
     """A longer word stays whole, to be copied; an indent gives way to a word."""
     monkeypatch.setenv("COLUMNS", "40")
-    monkeypatch.setattr(output_module, "_is_terminal", lambda _: True)
+    monkeypatch.setattr(output_module, "_is_terminal", on_terminal)
     Output(as_json=False).line(text)
     assert lines_of(capsys.readouterr().out) == lines
 
