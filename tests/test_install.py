@@ -1,6 +1,9 @@
 """Installation: every command to install works from a checkout, since nothing is published."""
 
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,3 +81,30 @@ def test_every_extra_that_a_remedy_or_a_page_names_exists() -> None:
         named |= set(re.findall(r"install_command\(['\"]([\w-]+)['\"]\)", line))
     assert len(named) >= 12
     assert named <= extras | {"plot"}
+
+
+PLUGIN = """
+import warnings
+
+import pytest
+
+
+def pytest_configure():
+    warnings.warn(pytest.PytestDeprecationWarning("The option pytest_of_others is unset."))
+"""
+
+
+def test_pytest_starts_beside_a_plugin_that_warns(tmp_path: Path) -> None:
+    """pytest-asyncio warns of its own option while pytest starts, and warnings are errors."""
+    (tmp_path / "pytest_of_others.py").write_text(PLUGIN)
+    test = "tests/test_install.py::test_a_published_package_is_found"
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "pytest_of_others", test],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "1 passed" in run.stdout
