@@ -261,7 +261,9 @@ def test_no_page_promises_a_removal_that_does_not_exist(page: Path) -> None:
     assert promises(page.read_text(encoding="utf-8")) == []
 
 
-@pytest.mark.parametrize("page", pages(), ids=name_of)
+@pytest.mark.parametrize(
+    "page", [page for page in pages() if page.name != "CHANGELOG.md"], ids=name_of
+)
 def test_no_page_denies_the_erasure_that_exists(page: Path) -> None:
     """Nine pages said that no byte leaves a file; `compact(horizon=)` erases contents.
 
