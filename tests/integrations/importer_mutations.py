@@ -144,7 +144,8 @@ def outcome(
         again = import_from(
             store, kind, BytesIO(path.getvalue()) if isinstance(path, BytesIO) else path
         )
-        if again.added and is_sqlite:
+        # An item of LangGraph without a time of its update has that of the import.
+        if again.added and is_sqlite and kind != "langgraph-sqlite":
             return "again", f"added again: {again}"
         return ("whole" if not imported.refused else "part"), None
 
