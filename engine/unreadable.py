@@ -19,7 +19,7 @@ UNREADABLE: Final = (Corrupt, InvalidInput, Unsupported)
 def readable(
     items: Iterable[_Item], read: Callable[[_Item], _Value], place: Callable[[_Item], str]
 ) -> Iterator[_Value]:
-    """Yield the values of items; name those that cannot be read by a warning `UnreadableItem`.
+    """Yield the values of items; name each unreadable item by a warning `UnreadableItem`.
 
     Args:
         items: The items, such as ids.

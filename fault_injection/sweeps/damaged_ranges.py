@@ -157,7 +157,7 @@ def _recorded(source: Random, *, closed: bool) -> Damaged:
 
 
 def _drawn(file: Damaged, source: Random) -> Range:
-    """Draw a range: one in four over ring and witnesses, most others over a part of the ring."""
+    """Draw a range: one in four over ring and witnesses, most of the rest over part of the ring."""
     kind = source.choice(KINDS)
     if not source.randrange(4):
         start = source.randint(0, _FIRST_WITNESS // SECTOR) * SECTOR

@@ -1,7 +1,7 @@
 """Limits of a connection to a foreign SQLite file: what its schema may run, how much, and how long.
 
-Owns the authorizer, the count of SQLite's steps and the count of bytes. A schema is code of whoever
-wrote the file: a view without an end, a full-text table over a view, a function that fills the
+Owns the authorizer, the count of SQLite's steps and the count of bytes. A schema is code of
+the file's author: a view without an end, a full-text table over a view, a function that fills the
 memory. So only columns of plain tables are read. Damaged pages, which refer to each other, make
 endless tables, so a file gives no more steps and bytes than a multiple of its size.
 """

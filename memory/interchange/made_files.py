@@ -16,7 +16,7 @@ _READ_AND_WRITE = 0o666
 def create_made_file(path: Path, memory: str | None) -> IO[bytes]:
     """Create a file with the mode of a memory; an existing file raises `FileExistsError`.
 
-    Nobody else can open the file before it has its mode. Without a memory on the disk only the
+    No other user can open the file before it has its mode. Without a memory on the disk only the
     owner can read it.
 
     Args:
@@ -27,7 +27,7 @@ def create_made_file(path: Path, memory: str | None) -> IO[bytes]:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     file = os.fdopen(os.open(path, flags, mode & _OWNER_ONLY), "wb")
     try:
-        # The mask of the process may have taken bits, and the group's and others' follow now.
+        # The mask of the process may have taken bits; those of the group and the world are missing.
         os.fchmod(file.fileno(), mode)
     except BaseException:
         file.close()
