@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from cerata.engine.errors import Refused
 from cerata.engine.events import DeleteFrame, Draft, PutFrame, SupersedeFrame, named_by
 
-from ..values.owners import FREE_EVENTS, Owned, Role, owner_of_event, owner_of_frame
+from ..values.owners import FREE_EVENTS, Owned, Role, owner_of_event, owners_of_frame
 from .shared_rules import CHANGED
 
 if TYPE_CHECKING:
@@ -74,11 +74,9 @@ class _Check:
                 self._check_put(body)
 
     def _check_put(self, body: PutFrame) -> None:
-        owned = owner_of_frame(body.kind, body.uri)
-        if owned is not None:
-            if owned.admits(self._role):
-                return
-            raise self._refused(f"write a frame of kind {body.kind!r:.40}", owned, body.uri)
+        for owned in owners_of_frame(body.kind, body.uri):
+            if not owned.admits(self._role):
+                raise self._refused(f"write a frame of kind {body.kind!r:.40}", owned, body.uri)
         if body.parent is not None:
             self._check_change(body.parent)
         if body.uri is not None and body.chunk_index is None:
@@ -129,7 +127,9 @@ class _Check:
             layers = self._frames()
             row = layers.row(frame) if layers.has(frame) else None
             if row is not None:
-                owned = owner_of_frame(row.kind, row.uri)
+                owners = [*owners_of_frame(row.kind, row.uri)]
+                owned = next((each for each in owners if not each.admits(self._role)), None)
+                owned = owned or next(iter(owners), None)
                 above = None if owned is not None else layers.parent_of(frame)
                 if above is not None:
                     owned = self._owner_of(above)

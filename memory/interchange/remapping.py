@@ -44,7 +44,7 @@ from ..batch.transaction import block_of
 from ..facts.evidence import quoted
 from ..values.arguments import full_scope
 from ..values.moved_references import attachments_in, moved_body
-from ..values.owners import Owned, owner_of_frame
+from ..values.owners import Owned, owners_of_frame
 from ..values.proposals import with_moved_ids
 from .event_batches import EventBatches, ReadBatch
 from .event_lines import DIALECT
@@ -312,8 +312,8 @@ class _Remapping:
 def _owner_kept_from_copies(event: Event) -> Owned | None:
     """Return the owner of a frame that no other log takes, None for any other event."""
     body = None if event.payload_bytes is None else event.body
-    owned = owner_of_frame(body.kind, body.uri) if isinstance(body, PutFrame) else None
-    return None if owned is None or owned.is_copied else owned
+    owners = owners_of_frame(body.kind, body.uri) if isinstance(body, PutFrame) else ()
+    return next((owned for owned in owners if not owned.is_copied), None)
 
 
 def _without_missing(body: EventBody, moved: Callable[[int], int]) -> EventBody:

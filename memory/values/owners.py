@@ -11,6 +11,7 @@ a handle of their role.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -105,13 +106,15 @@ _BY_URI: Final = tuple((uri, owned) for owned in TABLE for uri in owned.uris)
 _BY_EVENT: Final = {event: owned for owned in TABLE for event in owned.events}
 
 
-def owner_of_frame(kind: str | None, uri: str | None) -> Owned | None:
-    """Return the row of a frame by its kind and its URI, None if it is free."""
+def owners_of_frame(kind: str | None, uri: str | None) -> Iterator[Owned]:
+    """Yield the rows of a frame, that of its kind before that of its URI; none if it is free.
+
+    A frame of two rows needs the right of both: a URI names what a reader expects there.
+    """
     if kind in _BY_KIND:
-        return _BY_KIND[kind]
-    if uri is None:
-        return None
-    return next((owned for start, owned in _BY_URI if uri.startswith(start)), None)
+        yield _BY_KIND[kind]
+    if uri is not None:
+        yield from (owned for start, owned in _BY_URI if uri.startswith(start))
 
 
 def owner_of_event(wire_name: str) -> Owned | None:

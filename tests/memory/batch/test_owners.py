@@ -38,7 +38,7 @@ from cerata.memory.values.owners import (
     Owned,
     Role,
     owner_of_event,
-    owner_of_frame,
+    owners_of_frame,
 )
 
 _ = agent_events, langgraph_events
@@ -62,6 +62,10 @@ INTEGRATIONS: Final[Mapping[str, Role | None]] = {
     # Spans of the caller's own writes.
     "otel": None,
 }
+
+
+def owner_of_frame(kind: str, uri: str | None) -> Owned | None:
+    return next(owners_of_frame(kind, uri), None)
 
 
 @pytest.fixture
@@ -495,6 +499,32 @@ def test_an_adapter_writes_its_own_items_alone(store: Store, role: Role) -> None
             assert store.frame(theirs).active
 
 
+@pytest.mark.parametrize("row", [row for row in TABLE if row.owner is not None and row.kinds])
+def test_a_kind_of_its_own_opens_no_other_uri_or_parent(store: Store, row: Owned) -> None:
+    """An adapter with a prefix that a caller chose writes its kind at the URI of another owner."""
+    assert row.owner is not None
+    writer, kind = acting(store, row.owner), row.kinds[0]
+    held = owned_frame(store, "note", "note:1", parent=owned_frame(store, "identity", None))
+    soul = owned_frame(store, "identity", "identity:SOUL")
+    # A frame of two owners, which only a program writes, needs the right of both.
+    both = owned_frame(store, kind, "identity:TOOLS")
+    head = store.head
+    for put in (
+        lambda: writer.put_frame("new", kind=kind, uri="identity:SOUL"),
+        lambda: writer.put_frame("new", kind=kind, uri="identity:SOUL", replace=True),
+        lambda: writer.put_frame("new", kind=kind, uri="note:1", replace=True),
+        lambda: writer.put_frame("new", kind=kind, parent=soul),
+        lambda: writer.remember("new", kind=kind, uri="identity:AGENTS"),
+        lambda: writer.delete(both),
+        lambda: writer.supersede(both, "new"),
+    ):
+        with pytest.raises(cerata.Refused, match="identity"):
+            put()
+        assert store.head == head
+    assert store.get("identity:SOUL") == store.frame(soul)
+    assert store.get("note:1") == store.frame(held)
+
+
 @pytest.mark.parametrize(("kind", "uri"), OWNED)
 def test_no_line_of_an_import_is_an_owned_frame(
     store: Store, tmp_path: Path, kind: str, uri: str | None
@@ -558,3 +588,35 @@ def test_an_import_of_events_takes_what_the_table_lets_it(store: Store, tmp_path
         copy.import_events(tmp_path / "events.jsonl")
         assert copy.get("identity:SOUL") is None
         assert copy.get("identity:x") is not None
+
+
+def test_a_frame_of_two_rows_is_copied_only_if_both_are(store: Store, tmp_path: Path) -> None:
+    """An item of an adapter at the URI of SOUL is left out as SOUL is."""
+    soul = owned_frame(store, "identity", "identity:SOUL")
+    with cerata.open(":memory:") as source:
+        source.put_frame("evil", kind="langgraph.item", uri="identity:SOUL")
+        source.export_events(tmp_path / "events.jsonl")
+    result = store.import_events(tmp_path / "events.jsonl")
+    assert (result.added, result.skipped) == (0, {"putFrame of identity": 1})
+    assert store.get("identity:SOUL") == store.frame(soul)
+
+
+def test_a_continuation_of_the_log_is_for_programs(tmp_path: Path) -> None:
+    """Its events are written as they are, whatever the table says, so a tool gets none."""
+    with cerata.open(":memory:") as ours, cerata.open(":memory:") as theirs:
+        ours.put_frame("A note.")
+        ours.export_events(tmp_path / "ours.jsonl")
+        theirs.import_events(tmp_path / "ours.jsonl")
+        owned_frame(theirs, "identity", "identity:SOUL")
+        theirs.export_events(tmp_path / "theirs.jsonl")
+        for role in Role:
+            if role in (Role.PROGRAM, Role.COPY):
+                continue
+            with cerata.open(":memory:") as empty:
+                for store in (ours, empty):
+                    head = store.head
+                    with pytest.raises(cerata.Refused, match="cannot continue a log"):
+                        acting(store, role).import_events(tmp_path / "theirs.jsonl")
+                    assert store.head == head
+        ours.import_events(tmp_path / "theirs.jsonl")
+        assert ours.get("identity:SOUL") is not None
