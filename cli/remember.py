@@ -110,7 +110,8 @@ def _print_file(file: RememberedFile, options: Namespace, output: Output) -> Non
         output.warn(f"skipped {file.path}: {file.why}")
         return
     for flaw in file.flaws:
-        output.warn(f"{file.path}: {flaw}")
+        if options.verbose or not flaw.is_usual:
+            output.warn(f"{file.path}: {flaw}")
     new = file.outcome == "added" and options.dry_run
     if not (options.verbose or new or file.outcome == "replaced"):
         return
@@ -119,6 +120,14 @@ def _print_file(file: RememberedFile, options: Namespace, output: Output) -> Non
     output.parts(
         (f"{file.outcome:<10}", colour), file.path, (before if file.replaced else "", "dim")
     )
+
+
+def _usual_parts(remembered: Remembered) -> dict[str, int]:
+    """Return the counts of usual parts of all files, by their reason."""
+    counts: dict[str, int] = {}
+    for flaw in (flaw for file in remembered.files for flaw in file.flaws if flaw.is_usual):
+        counts[flaw.why] = counts.get(flaw.why, 0) + flaw.count
+    return counts
 
 
 def _print_summary(remembered: Remembered, file: str, output: Output) -> None:
@@ -131,6 +140,8 @@ def _print_summary(remembered: Remembered, file: str, output: Output) -> None:
     left = [f"{remembered.excluded:,} excluded"] if remembered.excluded else []
     empty = len(remembered.of("empty"))
     left += [f"{empty:,} empty"] if empty else []
+    usual = _usual_parts(remembered).items()
+    left += [f"{counted(count, 'part')} ({why})" for why, count in usual]
     left += [f"{count:,} {ending}" for ending, count in remembered.passed_over.items()]
     if left:
         output.line(f"left out: {', '.join(left)}", style="dim")

@@ -103,7 +103,8 @@ def _remember(file: str, paths: Sequence[Path], output: Output) -> dict[str, Jso
     for skipped in remembered.of("skipped"):
         output.warn(f"skipped {skipped.path}: {skipped.why}")
     for path, flaw in ((file.path, flaw) for file in remembered.files for flaw in file.flaws):
-        output.warn(f"{path}: {flaw}")
+        if not flaw.is_usual:
+            output.warn(f"{path}: {flaw}")
     files = len(remembered.of("added"))
     output.line(
         f"   {counted(files, 'file')} became {counted(remembered.frames, 'frame')} "

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from cerata.engine.arguments import is_unicode
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.engine.limits import STRING_SIZE_MAX
@@ -88,9 +89,9 @@ def decode_text(data: bytes, where: str) -> tuple[str, tuple[Flaw, ...]]:
     """
     if len(data) > STRING_SIZE_MAX:
         raise too_large(where)
-    text = data.decode("utf-8-sig", errors="surrogateescape")
+    text = broken_text(data)
     flaws = Flaws()
-    if _BROKEN.search(text) is not None:
+    if "\0" in text or not is_unicode(text):
         lines = LINE_END.split(text)
         broken = [at for at, line in enumerate(lines, 1) if _BROKEN.search(line) is not None]
         if len(broken) * _LINES_PER_BROKEN_LINE > len(lines):
@@ -99,6 +100,14 @@ def decode_text(data: bytes, where: str) -> tuple[str, tuple[Flaw, ...]]:
             flaws.doubt(_BROKEN_LINE, f"line {at:,}")
         text = _BROKEN.sub("\N{REPLACEMENT CHARACTER}", text)
     return some_text(text, where), flaws.found()
+
+
+def broken_text(data: bytes) -> str:
+    """Return the text of a file in which bytes that are not UTF-8 are lone surrogates."""
+    try:
+        return data.decode("utf-8-sig")  # twice as fast
+    except UnicodeDecodeError:
+        return data.decode("utf-8-sig", errors="surrogateescape")
 
 
 def _check_text(data: bytes, where: str) -> None:

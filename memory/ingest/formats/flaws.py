@@ -18,6 +18,13 @@ FlawOutcome: TypeAlias = Literal["skipped", "doubtful"]
 PLACES_MAX: Final = 100
 """Most places that a flaw names; its count goes on. A log may have a bad part on each line."""
 
+NO_TEXT: Final = "a turn without text"
+NO_TURNS: Final = "a conversation without turns"
+OTHER_BRANCH: Final = "on a branch of the conversation that was not kept"
+OTHER_RECORD: Final = "a record of another type, no turn"
+USUAL: Final = frozenset((NO_TEXT, NO_TURNS, OTHER_BRANCH, OTHER_RECORD))
+"""The faults that are none of the file: its program writes such parts. They count as skipped."""
+
 _PLACES_SHOWN: Final = 5
 """Places in the text of a flaw."""
 
@@ -40,7 +47,13 @@ class Flaw(PlainValue):
         shown = self.places[:_PLACES_SHOWN]
         more = f", and {self.count - len(shown):,} more" if self.count > len(shown) else ""
         parts = counted(self.count, "part")
-        return f"{parts} {self.outcome}: {self.why} ({', '.join(shown)}{more})"
+        between = "; " if any("," in place for place in shown) else ", "
+        return f"{parts} {self.outcome}: {self.why} ({between.join(shown)}{more})"
+
+    @property
+    def is_usual(self) -> bool:
+        """True if whole files of the format have such parts, as an export has empty turns."""
+        return self.why in USUAL
 
 
 class Flaws:

@@ -53,13 +53,17 @@ def decode_json(text: str) -> Json:
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         pass
     try:
-        return cast("Json", json.loads(text, strict=False, parse_int=_whole_number))
+        return cast("Json", _LOOSE.decode(text))
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 
 
 def _whole_number(digits: str) -> int | float:
     return int(digits) if len(digits) <= _DIGITS_MAX else float(digits)
+
+
+_LOOSE: Final = json.JSONDecoder(strict=False, parse_int=_whole_number)
+"""Made once: a log may have a broken line in every four bytes."""
 
 
 def is_dense(text: str) -> bool:

@@ -13,7 +13,7 @@ import cerata
 from cerata import Flaw, InvalidInput, Store
 from cerata.memory.ingest.formats import transcripts
 from cerata.memory.ingest.formats import turns as shapes
-from cerata.memory.ingest.formats.flaws import PLACES_MAX, Flaws
+from cerata.memory.ingest.formats.flaws import OTHER_BRANCH, PLACES_MAX, Flaws
 from cerata.memory.ingest.formats.foreign_json import salvage_json
 from cerata.memory.ingest.formats.registry import KNOWN_SUFFIXES, extract
 
@@ -165,6 +165,101 @@ def test_an_empty_name_hides_no_text(message: dict[str, Any], text: str) -> None
     assert document.text == text + "\n\n"
 
 
+TOLD = {"content_type": "user_editable_context", "user_profile": "1830", "user_instructions": "b"}
+WORDS: list[tuple[dict[str, Any], str]] = [
+    # ChatGPT
+    ({"content": TOLD}, "1830\n\nb"),
+    ({"content": {"content_type": "tether_browsing_display", "result": "1830"}}, "1830"),
+    ({"content": {"content_type": "thoughts", "thoughts": [{"content": "1830"}]}}, "1830"),
+    ({"content": {"content_type": "reasoning_recap", "content": "1830"}}, "1830"),
+    ({"content": {"parts": [{"content_type": "image_asset_pointer"}]}}, "[image]"),
+    ({"content": {"text": "", "parts": ["1830"]}}, "1830"),
+    ({"content": {"text": "", "content": "1830", "summary": ""}}, "1830"),
+    ({"content": {"text": 5, "content": [{"type": "image"}], "summary": []}}, "[image]"),
+    # Claude
+    ({"content": [], "files": [{"file_name": "a.png"}]}, "[a.png]"),
+    ({"content": [], "attachments": [{"fileName": "a.png"}]}, "[a.png]"),
+    (
+        {"content": [{"type": "document", "source": {"type": "text", "data": "1830"}}]},
+        "1830",
+    ),
+    (
+        {"content": [{"type": "document", "source": {"type": "base64", "data": "JVBE"}}]},
+        "[document]",
+    ),
+    ({"content": [{"type": "server_tool_use", "name": "f", "input": {"q": 1}}]}, 'f {"q":1}'),
+    # OpenAI, Ollama, Mistral, LangChain
+    ({"content": "a", "thinking": "1830"}, "a\n\n1830"),
+    ({"content": "", "reasoning_content": "1830"}, "1830"),
+    ({"content": None, "refusal": "1830"}, "1830"),
+    ({"content": None, "function_call": {"name": "f", "arguments": "{}"}}, "f {}"),
+    ({"content": "", "tool_calls": [{"name": "f", "args": {"q": 1}}]}, 'f {"q":1}'),
+    ({"content": "", "contentChunks": [{"type": "text", "text": "1830"}]}, "1830"),
+]
+
+
+@pytest.mark.parametrize(("message", "text"), WORDS)
+def test_the_words_of_a_turn_are_read_wherever_its_program_has_them(
+    message: dict[str, Any], text: str
+) -> None:
+    """Their turns counted as turns without text, or lost a piece without a word."""
+    document = of("a.json", json.dumps([{"role": "assistant", **message}]))
+    assert document.text == text + "\n\n"
+    assert all(flaw.outcome == "doubtful" for flaw in document.flaws)
+
+
+def test_the_calls_and_results_of_responses_are_turns() -> None:
+    """A list with more calls than messages was no chat, and a log of Codex lost its calls."""
+    items: list[dict[str, Any]] = [
+        {"role": "user", "content": [{"type": "input_text", "text": "a"}]},
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "b"}]},
+        {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "1", "output": "c"},
+    ]
+    lines = "\n".join(json.dumps({"type": "response_item", "payload": item}) for item in items)
+    for name, text in (("a.json", json.dumps(items)), ("a.jsonl", lines)):
+        document = of(name, text)
+        assert document.text.split("\n\n")[:-1] == ["a", "b", "f {}", "c"]
+        kinds = [(section.role, section.kind) for section in document.sections]
+        assert kinds[2:] == [("assistant", "tool_call"), ("tool", "tool_result")]
+        assert document.flaws == ()
+
+
+@pytest.mark.parametrize("content", [5, [7], {"x": 1}])
+def test_a_turn_with_unreadable_content_is_no_usual_turn_without_text(content: object) -> None:
+    document = of("a.json", json.dumps([GOOD, {"role": "user", "content": content}, GOOD]))
+    assert document.flaws == (Flaw("skipped", shapes.BAD_TEXT, 1, ("turn 2",)),)
+    assert not document.flaws[0].is_usual
+
+
+@pytest.mark.parametrize(
+    ("record", "is_usual"),
+    [
+        ({"type": "summary", "summary": "x"}, True),
+        ({"type": "system", "content": "x"}, True),
+        ({"type": "event_msg", "payload": {"type": "token_count"}}, True),
+        ({"type": "user", "uuid": "1"}, False),
+        ({"type": "response_item", "payload": None}, False),
+        ({"type": "response_item", "payload": {"content": "x"}}, False),
+        ({"summary": "x"}, False),
+    ],
+)
+def test_other_records_of_a_log_are_no_faults(record: object, is_usual: bool) -> None:
+    document = of("a.jsonl", f"{LINE}\n{json.dumps(record)}")
+    (flaw,) = document.flaws
+    assert (flaw.outcome, flaw.places, flaw.is_usual) == ("skipped", ("line 2",), is_usual)
+
+
+def test_records_with_few_texts_are_no_chat() -> None:
+    """One record in many had an author and a text, and all others were skipped."""
+    rows = [{"author": "Ann", "text": "x"}, *({"price": at} for at in range(2))]
+    text = "\n".join(map(json.dumps, rows))
+    assert (of("a.jsonl", text).text, of("a.jsonl", text).flaws) == (text, ())
+    assert of("a.jsonl", text.replace("author", "speaker")).text == "x\n\n"
+    rows[1] = rows[0]
+    assert of("a.jsonl", "\n".join(map(json.dumps, rows))).text == "x\n\nx\n\n"
+
+
 @pytest.mark.parametrize(
     ("time", "day"),
     [
@@ -253,6 +348,21 @@ class TestLines:
         assert document.flaws[0].count == 3_009
         assert len(searched) <= 4 * 1_000
 
+    def test_a_line_without_the_start_of_an_object_is_not_decoded(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """16 MiB of such lines took 23 s."""
+        decoded: list[str] = []
+
+        def decode(line: str) -> Any:
+            decoded.append(line)
+            return json.loads(line)
+
+        monkeypatch.setattr(transcripts, "decode_json", decode)
+        document = of("a.jsonl", f"{LINE}\n" + "{x}\n" * 3_000 + "{ }\n")
+        assert document.flaws[0].count == 3_000
+        assert set(decoded) == {LINE, "{ }"}
+
 
 class TestBranches:
     """An export of ChatGPT is a tree of turns, of which one branch was kept."""
@@ -274,7 +384,19 @@ class TestBranches:
         return document.text.split(), flaws
 
     def test_the_turns_of_other_branches_are_counted(self) -> None:
-        assert self.turns(self.export()) == (["A", "B", "C"], [(shapes.OTHER_BRANCH, 1)])
+        assert self.turns(self.export()) == (["A", "B", "C"], [(OTHER_BRANCH, 1)])
+
+    def test_the_nodes_before_the_first_turn_are_no_parts(self) -> None:
+        """Each conversation of an export begins with them: 200 notes about nothing."""
+        empty = {"content_type": "text", "parts": [""]}
+        message: dict[str, Any] = {"author": {"role": "system"}, "content": empty}
+        root = {"parent": None, "children": ["s"], "message": None}
+        nodes: dict[str, Any] = {"root": root}
+        nodes["s"] = {"parent": "root", "children": ["a"], "message": message}
+        nodes["a"] = json.loads(self.export())[0]["mapping"]["a"] | {"parent": "s"}
+        assert self.turns(self.export(**nodes)) == (["A", "B", "C"], [(OTHER_BRANCH, 1)])
+        message["content"] = {"content_type": "text", "parts": ["S"]}
+        assert self.turns(self.export(**nodes))[0] == ["S", "A", "B", "C"]
 
     @pytest.mark.parametrize("node", [None, 5, {}, {"message": None, "parent": "a"}])
     def test_a_broken_node_on_the_way_costs_itself(self, node: object) -> None:
@@ -293,7 +415,8 @@ class TestBranches:
     def test_a_shell_is_skipped_and_named(self, shell: object) -> None:
         text = json.dumps([*json.loads(self.export()), shell])
         document = of("a.json", text)
-        assert "conversation 2" in [place for flaw in document.flaws for place in flaw.places]
+        places = [place for flaw in document.flaws for place in flaw.places]
+        assert places.count("conversation 2") == 1
 
 
 def test_an_unreadable_page_costs_itself(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -412,6 +535,20 @@ class TestReports:
         assert "left out: 1 empty" in run.stdout
         notice = f"{log}: 2 parts skipped: a line that is not JSON (line 3, line 4)"
         assert notice in " ".join(run.stderr.split())
+
+    def test_the_usual_parts_of_many_files_are_one_line(self, tmp_path: Path) -> None:
+        """A note for each file hid the note about a fault."""
+        empty = json.dumps({"role": "user", "content": ""})
+        for name in "ab":
+            (tmp_path / f"{name}.jsonl").write_text(f"{LINE}\n{empty}\n" + '{"type": "summary"}\n')
+        command = str(Path(sys.executable).with_name("cerata"))
+        arguments = [command, "remember", "-f", str(tmp_path / "m.cera"), str(tmp_path)]
+        for flag, notes in ((["--dry-run", "--verbose"], 4), ([], 0)):
+            run = subprocess.run([*arguments, *flag], capture_output=True, text=True, check=True)
+            assert run.stderr.count("note: ") == notes
+            assert "; 4 parts skipped, 0 doubtful" in run.stdout
+            reasons = "2 parts (a turn without text), 2 parts (a record of another type, no turn)"
+            assert f"left out: {reasons}" in " ".join(run.stdout.split())
 
     def test_the_input_is_reported_as_a_file(self, tmp_path: Path) -> None:
         command = str(Path(sys.executable).with_name("cerata"))
