@@ -33,7 +33,14 @@ def export_archive(options: Namespace, output: Output) -> int:
             if day.date not in present:
                 with new_file(str(_path(folder, day)), store.path) as file:
                     file.write(day.data)
-            days.append({"date": day.date, "count": day.count, "added": day.date not in present})
+            days.append(
+                {
+                    "date": day.date,
+                    "count": day.count,
+                    "unreadable": day.unreadable,
+                    "added": day.date not in present,
+                }
+            )
         output.line(
             f"{counted(len(days), 'day')} in {folder}, {len(days) - len(present):,} new, "
             f"as of event {view.basis:,}"
@@ -71,6 +78,9 @@ def _is_present(folder: Path, day: ArchivedDay) -> bool:
     path = _path(folder, day)
     if not path.exists():
         return False
+    if day.unreadable and path.is_file():
+        # The file may have the messages that cannot be read now.
+        return True
     # A pipe or a device is not opened.
     is_equal = path.is_file() and path.stat().st_size == len(day.data)
     if not is_equal or path.read_bytes() != day.data:

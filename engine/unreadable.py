@@ -4,7 +4,9 @@ Owns the one rule for readers of many items. A reader of a single item raises th
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Final, TypeVar
 
 from .errors import CerataError, Corrupt, InvalidInput, UnreadableItem, Unsupported
@@ -35,8 +37,23 @@ def readable(
             yield value
 
 
+_EXACT: Final = ContextVar("cerata.exact", default=False)
+
+
+@contextmanager
+def exactly() -> Generator[None]:
+    """Let the reads within stop at an unreadable item, with its error: for repetitions."""
+    token = _EXACT.set(True)
+    try:
+        yield
+    finally:
+        _EXACT.reset(token)
+
+
 def leave_out(place: str, error: CerataError) -> None:
-    """Warn that an item was left out."""
+    """Warn that an item was left out. Raises the error within `exactly`."""
+    if _EXACT.get():
+        raise error
     what = f"{place} cannot be read and was left out: {error.what}"
     # The code that iterates is not at a fixed depth.
     warnings.warn(UnreadableItem(what, where=error.where, remedy=error.remedy), stacklevel=3)
@@ -45,3 +62,8 @@ def leave_out(place: str, error: CerataError) -> None:
 def frame_place(number: int) -> str:
     """Return the name of a frame."""
     return f"Frame {number:,}"
+
+
+def event_place(number: int) -> str:
+    """Return the name of an event."""
+    return f"Event {number:,}"

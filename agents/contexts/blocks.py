@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 from cerata.engine.arguments import wrong_type
 from cerata.engine.errors import InvalidInput
+from cerata.engine.unreadable import frame_place, readable
 from cerata.memory.facts.contradictions import contradicted
 from cerata.memory.facts.search import fact_text, functional_facts, search_facts
 from cerata.memory.search.question_vectors import Stored
@@ -249,11 +250,10 @@ class Turn:
         ]
         talk = self._talk()
         last = talk.messages.columns.seq.item(int(talk.rows[-1])) if len(talk) else 0
+        done = [frame for each in candidates for frame in each.done if frame > last]
         reflections = [
-            Piece(indented(self.snapshot.frame_at(frame).text), frame, REFLECTION_KIND)
-            for each in candidates
-            for frame in each.done
-            if frame > last
+            Piece(indented(frame.text), frame.id, REFLECTION_KIND)
+            for frame in readable(done, self.snapshot.frame_at, frame_place)
         ]
         traits = [
             Piece(indented(each.text), each.id, "trait")

@@ -16,6 +16,7 @@ from cerata.engine.errors import CerataError, InvalidInput, NotFound
 from cerata.engine.events import ImportBatch, RecallContext
 from cerata.engine.plain_value import PlainValue
 from cerata.engine.salted_hashes import NOT_COMPARABLE, context_hash
+from cerata.engine.unreadable import exactly
 from cerata.memory.search.question_vectors import Stored
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.tuning.recall_rerun import recorded_recall
@@ -220,7 +221,8 @@ def rerun_assembly(
             extra,
         )
         whole = newest.earlier(recall.basis).as_of(recall.now or 0)
-        assembly = Assembling(whole, agent, row.seq, request, references, recall).assembly()
+        with exactly():
+            assembly = Assembling(whole, agent, row.seq, request, references, recall).assembly()
     except msgspec.MsgspecError as error:
         return replace(rerun, reason=f"its arguments are of another version ({error})")
     except CerataError as error:

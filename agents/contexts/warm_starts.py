@@ -35,6 +35,8 @@ def warm_start_task(handoff: Handoff) -> Task:
 
 def warm_start_of(snapshot: Snapshot, handoff: Handoff) -> Frame | None:
     """Return the newest warm start of a handoff, or None."""
+    if not handoff.messages:
+        return None
     for seq in reversed(snapshot.activities.calls_using(handoff.messages[-1].id)):
         event = snapshot.event_of(seq)
         body = None if event is None else event.body
@@ -51,6 +53,8 @@ def write_warm_start(writer: Writer, agent: str, line: Line, handoff: Handoff) -
     Raises:
         ModelFailed: the model raised, or returned no text.
     """
+    if not handoff.messages:
+        return
     task = warm_start_task(handoff)
     if not writer.is_known(task):
         fields = frame_fields(kind=REFLECTION_KIND, track=agent, metadata={TASK: WARM_START})

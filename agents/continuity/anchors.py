@@ -14,7 +14,7 @@ from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.columns import I64
 from cerata.projections.messages.lexicon import SIGN
 
-from .exchanges import Message, Talk
+from .exchanges import Talk
 
 AnchorKind: TypeAlias = Literal["identity", "contradiction", "tension", "principle"]
 RelationalState: TypeAlias = Literal[
@@ -72,12 +72,13 @@ def anchors_of(session: Talk, limit: int = ANCHORS_MAX) -> list[Anchor]:
     They are of the 2 hours before the session's last message, one for each kind and message.
     """
     anchored = sorted(_anchored(session)[:ANCHORS_MAX], key=lambda pair: -WEIGHTS[pair[1]])[:limit]
-    texts: dict[int, Message] = {}
-    anchors: list[Anchor] = []
-    for row, kind in anchored:
-        message = texts.get(row) or texts.setdefault(row, session.message((row,)))
-        anchors.append(Anchor(message.id, kind, message.text[:TEXT_MAX], WEIGHTS[kind]))
-    return anchors
+    seqs = session.messages.columns.seq
+    texts = {each.id: each.text for each in session.texts({(row,): None for row, _ in anchored})}
+    return [
+        Anchor(message, kind, texts[message][:TEXT_MAX], WEIGHTS[kind])
+        for message, kind in ((seqs.item(row), kind) for row, kind in anchored)
+        if message in texts
+    ]
 
 
 def relational_state(session: Talk, exchanges: int) -> RelationalState:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 
 from cerata.engine.events import JsonValue
+from cerata.engine.unreadable import frame_place, readable
 from cerata.projections.columnar.times import to_datetime
 
 from .exchanges import Talk
@@ -19,11 +21,15 @@ from .exchanges import Talk
 
 @dataclass(frozen=True, slots=True)
 class ArchivedDay:
-    """A UTC day, such as "2026-01-07", with the number of its messages and its JSON."""
+    """A UTC day, such as "2026-01-07", with the number of its messages and its JSON.
+
+    ``unreadable`` counts the messages that were left out.
+    """
 
     date: str
     count: int
     data: bytes
+    unreadable: int
 
 
 def archived_days(talk: Talk) -> Iterator[ArchivedDay]:
@@ -36,15 +42,20 @@ def archived_days(talk: Talk) -> Iterator[ArchivedDay]:
     def day_of(rows: tuple[int, ...]) -> str:
         return to_datetime(time_of(rows)).date().isoformat()
 
+    def place(rows: tuple[int, ...]) -> str:
+        return frame_place(talk.messages.columns.seq.item(rows[0]))
+
     # The sort keeps the order of the log between equal times.
     for date, messages in groupby(sorted(talk.grouped(), key=time_of), day_of):
-        yield _archived(date, [_plain(talk, rows) for rows in messages])
+        of_day = [*messages]
+        yield _archived(date, [*readable(of_day, partial(_plain, talk), place)], len(of_day))
 
 
-def _archived(date: str, messages: list[JsonValue]) -> ArchivedDay:
-    day: dict[str, JsonValue] = {"date": date, "count": len(messages), "messages": messages}
+def _archived(date: str, messages: list[JsonValue], total: int) -> ArchivedDay:
+    count = len(messages)
+    day: dict[str, JsonValue] = {"date": date, "count": count, "messages": messages}
     text = json.dumps(day, ensure_ascii=False, indent=2) + "\n"
-    return ArchivedDay(date, len(messages), text.encode())
+    return ArchivedDay(date, count, text.encode(), total - count)
 
 
 def _plain(talk: Talk, rows: tuple[int, ...]) -> JsonValue:

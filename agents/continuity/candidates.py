@@ -27,6 +27,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from cerata.engine.plain_value import PlainValue
+from cerata.engine.unreadable import frame_place, readable
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.columnar.columns import I64
 from cerata.projections.frames.filters import Filter
@@ -151,6 +152,8 @@ class _Choice:
         if group in self.last and moved.created - self.last[group] < APART_US:
             return
         inquiry = kept.inquiry(moved, talk)
+        if inquiry is None:
+            return
         opened = (each for each in reversed(self.candidates) if each.is_open_at(moved.origin))
         if any(_are_alike(inquiry.stems, self.stems[each.id]) for each in opened):
             return
@@ -194,12 +197,16 @@ class _Kept:
             moved += state.moved
         return sorted(moved, key=attrgetter("created", "rows"))
 
-    def inquiry(self, moved: _Moved, talk: Talk) -> _Inquiry:
-        """Return the inquiry of an exchange; its texts are read the first time."""
+    def inquiry(self, moved: _Moved, talk: Talk) -> _Inquiry | None:
+        """Return the inquiry of an exchange, or None if it is unreadable.
+
+        Its texts are read the first time.
+        """
         inquiry = self.inquiries.get(moved.pair)
         if inquiry is None:
-            text = inquiry_of(talk.exchange(moved.pair))
-            inquiry = self.inquiries[moved.pair] = _Inquiry(text, frozenset(terms(text)))
+            for exchange in talk.exchanges([moved.pair]):
+                text = inquiry_of(exchange)
+                inquiry = self.inquiries[moved.pair] = _Inquiry(text, frozenset(terms(text)))
         return inquiry
 
 
@@ -247,8 +254,9 @@ def _passes(snapshot: Snapshot, agent: str) -> dict[int, dict[str, int]]:
     """Return the frames of the passes over each candidate, by pass, in their order."""
     [mask] = snapshot.log_only.layers.admitted(Filter(kind=REFLECTION_KIND, track=agent))
     by_candidate: dict[int, dict[str, int]] = {}
-    for frame in snapshot.base.ids(np.flatnonzero(mask)).tolist():
-        metadata = snapshot.frame_at(frame).metadata
+    frames = snapshot.base.ids(np.flatnonzero(mask)).tolist()
+    for read in readable(frames, snapshot.frame_at, frame_place):
+        frame, metadata = read.id, read.metadata
         candidate, task = metadata.get(CANDIDATE), metadata.get(TASK)
         if isinstance(candidate, int) and task in PASSES:
             by_candidate.setdefault(candidate, {})[str(task)] = frame

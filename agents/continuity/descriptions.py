@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from cerata.engine.events import ScopeValue
+from cerata.engine.unreadable import frame_place, readable
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.frames.filters import Filter
 from cerata.projections.messages.line import (
@@ -42,12 +43,14 @@ class Description(NamedTuple):
 
 def description_of(session: Talk) -> Description:
     """Return the description of a session by its messages; at least one."""
-    newest = session.message(session.grouped()[-1])
+    columns = session.messages.columns
+    row = session.grouped()[-1][0]
+    newest, name = columns.seq.item(row), session.messages.name(columns.session.item(row))
     line = session.messages.line(int(session.rows[-1]))
-    mode = dict(session.snapshot.layers.scope_of(newest.id) or ()).get(MODE_DIMENSION, CHAT_MODE)
+    mode = dict(session.snapshot.layers.scope_of(newest) or ()).get(MODE_DIMENSION, CHAT_MODE)
     title, of_title = title_of(session, line)
-    project = _project_of(session.snapshot, session.agent, newest.session, line)
-    sources = (newest.id, of_title) if project is None else (newest.id, of_title, project[1])
+    project = _project_of(session.snapshot, session.agent, name, line)
+    sources = (newest, of_title) if project is None else (newest, of_title, project[1])
     return Description(str(mode), title, None if project is None else project[0], sources)
 
 
@@ -60,11 +63,15 @@ def title_of(session: Talk, line: Line) -> tuple[str, int]:
     made = Summaries(session.snapshot, line.agent).made(line, 0)
     days = {day_of(columns.created.item(row)) for row in session.rows.tolist()}
     for period in sorted(days.intersection(made), reverse=True):
-        summary = made[period][-1]
-        title = session.snapshot.frame_at(summary).title
-        if title is not None:
-            return title, summary
-    first = session.message(session.grouped()[0])
+        for summary in readable(made[period][-1:], session.snapshot.frame_at, frame_place):
+            if summary.title is not None:
+                return summary.title, summary.id
+    groups = session.grouped()
+    seqs = columns.seq
+    texts = readable(groups, session.message, lambda rows: frame_place(seqs.item(rows[0])))
+    first = next(texts, None)
+    if first is None:
+        return "", seqs.item(groups[0][0])
     return " ".join(first.text.split()[:TITLE_WORDS]), first.id
 
 
@@ -73,9 +80,9 @@ def _project_of(snapshot: Snapshot, agent: str, session: str, line: Line) -> tup
     scope: dict[str, ScopeValue] = {**dict(line.base), SESSION_DIMENSION: session}
     where = Filter(track=f"{agent}/{PROJECT}", kind=VALUE_KIND, scope=scope)
     layers = snapshot.layers
-    for frame in layers.newest(layers.admitted(where)):
-        _, content = snapshot.frame_and_content_at(frame)
+    newest = layers.newest(layers.admitted(where))
+    for frame, content in readable(newest, snapshot.frame_and_content_at, frame_place):
         value = decoded(content)
         if isinstance(value, str):
-            return value, frame
+            return value, frame.id
     return None

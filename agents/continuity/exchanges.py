@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cerata.engine.plain_value import PlainValue
-from cerata.engine.unreadable import readable
+from cerata.engine.unreadable import frame_place, readable
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.arguments import SPAN
 from cerata.memory.values.frames import Frame
@@ -249,6 +249,11 @@ class Talk:
             return f"Exchange of message {columns.seq.item(pair.rows[0]):,}"
 
         return [*readable(pairs, self.exchange, place)]
+
+    def texts(self, messages: Iterable[Sequence[int]]) -> list[Message]:
+        """Return messages with their texts, each by its rows, without those that are unreadable."""
+        seqs = self.messages.columns.seq
+        return [*readable(messages, self.message, lambda rows: frame_place(seqs.item(rows[0])))]
 
     def message(self, rows: Sequence[int]) -> Message:
         """Return the message of one row, or of the rows that continue each other."""

@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
 from cerata.engine.plain_value import PlainValue
-from cerata.projections.columnar.times import to_microseconds
+from cerata.projections.columnar.times import to_datetime, to_microseconds
 from cerata.projections.messages.lexicon import SIGN
 from cerata.projections.messages.topics import WINDOW
 
@@ -126,21 +126,22 @@ def handoff_of(talk: Talk, thread: str, group: str, timezone: str, compactions: 
         return Handoff(thread, group, None, None, None, None, (), (), (), (), (), (), 0, timezone)
     session = newest_session(talk)
     newest = talk.newest(MESSAGES).grouped()[-MESSAGES:]
-    messages = [talk.message(rows) for rows in newest]
-    last = max(message.created for message in messages)
+    messages = talk.texts(newest)
+    columns = talk.messages.columns
+    last = to_datetime(max(columns.created.item(rows[0]) for rows in newest))
     described = description_of(session)
     topics = topics_of(talk)
     anchors = anchors_of(session)
     tensions = _rows_with(session, "tension", TENSIONS)
     commitments = _rows_with(session, "commitment", COMMITMENTS)
-    seqs = talk.messages.columns.seq
+    seqs = columns.seq
     rows = {*talk.newest(WINDOW).rows.tolist(), *chain(*newest), *tensions, *commitments}
     sources = {seqs.item(row) for row in rows} | {each.message for each in anchors}
     sources.update(described.sources)
     return Handoff(
         thread=thread,
         mode_group=group,
-        session=messages[-1].session,
+        session=talk.messages.name(columns.session.item(newest[-1][0])),
         last=last,
         age=_age(to_microseconds(talk.snapshot.now) - to_microseconds(last)),
         state=relational_state(session, len(session.pairs())),
@@ -176,4 +177,4 @@ def _rows_with(session: Talk, sign: str, limit: int) -> list[int]:
 
 def _texts_of(session: Talk, rows: Sequence[int]) -> tuple[str, ...]:
     """Return the messages of rows, cut."""
-    return tuple(session.message((row,)).text[:TEXT_MAX] for row in rows)
+    return tuple(message.text[:TEXT_MAX] for message in session.texts((row,) for row in rows))

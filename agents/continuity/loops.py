@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from cerata.engine.unreadable import frame_place, readable
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.activities.columns import ActivityKind, CallKind
 from cerata.projections.activities.reader import CallRow
@@ -52,8 +53,10 @@ def loops_in(snapshot: Snapshot, calls: Sequence[CallRow]) -> list[str]:
     loops += [
         f"{count} equal calls of {name}" for (name, _), count in equal.items() if count >= EQUAL
     ]
+    results = {call.result: call.name for call in last if call.result}
     contents = Counter(
-        (call.name, snapshot.frame_at(call.result).content_hash) for call in last if call.result
+        (results[frame.id], frame.content_hash)
+        for frame in readable(results, snapshot.frame_at, frame_place)
     )
     loops += [
         f"{count} equal results of {name}"

@@ -22,6 +22,7 @@ from typing import Final
 import numpy as np
 
 from cerata.engine.plain_value import PlainValue
+from cerata.engine.unreadable import frame_place, readable
 from cerata.memory.search.gate import Admitted, admitted, alone, floor_of_gate
 from cerata.memory.search.question_vectors import (
     QuestionVectors,
@@ -180,12 +181,14 @@ class _Recall:
         if passed is None:
             return []
         scored: list[tuple[float, Frame]] = []
-        for hit in passed.hits:
-            frame = self.snapshot.frame_at(hit.id)
+        scores = {hit.id: hit.score for hit in passed.hits}
+        for frame in readable(scores, self.snapshot.frame_at, frame_place):
             # Again, besides the filter of the search: no other mode group, thread or kind.
             if frame.kind == KNOWLEDGE_KIND and _is_of_line(frame.scope, self.line):
                 created = to_microseconds(frame.created)
-                scored.append((hit.score * self._recency(created, _RECENCY_OF_KNOWLEDGE), frame))
+                scored.append(
+                    (scores[frame.id] * self._recency(created, _RECENCY_OF_KNOWLEDGE), frame)
+                )
         scored.sort(key=lambda item: (-item[0], item[1].id))
         return [self._entry(frame, score, passed.rule) for score, frame in scored[:KNOWLEDGE]]
 
@@ -228,7 +231,8 @@ class _Recall:
     def _entry(self, frame: Frame, score: float, rule: str) -> RecalledKnowledge:
         document = frame
         if frame.parent is not None and frame.chunk_index is not None:
-            document = self.snapshot.frame_at(frame.parent)
+            # Without the document the entry has no more than its own fields.
+            document = next(readable([frame.parent], self.snapshot.frame_at, frame_place), frame)
         # A file that was read as text has the hash of its content alone.
         of_content = "" if document.content_hash is None else document.content_hash.hex()
         return RecalledKnowledge(
@@ -263,9 +267,11 @@ class _Recall:
                 continue
             session, pair = self._pair_of(row)
             known.update(pair.rows)
-            exchange = session.exchange(pair)
-            if shown.isdisjoint(message.id for message in exchange.messages):
-                best.append((scores[row], exchange))
+            best += [
+                (scores[row], exchange)
+                for exchange in session.exchanges([pair])
+                if shown.isdisjoint(message.id for message in exchange.messages)
+            ]
         best.sort(key=lambda item: item[1].id)
         return [RecalledExchange(exchange, score) for score, exchange in best]
 

@@ -174,12 +174,13 @@ class Summaries:
             include_deleted=True,
         )
         frames = self._snapshot.base.ids(np.flatnonzero(mask))
-        return sum(self._is_compaction(line, frame) for frame in frames[frames > since].tolist())
+        of_line = (frame for frame in frames[frames > since].tolist() if self._is_of(line, frame))
+        made = readable(of_line, self._snapshot.frame_at, frame_place)
+        return sum(frame.metadata.get(COMPACT) is True for frame in made)
 
-    def _is_compaction(self, line: Line, frame: int) -> bool:
+    def _is_of(self, line: Line, frame: int) -> bool:
         scope = self._snapshot.layers.scope_of(frame)
-        is_of_line = scope is not None and line_of(self._agent, scope) == line
-        return is_of_line and self._snapshot.frame_at(frame).metadata.get(COMPACT) is True
+        return scope is not None and line_of(self._agent, scope) == line
 
     def running(self, line: Line, now_us: int) -> DueSummary | None:
         """Return the summary of the running day if it is missing or stale, else None."""

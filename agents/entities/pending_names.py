@@ -150,12 +150,11 @@ def _spoken(talk: Talk) -> list[_Spoken]:
     talk = talk.at(np.flatnonzero(columns.created.view()[talk.rows] >= since))
     names = _Names(talk.snapshot)
     spoken: list[_Spoken] = []
-    for pair in talk.pairs():
-        exchange = talk.exchange(pair)
+    for exchange in talk.exchanges(talk.pairs()):
         written = [name for message in exchange.messages for name in proper_names(message.text)]
         fits = {name: entities for name in written if (entities := names.fits(name))}
         if fits:
-            spoken.append(_Spoken(columns.created.item(pair.rows[0]), exchange.id, fits))
+            spoken.append(_Spoken(to_microseconds(exchange.created), exchange.id, fits))
     # Sorting is stable: exchanges of one time keep the order of the log.
     return sorted(spoken, key=lambda each: each.time)
 

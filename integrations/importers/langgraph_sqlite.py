@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import Draft, JsonValue
+from cerata.engine.events import UNDECODABLE, Draft, JsonValue
 from cerata.engine.langgraph_events import DropCheckpoints, PutCheckpoint, PutWrites, TaskWrite
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame
@@ -151,7 +151,7 @@ class LangGraphFile:
         text = row.required("value")
         try:
             value = msgspec.json.decode(text, type=dict[str, Any])
-        except (msgspec.DecodeError, RecursionError) as error:
+        except UNDECODABLE as error:
             raise row.refusal(f"value is no object of JSON: {error}") from error
         namespace = tuple(row.required("prefix").split("."))
         created, doubts = row.time_or_doubt("created_at")
@@ -191,7 +191,7 @@ def _run_of(row: Row, metadata: bytes) -> str | None:
     """Return the id of the run that made a checkpoint."""
     try:
         fields: object = msgspec.json.decode(metadata)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise row.refusal(f"metadata is not JSON: {error}") from error
     run_id = cast("dict[str, object]", fields).get("run_id") if isinstance(fields, dict) else None
     return None if run_id is None else str(run_id)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from cerata.engine.events import RetractFact
 from cerata.engine.plain_value import PlainValue
+from cerata.engine.unreadable import event_place, readable
 
 from ..snapshot.fact_conversion import to_fact
 
@@ -152,7 +153,8 @@ def _with_corrections(
         if change.verb != "learned":
             continue
         cause = newer.cause_of(change.fact.id)
-        event = None if cause is None else newer.event_of(cause)
+        causes = [] if cause is None else [cause]
+        event = next(readable(causes, newer.event_of, event_place), None)
         body = None if event is None else event.body
         if isinstance(body, RetractFact) and body.fact in retracted:
             corrected |= {body.fact, change.fact.id}

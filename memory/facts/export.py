@@ -29,12 +29,14 @@ from cerata.engine.events import (
     ScopeValue,
     SplitEntity,
 )
+from cerata.engine.unreadable import event_place, frame_place, readable
 from cerata.projections.columnar.intervals import ENDLESS, Interval
 from cerata.projections.columnar.scopes import by_name
 from cerata.projections.columnar.times import to_datetime
 from cerata.projections.facts.objects import ObjectKind
 from cerata.projections.facts.projection import FACT_EVENTS
 
+from ..frames.events import readable_events
 from ..values.arguments import content_hash
 from ..values.facts import period_of, shown_object
 from .jsonl import (
@@ -88,7 +90,7 @@ def _lines(snapshot: Snapshot, *, history: bool) -> Iterator[str]:
     )
     yield encode(head)
     export = _Export(snapshot, history=history)
-    for event in snapshot.events(1, None):
+    for event in readable_events(snapshot, 1, None):
         if event.type in FACT_EVENTS:
             for line in export.lines(event):
                 yield encode(line)
@@ -177,7 +179,12 @@ class _Export:
     def _exported_id(self, fact: int) -> int | None:
         """Return the id of a fact's line, by the seq of an event that asserted the fact."""
         row = self._facts.row_of(fact)
-        return None if row is None or not self._is_exported(row) else self._facts.seq_of(row)
+        if row is None or not self._is_exported(row):
+            return None
+        asserted = self._facts.seq_of(row)
+        # A fact whose event cannot be read has no line.
+        read = readable([asserted], self._snapshot.event_of, event_place)
+        return None if next(read, None) is None else asserted
 
     def _cause(self, event: Event) -> int | None:
         """Return the id of the line that led to a fact; None without a cause that has a line."""
@@ -229,8 +236,8 @@ class _Export:
     def _frame(self, frame: int) -> PutFrame | None:
         if not self._snapshot.layers.has(frame):
             return None
-        body = self._snapshot.layers.event(frame).body
-        return body if isinstance(body, PutFrame) else None
+        read = readable([frame], self._snapshot.layers.event, frame_place)
+        return next((each.body for each in read if isinstance(each.body, PutFrame)), None)
 
 
 def hash_of(body: PutFrame) -> bytes:

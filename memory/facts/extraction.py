@@ -20,6 +20,7 @@ from cerata.engine.errors import ExtractorFailed, InvalidInput
 from cerata.engine.events import Draft, ExtractFacts, JsonValue, Scope
 from cerata.engine.limits import BATCH_EVENTS_MAX, NAME_SIZE_MAX
 from cerata.engine.plain_value import PlainValue, plain_fields
+from cerata.engine.unreadable import frame_place, readable
 from cerata.projections.columnar.times import to_microseconds
 
 from ..batch.transaction import block_of
@@ -158,9 +159,8 @@ def frames_to_read(
         NotFound: a frame in ``frames`` does not exist.
     """
     if frames is None:
-        selected: Iterable[Frame] = map(
-            snapshot.frame_at, snapshot.layers.newest(snapshot.layers.admitted(where))
-        )
+        newest = snapshot.layers.newest(snapshot.layers.admitted(where))
+        selected: Iterable[Frame] = readable(newest, snapshot.frame_at, frame_place)
     else:
         selected = map(snapshot.frame_at, frames)
     ids = set[int]()

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 from cerata.engine.errors import NotFound
-from cerata.engine.events import AssertFact, JsonValue, RetractFact
+from cerata.engine.events import AssertFact, Event, JsonValue, RetractFact
 from cerata.engine.plain_value import PlainValue, plain
+from cerata.engine.unreadable import event_place, frame_place, readable
 
 from ..links.reads import link_named
 from ..snapshot.fact_conversion import id_of_seq
@@ -93,9 +94,10 @@ def blame_of(snapshot: Snapshot, thing: Thing) -> Blame:
     if kind == "link":
         return _blame_of_link(snapshot, number)
     frame = snapshot.frame_at(number)
+    *earlier, _ = _line_of(snapshot, number)
+    versions = readable(earlier, lambda each: (each, snapshot.frame_at(each)), frame_place)
     states = [
-        _State(version, _frame_values(snapshot.frame_at(version)))
-        for version in _line_of(snapshot, number)
+        _State(each, _frame_values(version)) for each, version in (*versions, (number, frame))
     ]
     return Blame(number, kind, tuple(_fields(snapshot, states)), frame.closed)
 
@@ -137,10 +139,15 @@ def _fields(snapshot: Snapshot, states: Sequence[_State]) -> Iterator[FieldBlame
 
 
 def _field(snapshot: Snapshot, name: str, value: JsonValue, number: int) -> FieldBlame:
-    event = snapshot.event_of(number)
+    event = _event(snapshot, number)
     if event is None:
         return FieldBlame(name, value, None, None)
     return FieldBlame(name, value, act_of(event), batch_of(snapshot, event))
+
+
+def _event(snapshot: Snapshot, number: int) -> Event | None:
+    """Return an event, or None if the scope hides it, or if it cannot be read and is named."""
+    return next(readable([number], snapshot.event_of, event_place), None)
 
 
 def _line_of(snapshot: Snapshot, frame: int) -> list[int]:
@@ -170,7 +177,7 @@ def _states_of_fact(snapshot: Snapshot, fact: Fact) -> list[_State]:
         values = {name: last[name] for name in _FACT_FIELDS}
         cited = set[int]()
         for number in assertions(snapshot, each):
-            event = snapshot.event_of(number)
+            event = _event(snapshot, number)
             body = None if event is None else event.body
             if isinstance(body, AssertFact):
                 cited.update(snapshot.seq_of(place.frame) for place in body.evidence)
@@ -191,7 +198,7 @@ def assertions(snapshot: Snapshot, fact: Fact) -> list[int]:
 def corrected_fact(snapshot: Snapshot, fact: Fact) -> Fact | None:
     """Return the fact that a fact corrects, or None."""
     cause = snapshot.cause_of(fact.id)
-    event = None if cause is None else snapshot.event_of(cause)
+    event = None if cause is None else _event(snapshot, cause)
     body = None if event is None else event.body
     if not isinstance(body, RetractFact):
         return None

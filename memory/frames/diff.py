@@ -156,6 +156,8 @@ class Diff(PlainValue):
                 _verb_of(first, second, common, old, new),
             )
             for seq, (old, new) in zip(self._seqs, pairs, strict=True)
+            # An unreadable frame is named when it is read.
+            if (old is None or old in olds) and (new is None or new in news)
         ]
         return tuple(sorted(changes, key=lambda change: change.seq, reverse=self.a > self.b))
 

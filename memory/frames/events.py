@@ -67,14 +67,14 @@ def events_of(
     start, end = event_filter.start, event_filter.end
     if start is not None:
         first = max(first, snapshot.recorded_from(start))
-    events = _readable(snapshot, first, last)
+    events = readable_events(snapshot, first, last)
     if end is not None:
         # Recorded times never fall, so later events are too late as well.
         events = takewhile(lambda event: event.recorded < end, events)
     return filter(event_filter.admits, events)
 
 
-def _readable(snapshot: Snapshot, first: int, last: int | None) -> Iterator[Event]:
+def readable_events(snapshot: Snapshot, first: int, last: int | None) -> Iterator[Event]:
     """Yield events, and go on after damaged ones, each run of which is one warning."""
     at = max(first, 1)
     while True:

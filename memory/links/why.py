@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from cerata.engine.arguments import expect_integer
 from cerata.engine.errors import InvalidInput, number_text
 from cerata.engine.plain_value import PlainValue
+from cerata.engine.unreadable import event_place, readable
 from cerata.projections.facts.objects import Standing
 from cerata.projections.links.columns import ATTACKING, REQUIRING, LinkKind
 from cerata.projections.links.labelling import Joined
@@ -184,9 +185,12 @@ class _Tree:
             tuple(reason for kind, reason in reasons if kind in ATTACKING),
             tuple(reason for kind, reason in reasons if kind in _SUPPORTING),
             tuple(reason for kind, reason in reasons if kind is LinkKind.CONTRADICTS),
-            asserted=self._snapshot.act(fact.id),
-            retracted=None if fact.retracted_by is None else self._snapshot.act(fact.retracted_by),
+            asserted=self._act(fact.id),
+            retracted=None if fact.retracted_by is None else self._act(fact.retracted_by),
         )
+
+    def _act(self, number: int) -> Act | None:
+        return next(readable([number], self._snapshot.act, event_place), None)
 
     def _reason(self, way: _Way) -> Reason:
         link = to_link(self._snapshot, way.joined.link)

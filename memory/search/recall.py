@@ -127,7 +127,12 @@ def context_of(result: SearchResult, recall: RecallOptions) -> Context:
         lead = framing.FALLBACK if is_fallback and frames else lead
     packed = pack(candidates, options, result.highlights, lead=lead)
     notices = result.notices
-    if candidates and not packed.items:
+    notices += tuple(
+        f"entry {omission.id:,} cannot be read and was left out: {omission.error}"
+        for omission in packed.omissions
+        if omission.error is not None
+    )
+    if candidates and not packed.items and len(notices) == len(result.notices):
         notices += (f"no entry fits max_tokens={options.max_tokens}: pass a larger budget",)
     return Context(
         text=packed.text,

@@ -13,6 +13,7 @@ import msgspec
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.late import late
+from cerata.engine.unreadable import frame_place, readable
 from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
 from cerata.retrieval.ranking.fusion import RERANK_HITS
 from cerata.retrieval.reranker import HITS_MAX
@@ -98,8 +99,8 @@ class ByModel(msgspec.Struct, frozen=True):
 
     def scores_of(self, frames: Sequence[int]) -> Mapping[int, float]:
         """Return the scores of the frames that have a text. Raises `RerankerFailed`."""
-        texts = {frame: read_text(self.snapshot.frame_at(frame)) for frame in frames}
-        texts = {frame: text for frame, text in texts.items() if text}
+        read = readable(frames, self.snapshot.frame_at, frame_place)
+        texts = {frame.id: text for frame in read if (text := read_text(frame))}
         scores = rerankers.scores_of_texts(self.reranker, self.question, [*texts.values()])
         return dict(zip(texts, scores, strict=True))
 

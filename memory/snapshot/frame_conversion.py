@@ -27,6 +27,7 @@ from cerata.engine.events import (
 from cerata.engine.horizon import content_pruned
 from cerata.engine.json_value import shown_id
 from cerata.engine.late import late
+from cerata.engine.unreadable import frame_place, readable
 from cerata.projections.columnar.times import to_datetime
 
 from ..values.arguments import copied, joined_text
@@ -56,6 +57,7 @@ def frames_of(
     """Return frames by id, as `frame_of`, with one read for frames that lie close together.
 
     Each event lives only until it is a frame: a thousand at once would start the garbage collector.
+    An unreadable frame is left out and named.
 
     Raises:
         NotFound: no frame with an id exists within the scope.
@@ -66,9 +68,9 @@ def frames_of(
         for event in _close_events(layers, numbers):
             layers.check_has(event.seq)
             frames[event.seq] = _frame_from(layers, event.seq, act, event)
-    for number in numbers:
-        if number not in frames:
-            frames[number] = frame_of(layers, number, act)
+    rest = [number for number in numbers if number not in frames]
+    read = readable(rest, lambda number: (number, frame_of(layers, number, act)), frame_place)
+    frames.update(read)
     return frames
 
 

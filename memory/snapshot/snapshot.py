@@ -30,6 +30,7 @@ from cerata.engine.events import (
 )
 from cerata.engine.head import Head
 from cerata.engine.late import late
+from cerata.engine.unreadable import UNREADABLE, leave_out
 from cerata.projections.columnar.scopes import (
     MISSING,
     Reach,
@@ -145,7 +146,7 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
 
     # --- the state -------------------------------------------------------------------------------
 
-    @property
+    @once
     def head(self) -> Head:
         """The snapshot's point of the log, with its chain hash and Merkle root."""
         return Head(self.basis, _recorded(self._log, self.basis), self._log)
@@ -548,6 +549,8 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
     def frames_at(self, numbers: Collection[int]) -> dict[int, Frame]:
         """Return frames by their ids; takes less time than `frame_at` if they lie close together.
 
+        An unreadable frame is left out and named.
+
         Raises:
             NotFound: no frame with an id exists at this basis within the scope.
         """
@@ -724,8 +727,17 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
 
 
 def _recorded(log: Log, basis: int) -> int:
-    """Return the time of an event, 0 before the first, in microseconds since 1970 UTC."""
-    return log.event(basis).recorded if basis else 0
+    """Return the time of an event, 0 before the first, in microseconds since 1970 UTC.
+
+    An event that cannot be read is named, and has the time of the newest readable event before it.
+    """
+    for seq in range(basis, 0, -1):
+        try:
+            return log.event(seq).recorded
+        except UNREADABLE as error:
+            if seq == basis:
+                leave_out(f"The time of event {seq:,}", error)
+    return 0
 
 
 def _now(log: Log, basis: int, now_us: int | None) -> datetime:

@@ -14,6 +14,7 @@ from cerata.engine.errors import CerataError, NotFound, value_text
 from cerata.engine.events import Event, ImportBatch, RecallContext
 from cerata.engine.plain_value import PlainValue
 from cerata.engine.salted_hashes import NOT_COMPARABLE, context_hash
+from cerata.engine.unreadable import exactly
 
 from ..search.recall import context_of, recall_of
 from ..search.search import run_search
@@ -80,7 +81,8 @@ def rerun_recall(reader: Reader, seq: int) -> RecallRerun:
     if not recall.query.strip():
         return replace(rerun, reason="it has no question")
     try:
-        return _compared(reader, event, recall, rerun)
+        with exactly():
+            return _compared(reader, event, recall, rerun)
     except CerataError as error:
         return replace(rerun, reason=error.what)
 

@@ -12,8 +12,9 @@ from typing import Final, Literal, TypeAlias, get_args
 import msgspec
 
 from cerata.engine.arguments import is_integer
-from cerata.engine.errors import InvalidInput, value_text
+from cerata.engine.errors import CerataError, InvalidInput, value_text
 from cerata.engine.plain_value import PlainValue
+from cerata.engine.unreadable import UNREADABLE, leave_out
 
 from ..tokenizer import Tokenizer, tokenizer
 from .blocks import (
@@ -47,17 +48,22 @@ Order: TypeAlias = Literal["score", "time"]
 class Omission(PlainValue):
     """A match that is not in the context, and the reason.
 
-    ``duplicate_of`` is the id of the entry with the same text; None if the budget had no room.
+    - ``duplicate_of`` is the id of the entry with the same text.
+    - ``error`` is the fault of an entry that cannot be read.
+    - With neither, the budget had no room.
     """
 
     _plain = ("id", "duplicate_of", "reason")
 
     id: int
     duplicate_of: int | None = None
+    error: str | None = None
 
     @property
     def reason(self) -> str:
         """The reason in words."""
+        if self.error is not None:
+            return f"unreadable: {self.error}"
         return "over budget" if self.duplicate_of is None else f"duplicate of #{self.duplicate_of}"
 
 
@@ -136,16 +142,21 @@ def pack(
        has room for.
 
     So lack of room cuts an entry only after all whole entries. Duplicates of entries in the context
-    are left out. After 20 misses in a row the rest is over budget, unread. ``lead`` comes first
-    and counts; a lead over half of the budget is left out. ``marks_of`` is called only for an
-    entry that is cut. Cost: reading the entries, and a count of their text.
+    are left out, and so is an entry that cannot be read, which is named. After 20 misses in a row
+    the rest is over budget, unread. ``lead`` comes first and counts; a lead over half of the budget
+    is left out. ``marks_of`` is called only for an entry that is cut. Cost: reading the entries,
+    and a count of their text.
     """
     packer = _ContextPacker(options, marks_of, lead, counter or tokenizer())
     left: list[tuple[int, Entry]] = []
-    for rank, (_, read) in enumerate(candidates):
+    for rank, (number, read) in enumerate(candidates):
         if packer.misses == MISSES_MAX:
             break
-        entry = read()
+        try:
+            entry = read()
+        except UNREADABLE as error:
+            packer.leave_out(number, error)
+            continue
         if not packer.try_add(rank, entry, entry.tier):
             left.append((rank, entry))
     for step in _SHORTER if options.policy.shorten else _CUT:
@@ -195,8 +206,14 @@ class _ContextPacker:
         self._duplicates = None if share is None else Duplicates(share)
         self._blocks: list[Block] = []
         self._repeated: dict[int, int] = {}
+        self._unreadable: dict[int, str] = {}
         self._long = set[int]()
         self.misses = 0
+
+    def leave_out(self, number: int, error: CerataError) -> None:
+        """Name an entry that cannot be read."""
+        self._unreadable[number] = error.what
+        leave_out(f"Entry {number:,}", error)
 
     def try_add(self, rank: int, entry: Entry, step: _Step) -> bool:
         """Place an entry by a step, if it fits; return whether the entry is dealt with."""
@@ -347,7 +364,7 @@ class _ContextPacker:
         return PackedContext(
             items=items,
             omissions=tuple(
-                Omission(number, self._repeated.get(number))
+                Omission(number, self._repeated.get(number), self._unreadable.get(number))
                 for number in ids
                 if number not in shown_ids
             ),

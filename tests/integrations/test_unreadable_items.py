@@ -10,6 +10,7 @@ import ast
 import asyncio
 import importlib
 import inspect
+import json
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -19,11 +20,14 @@ import pytest
 
 import cerata
 from cerata import Agent, Corrupt, UnreadableItem, View
+from cerata.agents.continuity.archive import archived_days
+from cerata.agents.continuity.exchanges import Talk
 from cerata.agents.session import Session
 from cerata.agents.slot import Slot
 from cerata.engine.events import Event
 from cerata.engine.reader import Reader, Snapshot
 from cerata.integrations.mcp.service import Service
+from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.store import Store
 
 
@@ -93,8 +97,12 @@ VIEWS: dict[str, Callable[[Store], Sequence[object]]] = {
     "children": lambda store: [*store.children(4)],
     "chunks": lambda store: [*store.chunks(store.find_uri("x:long")[0])],
     "conflicts": lambda store: [str(pair) for pair in store.conflicts()],
+    "cooccurring": lambda store: [str(each) for each in store.cooccurring("Ann")],
+    "diff": lambda store: [change.seq for change in store.diff(0)],
     "entities": lambda store: [entity.name for entity in store.entities()],
     "evidence": lambda store: [text.source for text in store.evidence(_fact(store))],
+    "export_facts": lambda store: [line.get("id") for line in _exported(store)],
+    "fact_history": lambda store: [str(fact) for fact in store.fact_history("Ann")],
     "facts": lambda store: [str(fact) for fact in store.facts()],
     "find_content": lambda store: [*store.find_content(cerata.content_hash("beta one"))],
     "find_stored": lambda store: [
@@ -108,9 +116,13 @@ VIEWS: dict[str, Callable[[Store], Sequence[object]]] = {
     "log": lambda store: [event.seq for event in store.log()],
     "messages": lambda store: [message["content"] for message in store.messages()],
     "neighbours": lambda store: [str(each) for each in store.neighbours("Ann")],
+    "paths": lambda store: [str(path) for path in store.paths("Ann", "Paris")],
+    "recall": lambda store: _shown(store.recall("one Ann")),
     "search_facts": lambda store: [str(hit.fact) for hit in store.search_facts("Ann")],
     "tags": lambda store: [*store.tags()],
     "values": lambda store: [str(value) for value in store.values("tag")],
+    "walk": lambda store: [str(step) for step in store.walk("Ann")],
+    "why": lambda store: str(store.why(_fact(store))).splitlines(),
 }
 """The reads of many items: an unreadable one is left out and named."""
 
@@ -120,20 +132,28 @@ LAZY = {
     "search": lambda store: store.search("one"),
 }
 
-STOPS = {"export_facts", "recall", "rerun_recall", "walk", "paths", "cooccurring", "explain"}
-"""Reads of one answer, made of many items; they stop at the damage, with its error."""
+EXACT = {"rerun_recall"}
+"""Repetitions, which compare what was with what is: their outcome is unknown then."""
 
 ALONE = {
     *("access", "at", "basis", "blame", "content", "count", "draw_facts", "draw_graph"),
-    *("embedding", "entity", "fact", "fact_history", "frame", "get", "head", "highlights"),
+    *("embedding", "entity", "explain", "fact", "frame", "get", "head", "highlights"),
     *("log_id", "now", "projection", "remembered_embedder", "resolve", "scope", "shared", "since"),
-    *("source_of", "speculate", "token_embedding", "true_at", "view", "why", "within"),
+    *("source_of", "speculate", "token_embedding", "true_at", "view", "within"),
 }
 """Reads of one thing, of a state, and writes."""
 
 
 def _fact(store: Store) -> int:
     return next(fact.id for fact in store.facts())
+
+
+def _exported(store: Store) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in [*store.export_facts()][1:]]
+
+
+def _shown(context: cerata.Context) -> list[int]:
+    return [number for item in context.items for number in (item.id, *item.joined)]
 
 
 def made(store: Store) -> None:
@@ -154,8 +174,9 @@ def made(store: Store) -> None:
 
 
 def test_every_read_of_a_view_is_in_a_table() -> None:
-    tables = [set(VIEWS), set(LAZY), STOPS, ALONE]
-    assert set().union(*tables) == public(View)
+    tables = [set(VIEWS), set(LAZY), EXACT, ALONE]
+    # A diff is of two views.
+    assert set().union(*tables) == {*public(View), "diff"}
     assert sum(map(len, tables)) == len(set().union(*tables))
 
 
@@ -164,8 +185,11 @@ def test_a_damaged_event_costs_a_list_only_its_item(
     name: str, store: Store, damage: Damage
 ) -> None:
     made(store)
-    lacking = check(lambda: VIEWS[name](store), store, damage, range(1, store.head.seq))
-    reads_events = {"around", "audit", "evidence", "frames", "history", "last", "log", "messages"}
+    lacking = check(lambda: VIEWS[name](store), store, damage, range(1, store.head.seq + 1))
+    reads_events = {
+        *("around", "audit", "diff", "evidence", "export_facts", "frames", "history", "last"),
+        *("log", "messages", "recall"),
+    }
     assert (lacking > 0) == (name in reads_events)
 
 
@@ -181,6 +205,68 @@ def test_an_entry_is_read_alone(name: str, store: Store, damage: Damage) -> None
         except Corrupt:
             unreadable += 1
     assert (unreadable, len(entries)) == (1, len(LAZY[name](store)))
+
+
+def test_a_context_names_what_it_could_not_read(store: Store, damage: Damage) -> None:
+    """To the program as an omission, to a model over MCP as a notice; in a pickled answer, too."""
+    made(store)
+    damage(2)
+    with pytest.warns(UnreadableItem, match="Entry 2 cannot be read"):
+        context = store.recall("one")
+    [omission] = [each for each in context.omissions if each.id == 2]
+    assert omission.reason == "unreadable: Event 2 is damaged"
+    [notice] = context.notices
+    assert notice == "entry 2 cannot be read and was left out: Event 2 is damaged"
+    with pytest.warns(UnreadableItem):
+        answer = Service(store).call("recall", {"query": "one"})
+    assert notice in answer.text
+    assert "gamma one" in answer.text
+
+
+def test_a_repetition_stops_at_what_it_cannot_read(store: Store, damage: Damage) -> None:
+    """Its outcome would be a difference that nobody made."""
+    made(store)
+    recorded = store.recall("one", record=True).recorded
+    assert recorded is not None
+    store.put_frame("newer")
+    assert store.rerun_recall(recorded).outcome == "same"
+    damage(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rerun = store.rerun_recall(recorded)
+    assert (rerun.outcome, rerun.reason) == ("unknown", "Event 2 is damaged")
+
+
+def test_a_damaged_version_costs_a_blame_only_itself(store: Store, damage: Damage) -> None:
+    made(store)
+    store.supersede(6, "alpha three")
+    newest = store.history(1)[-1].id
+    fields = [field.field for field in store.blame(newest).fields]
+    for seq in (1, 6):
+        damage(seq)
+        with pytest.warns(UnreadableItem, match=f"Event {seq} is damaged"):
+            assert [field.field for field in store.blame(newest).fields] == fields
+    damage(newest)
+    with pytest.raises(Corrupt, match=f"Event {newest} is damaged"):
+        store.blame(newest)
+
+
+def test_an_export_of_facts_with_a_damaged_event_can_be_imported(damage: Damage) -> None:
+    """No line names a line that is missing."""
+    with cerata.open(":memory:") as store:
+        store.put_frame("Ann moved.")
+        fact = store.assert_fact("Ann", "LIVES_IN", "Rome", evidence=[1])
+        new = store.correct_fact(fact, object="Bonn")
+        other = store.assert_fact("Ann", "KNOWS", "Bob")
+        store.split_entity("Ann", into="Ann B.", facts=[new, other])
+        for seq in range(1, store.head.seq + 1):
+            damage(seq)
+            with pytest.warns(UnreadableItem, match=f"Event {seq} is damaged"):
+                lines = [*store.export_facts(history=True)]
+            damage(None)
+            with cerata.open(":memory:") as copy:
+                imported = copy.import_facts(lines)
+            assert imported.added == len(lines) - 1
 
 
 def test_a_warning_that_is_an_error_stops_the_list(store: Store, damage: Damage) -> None:
@@ -221,6 +307,7 @@ def test_damaged_events_in_a_row_are_one_warning(
 
 AGENTS: dict[str, Callable[[Agent], Sequence[object]]] = {
     "calls": lambda agent: [call.event for call in agent.calls("r1")],
+    "handoff": lambda agent: [message.id for message in agent.handoff().messages],
     "proposals": lambda agent: [proposal.id for proposal in agent.proposals()],
     "refs": lambda agent: [reference.id for reference in agent.refs("open")],
     "runs": lambda agent: [run.id for run in agent.runs()],
@@ -229,7 +316,7 @@ AGENTS: dict[str, Callable[[Agent], Sequence[object]]] = {
 }
 
 OTHER_OF_AGENTS = {
-    *("at", "candidates", "entropy", "get", "goes_on", "handoff", "identity", "live_journal"),
+    *("at", "candidates", "entropy", "get", "goes_on", "identity", "live_journal"),
     *("meta_patterns", "name", "over", "pending", "propose", "reflect", "rerun"),
     *("rerun_assembly", "run", "run_of", "session", "slot", "slot_of", "standing", "store"),
     *("summaries", "sweep", "topics", "version", "wellbeing"),
@@ -246,8 +333,18 @@ OTHER_OF_SLOTS = {
     *("append", "delete", "get", "keep", "keys", "raw", "scope", "search", "set", "spec"),
 }
 
+SESSIONS: dict[str, Callable[[Session], Sequence[object]]] = {
+    "assemble": lambda session: [
+        item.source
+        for item in session.assemble("Question 1?", max_tokens=4_000, record=False).items
+        if item.source is not None
+    ],
+    "exchanges": lambda session: [exchange.id for exchange in session.exchanges()],
+    "recall": lambda session: [each.exchange.id for each in session.recall("subject").exchanges],
+}
+
 OTHER_OF_SESSIONS = {
-    *("assemble", "compact", "entropy", "exchange", "id", "message", "mode", "project", "recall"),
+    *("compact", "entropy", "exchange", "id", "message", "mode", "project"),
     *("resumed", "run", "run_of", "should_restart", "slot", "source", "thread", "title"),
 }
 
@@ -279,7 +376,7 @@ def worked(store: Store) -> Agent:
 def test_every_call_of_agents_is_in_a_table() -> None:
     assert set(AGENTS) | OTHER_OF_AGENTS == public(Agent)
     assert set(SLOTS) | OTHER_OF_SLOTS == public(Slot)
-    assert {"exchanges"} | OTHER_OF_SESSIONS == public(Session)
+    assert set(SESSIONS) | OTHER_OF_SESSIONS == public(Session)
 
 
 @pytest.mark.parametrize("name", [*AGENTS, *SLOTS])
@@ -294,6 +391,38 @@ def test_a_damaged_event_costs_a_list_of_an_agent_only_its_item(
 
     items = [seq for seq in read() if isinstance(seq, int)]
     assert check(read, store, damage, items) == len(items)
+    # By the newest event now is known.
+    assert check(read, store, damage, [store.head.seq]) == 0
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_a_damaged_message_costs_a_session_only_its_item(
+    name: str, store: Store, damage: Damage
+) -> None:
+    agent = worked(store)
+    with agent.session("s9") as session:
+        for number in range(3):
+            session.message("user", f"And subject {number}?")
+            session.message("assistant", f"So much for {number}.")
+        store.put_frame("the newest event, by which now is known")
+        items = [seq for seq in SESSIONS[name](session) if isinstance(seq, int)]
+        assert check(lambda: SESSIONS[name](session), store, damage, items) == len(items)
+        newest = [store.head.seq]
+        assert check(lambda: SESSIONS[name](session), store, damage, newest) == 0
+
+
+def test_a_damaged_message_costs_its_day_of_an_archive_only_itself(
+    store: Store, damage: Damage
+) -> None:
+    worked(store)
+    talk = Talk(snapshot_of(store), "wyatt")
+    [whole] = archived_days(talk)
+    bad = int(talk.firsts[0])
+    damage(bad)
+    with pytest.warns(UnreadableItem, match=f"Frame {bad} cannot be read"):
+        [day] = archived_days(talk)
+    assert (day.count, day.unreadable) == (whole.count - 1, 1)
+    assert json.loads(day.data)["messages"] == json.loads(whole.data)["messages"][1:]
 
 
 def test_a_value_of_another_schema_costs_a_slot_only_itself(store: Store) -> None:
