@@ -72,6 +72,9 @@ BATCH_SIZE: Final = 8 << 20
 DIALECT: Final = "cerata-facts"
 """The name in `ImportBatch` of lines of facts. On disk: never change."""
 
+_OF_A_LINE: Final = (Conflict, InvalidInput, NotFound, Unsupported)
+"""The errors of an unusable line."""
+
 Progress: TypeAlias = Callable[[int, int], None]
 """Called after each batch with the count of finished lines, and their bytes."""
 
@@ -99,7 +102,7 @@ def import_facts(
 
     Raises:
         InvalidInput, Unsupported, Conflict, NotFound: a line is unusable; ``where`` has its number.
-            Earlier batches stay, and the lines before a line that cannot be decoded.
+            The lines before it stay, and a later import skips them.
     """
     work = _Import(session)
     number = size = 0
@@ -115,11 +118,11 @@ def import_facts(
                 work.write()
                 if progress is not None:
                     progress(number, size)
-    except (InvalidInput, Unsupported):
-        # The lines before an undecodable line stay; a later import skips them.
+        work.write()
+    except _OF_A_LINE:
+        # The lines that the batch has before the unusable line.
         work.write()
         raise
-    work.write()
     if progress is not None:
         progress(number, size)
     return ImportedFacts(work.added, work.known, work.missing, session.log.refresh().seq)
@@ -156,7 +159,7 @@ def _each(lines: Iterable[str | bytes]) -> Iterator[bytes]:
 def _naming(number: int) -> Generator[None]:
     try:
         yield
-    except (Conflict, InvalidInput, NotFound, Unsupported) as error:
+    except _OF_A_LINE as error:
         where = f"line {number:,}" + (f", {error.where}" if error.where else "")
         raise type(error)(error.what, where=where, remedy=error.remedy) from error
 
@@ -199,6 +202,8 @@ class _Import:
         """The seq of the importBatch before, whose hash continues in the next key."""
         self._is_new = False
         """True once a batch is not whole in the log; then no later batch is."""
+        self._refused: int | None = None
+        """The number of the line that was refused."""
 
     def begin(self) -> None:
         """End a batch, and forget the ids of all lines so far."""
@@ -212,10 +217,22 @@ class _Import:
         return len(self._batch) == BATCH_LINES or self._size >= BATCH_SIZE
 
     def write(self) -> None:
-        """Write the lines of the batch that the log does not have."""
+        """Write the lines of the batch that the log does not have.
+
+        If a line is refused, the lines before it are the batch.
+        """
         batch, self._batch, self._size = self._batch, [], 0
-        if not batch:
-            return
+        before = self._chain, self._is_new
+        try:
+            if batch:
+                self._write_batch(batch)
+        except _OF_A_LINE:
+            self._chain, self._is_new = before
+            refused, self._refused = self._refused, None
+            self._batch = [each for each in batch if refused is not None and each.number < refused]
+            raise
+
+    def _write_batch(self, batch: Sequence[_Numbered]) -> None:
         chain = _Chain(self._chain, batch)
         self._chain = chain.at(len(batch))
         added, end, after = 0, 0, self._after
@@ -247,23 +264,25 @@ class _Import:
 
         The key is a hash of lines, so its event is erased with any of them.
         """
-        with _naming(lines[0].number):
+        with self._refusing(lines[0].number):
             first = self._scope_of(lines[0].line)
         snapshot = self._session.snapshot()
         before = dict(self._ids)
-        with self._session.transaction(key=_key(chain)) as transaction:
-            block = block_of(transaction)
-            block.look_up(tenant_of(first))
-            block.record_call(chain)
-            if block.first is None:
-                batch = ImportBatch(dialect=DIALECT, count=len(lines), after=after)
-                self._session.write([Draft(batch, first)])
-                for numbered in lines:
-                    with _naming(numbered.number):
-                        pending = self._session.write([self._draft(numbered.line, snapshot)])
-                        self._name(numbered.line, pending.seqs[0])
-        # Ids within the batch have no meaning outside it.
-        self._ids = before
+        try:
+            with self._session.transaction(key=_key(chain)) as transaction:
+                block = block_of(transaction)
+                block.look_up(tenant_of(first))
+                block.record_call(chain)
+                if block.first is None:
+                    batch = ImportBatch(dialect=DIALECT, count=len(lines), after=after)
+                    self._session.write([Draft(batch, first)])
+                    for numbered in lines:
+                        with self._refusing(numbered.number):
+                            pending = self._session.write([self._draft(numbered.line, snapshot)])
+                            self._name(numbered.line, pending.seqs[0])
+        finally:
+            # Ids within the batch have no meaning outside it.
+            self._ids = before
         return transaction.receipt
 
     def _parts(self, batch: Sequence[_Numbered], chain: _Chain) -> list[_Part]:
@@ -296,8 +315,18 @@ class _Import:
         self._is_new = not all(part.seqs for part in parts)
         return parts[::-1]
 
+    @contextmanager
+    def _refusing(self, number: int) -> Generator[None]:
+        """Name the line of an error, and remember it."""
+        try:
+            with _naming(number):
+                yield
+        except _OF_A_LINE:
+            self._refused = number
+            raise
+
     def _tenant_of(self, numbered: _Numbered) -> ScopeValue:
-        with _naming(numbered.number):
+        with self._refusing(numbered.number):
             return tenant_of(self._scope_of(numbered.line))
 
     def _name(self, line: SaidLine, place: int) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 import cerata
 from cerata import Conflict, Entity, InvalidInput, Store, Unsupported
+from cerata.memory.facts import importing as fact_import
 from cerata.memory.facts import jsonl as fact_lines
 from cerata.memory.facts.jsonl import LINE_SIZE_MAX
 
@@ -59,7 +60,7 @@ BAD: dict[str, tuple[str | bytes, str]] = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_line_is_named_and_the_lines_before_it_stay(copy: Store, name: str) -> None:
-    """If it can be decoded, its whole batch is refused: nothing is half written."""
+    """The lines before it stay, and nothing of it or after it is written."""
     copy.put_frame(TEXT)
     before = copy.head.seq
     bad, said = BAD[name]
@@ -68,8 +69,8 @@ def test_a_bad_line_is_named_and_the_lines_before_it_stay(copy: Store, name: str
     assert caught.value.where is not None
     assert caught.value.where.startswith("line 3")
     # An event of the batch, and the line before.
-    assert copy.head.seq in (before, before + 2)
-    assert not copy.facts("late")
+    assert copy.head.seq == before + 2
+    assert [fact.subject for fact in copy.facts()] == ["good"]
     assert copy.import_facts([line(subject="good")]).added == 1
 
 
@@ -91,7 +92,36 @@ def test_what_the_memory_refuses_is_told_with_its_line(copy: Store) -> None:
     before = copy.head.seq
     with pytest.raises(Conflict, match=r"merged into 'bob' already \(line 2\)"):
         copy.import_facts([line(), merge])
-    assert copy.head.seq == before
+    # An event of the batch, and the line before.
+    assert copy.head.seq == before + 2
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 100])
+@pytest.mark.parametrize("bad", range(1, 10))
+def test_a_refused_line_costs_no_line_before_it(
+    bad: int, size: int, copy: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever it is in its batch, as if the lines ended before it; the rest comes later."""
+    monkeypatch.setattr(fact_import, "BATCH_LINES", size)
+    lines = [line(id=1)]
+    for number in range(2, 10):
+        before = number - 1
+        lines.append(line(id=number, subject=f"s{number}", because=before))
+    wrong = [*lines]
+    wrong[bad - 1] = line(id=bad, subject="wrong", confidence=7)
+    with pytest.raises(InvalidInput, match=rf"\(line {bad}") as caught:
+        copy.import_facts(wrong)
+    assert str(caught.value).count("(line") == 1
+    assert len(copy.facts()) == bad - 1
+    with cerata.open(":memory:") as other:
+        other.import_facts(lines[: bad - 1])
+        assert other.head.seq == copy.head.seq
+    again = copy.import_facts(lines)
+    assert (again.known, again.added) == (bad - 1, 10 - bad)
+    facts = {fact.subject: fact.id for fact in copy.facts()}
+    assert len(facts) == 9
+    with cerata.open(":memory:") as other:
+        assert other.import_facts(copy.export_facts()).added == 9
 
 
 def test_a_huge_line_is_refused_before_it_is_read_whole(
