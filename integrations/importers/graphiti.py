@@ -19,7 +19,16 @@ from cerata.memory.store import Store
 from cerata.memory.values.facts import OPEN, Entity, Fact
 
 from .json_lines import Lines, decoded, opened_lines
-from .records import Entry, FrameRecord, MemoryAt, Problem, Skipped, time_of, version_of
+from .records import (
+    DeletionRecord,
+    Entry,
+    FrameRecord,
+    MemoryAt,
+    Problem,
+    Skipped,
+    time_of,
+    version_of,
+)
 
 KIND: Final = "graphiti"
 _FACT: Final = "fact"
@@ -111,27 +120,29 @@ class GraphLines:
             return Skipped("entities without a summary, of which only the name is used")
         metadata["labels"] = [*(line.labels or ())]
         version = version_of(line.name, line.summary, metadata)
-        created, doubts = _created_of(line, place)
+        created, doubts = _time_or_fault(line, "created_at", place)
         fields = {"title": line.name, "created": created}
         return FrameRecord(
             place, KIND, line.uuid, version, line.summary, None, fields, metadata, doubts=doubts
         )
 
     def _edge(self, place: str, line: GraphLine, metadata: dict[str, JsonValue]) -> Entry:
-        times = tuple(
-            _time_of(line, name, place) for name in ("valid_at", "invalid_at", "expired_at")
-        )
-        valid, invalid, _ = times
+        valid, invalid = (_time_of(line, name, place) for name in ("valid_at", "invalid_at"))
+        expired, fault = _time_or_fault(line, "expired_at", place)
         if valid is not None and invalid is not None and valid >= invalid:
-            return Skipped("edges that end before they begin")
+            reason = "edges that end before they begin"
+            return EndedEdge(place, KIND, line.uuid, "", reason=reason)
         subject, target = (
             self._name_of(uuid, place) for uuid in (line.source_node_uuid, line.target_node_uuid)
         )
         predicate = line.name or ""
         metadata["episodes"] = [*line.episodes]
         metadata[_FACT] = {"subject": subject, "predicate": predicate, "object": target}
-        version = version_of(line.fact, metadata, [time and time.isoformat() for time in times])
-        created, doubts = _created_of(line, place)
+        # An expiry that is no time is one, too: the source gave the edge up.
+        end = line.expired_at if fault else expired and expired.isoformat()
+        times = [*(time and time.isoformat() for time in (valid, invalid)), end]
+        version = version_of(line.fact, metadata, times)
+        created, doubts = _time_or_fault(line, "created_at", place)
         frame = FrameRecord(
             place,
             KIND,
@@ -140,9 +151,10 @@ class GraphLines:
             line.fact or predicate,
             fields={"created": created},
             metadata=metadata,
-            doubts=doubts,
+            doubts=doubts + fault,
         )
-        return EdgeRecord(frame, subject, predicate, target, *times)
+        is_expired = expired is not None or bool(fault)
+        return EdgeRecord(frame, subject, predicate, target, valid, invalid, is_expired)
 
     def _name_of(self, uuid: str | None, place: str) -> str:
         if uuid is None or uuid not in self._names:
@@ -166,10 +178,12 @@ def _time_of(line: GraphLine, name: str, place: str) -> datetime | None:
         ) from error
 
 
-def _created_of(line: GraphLine, place: str) -> tuple[datetime | None, tuple[str, ...]]:
-    """Return the created time of a line, and the fault of one that is left out."""
+def _time_or_fault(
+    line: GraphLine, name: str, place: str
+) -> tuple[datetime | None, tuple[str, ...]]:
+    """Return a time of a line, and the fault of one that is left out."""
     try:
-        return _time_of(line, "created_at", place), ()
+        return _time_of(line, name, place), ()
     except InvalidInput as error:
         return None, (error.what,)
 
@@ -187,7 +201,7 @@ class EdgeRecord:
     target: str
     valid: datetime | None
     invalid: datetime | None
-    expired: datetime | None
+    is_expired: bool
 
     @property
     def place(self) -> str:
@@ -219,7 +233,7 @@ class EdgeRecord:
         return self.frame.draft(memory)
 
     def write(self, store: Store, memory: MemoryAt, frame: int) -> None:
-        outdated = self._facts(memory)
+        outdated = _facts_of(self.name, memory)
         if outdated:
             store.retract_facts(outdated)
         receipt = store.assert_fact(
@@ -230,25 +244,38 @@ class EdgeRecord:
             valid_to=self.invalid or OPEN,
             evidence=[frame],
         )
-        if self.expired is not None and receipt.id < 0:
+        if self.is_expired and receipt.id < 0:
             # A fact that another edge states too has a number of the log, and stays.
             store.retract_fact(receipt.id)
 
-    def _facts(self, memory: MemoryAt) -> list[Fact]:
-        """Return the facts of the edge's earlier versions that no other frame states."""
-        frames = memory.frames(self.name)
-        versions = {frame.id for frame in frames}
-        outdated: dict[int, Fact] = {}
-        for frame in frames:
-            named = frame.metadata.get(_FACT)
-            if not isinstance(named, dict):
-                continue
-            subject, predicate, target = (str(named.get(name)) for name in _PARTS)
-            facts = memory.view.facts(subject, predicate, Entity(target), include_ended=True)
-            for fact in facts:
-                if {place.frame for place in fact.evidence} <= versions:
-                    outdated[fact.id] = fact
-        return [*outdated.values()]
+
+@dataclass(frozen=True, slots=True)
+class EndedEdge(DeletionRecord):
+    """An edge that is never true: it takes the fact and the sentence of its earlier versions."""
+
+    def write(self, store: Store, memory: MemoryAt, frame: int) -> None:
+        outdated = _facts_of(self.name, memory)
+        if outdated:
+            store.retract_facts(outdated)
+        # Not super(): slots make another class.
+        DeletionRecord.write(self, store, memory, frame)
+
+
+def _facts_of(name: str, memory: MemoryAt) -> list[Fact]:
+    """Return the facts of an edge's versions that no other frame states."""
+    frames = memory.frames(name)
+    versions = {frame.id for frame in frames}
+    outdated: dict[int, Fact] = {}
+    for frame in frames:
+        named = frame.metadata.get(_FACT)
+        if not isinstance(named, dict):
+            continue
+        subject, predicate, target = (str(named.get(part)) for part in _PARTS)
+        facts = memory.view.facts(subject, predicate, Entity(target), include_ended=True)
+        for fact in facts:
+            if {place.frame for place in fact.evidence} <= versions:
+                outdated[fact.id] = fact
+    return [*outdated.values()]
 
 
 _PARTS: Final = ("subject", "predicate", "object")

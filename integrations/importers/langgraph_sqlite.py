@@ -26,13 +26,14 @@ from cerata.projections.rows.langgraph import CHECKPOINT, WRITES, realm_of
 
 from ..addresses import ITEM, uri_of
 from ..compression import compressed
-from .records import Entry, MemoryAt, Problem, Skipped, draft_of, version_of
+from .records import DeletionRecord, Entry, MemoryAt, Problem, Skipped, draft_of, version_of
 from .sqlite_files import Row, SqliteFile, opened_sqlite
 
 _PLACE: Final = ("thread_id", "checkpoint_ns", "checkpoint_id")
 _CHECKPOINTS: Final = (*_PLACE, "parent_checkpoint_id", "type", "checkpoint", "metadata")
 _WRITES: Final = (*_PLACE, "task_id", "idx", "channel", "type", "value")
 _ITEMS: Final = ("prefix", "key", "value", "created_at", "updated_at")
+_EXPIRED: Final = "items that expired"
 _PICKLES: Final = "checkpoints and writes in pickle, which is never read"
 
 Place = tuple[str, str, str]
@@ -147,17 +148,19 @@ class LangGraphFile:
     def _item(self, row: Row) -> Entry:
         expires = row.time("expires_at")
         if expires is not None and expires <= self._now:
-            return Skipped("items that expired")
+            updated, uri = row.time("updated_at"), _uri_of(row)
+            if updated is None:
+                return Skipped(_EXPIRED)
+            return ExpiredItem(row.place, ITEM, uri, updated.isoformat(), reason=_EXPIRED)
         text = row.required("value")
         try:
             value = msgspec.json.decode(text, type=dict[str, Any])
         except UNDECODABLE as error:
             raise row.refusal(f"value is no object of JSON: {error}") from error
-        namespace = tuple(row.required("prefix").split("."))
         created, doubts = row.time_or_doubt("created_at")
         return ItemRecord(
             row.place,
-            uri_of(namespace, row.required("key")),
+            _uri_of(row),
             json.dumps(value, ensure_ascii=False),
             value,
             created,
@@ -172,6 +175,10 @@ def _entry(make: Callable[..., Entry], *rows: Row) -> Entry:
         return make(*rows)
     except InvalidInput as error:
         return Problem.of(error, rows[0].place)
+
+
+def _uri_of(row: Row) -> str:
+    return uri_of(tuple(row.required("prefix").split(".")), row.required("key"))
 
 
 def _place_of(row: Row) -> Place:
@@ -321,7 +328,7 @@ class ItemRecord:
         return any(map(self._is_covered, memory.frames(self.name)))
 
     def _is_covered(self, frame: Frame) -> bool:
-        updated = (frame.content_dates or (frame.recorded,))[0]
+        updated = _updated_of(frame)
         return updated > self.updated or (updated == self.updated and frame.text == self.text)
 
     def draft(self, memory: MemoryAt) -> Draft | None:
@@ -337,3 +344,21 @@ class ItemRecord:
         )
 
     def write(self, store: Store, memory: MemoryAt, frame: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiredItem(DeletionRecord):
+    """An item that expired: it takes older versions with it. ``id`` is its URI."""
+
+    @property
+    def name(self) -> str:
+        return self.id
+
+    def is_known(self, memory: MemoryAt) -> bool:
+        current = map(memory.snapshot.frame_at, memory.open_frames(self.name))
+        updated = datetime.fromisoformat(self.version)
+        return all(_updated_of(frame) >= updated for frame in current)
+
+
+def _updated_of(frame: Frame) -> datetime:
+    return (frame.content_dates or (frame.recorded,))[0]

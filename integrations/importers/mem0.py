@@ -24,6 +24,7 @@ KIND: Final = "mem0"
 _COLUMNS: Final = ("id", "memory_id", "new_memory", "event", "created_at", "updated_at")
 _OPTIONAL: Final = ("actor_id", "role", "is_deleted")
 
+_PUTS: Final = ("ADD", b"ADD", "UPDATE", b"UPDATE")
 _DELETE: Final = ("DELETE", b"DELETE")
 _FALSE: Final = (None, 0, "", b"", "0", b"0")
 
@@ -50,11 +51,12 @@ class Mem0History:
         self._rows: dict[object, list[int]] = {}
         """The rowids of each memory."""
         self._deleted: set[object] = set()
-        """The memories whose last row deletes them."""
+        """The memories whose last row deletes them, or may delete them."""
         for row in file.rows("history", ("memory_id", "event"), ("is_deleted",)):
             memory = row.value("memory_id")
             self._rows.setdefault(memory, []).append(row.number)
-            (self._deleted.add if _deletes(row) else self._deleted.discard)(memory)
+            hides = _deletes(row) or row.value("event") not in _PUTS
+            (self._deleted.add if hides else self._deleted.discard)(memory)
 
     def __iter__(self) -> Iterator[Entry]:
         for memory, numbers in self._rows.items():
@@ -71,7 +73,8 @@ class Mem0History:
             self.done += 1
             entry: Entry
             try:
-                entry = self._entry(row)
+                is_last = len(numbers) > 1 and row.number == numbers[-1]
+                entry = self._entry(row, is_last=is_last)
             except InvalidInput as error:
                 entry = Problem.of(error, row.place)
             if not isinstance(entry, FrameRecord | DeletionRecord):
@@ -92,13 +95,19 @@ class Mem0History:
         if versions:
             yield Versions(tuple(versions))
 
-    def _entry(self, row: Row) -> Record | Skipped:
+    def _entry(self, row: Row, *, is_last: bool) -> Record | Skipped:
+        """Return the record of a row; ``is_last`` if it decides on earlier rows of the memory."""
         memory = row.required("memory_id")
         if _deletes(row):
             return DeletionRecord(row.place, KIND, memory, f"{row.value('id')}")
         action = row.required("event")
         if action not in ("ADD", "UPDATE"):
-            raise row.refusal(f"There is no action {action!r:.60} of mem0")
+            what = f"There is no action {action!r:.60} of mem0"
+            if is_last:
+                # A memory that its source may have deleted must not be current.
+                doubts = (f"{what}, so the memory is hidden",)
+                return DeletionRecord(row.place, KIND, memory, f"{row.value('id')}", doubts=doubts)
+            raise row.refusal(what)
         version = row.required("id")
         text = row.text("new_memory")
         if not text:

@@ -246,7 +246,7 @@ class DeletionRecord:
     """The deletion of a record of the same source.
 
     The memory has it if a frame with the newest version was closed, also if that was restored or
-    edited here since.
+    edited here since. With a ``reason`` it is skipped for it, in the plural, if the memory has it.
     """
 
     place: str
@@ -255,6 +255,7 @@ class DeletionRecord:
     version: str
     size: int = 0
     doubts: tuple[str, ...] = ()
+    reason: str | None = None
 
     @property
     def name(self) -> str:

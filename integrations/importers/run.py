@@ -26,7 +26,7 @@ from cerata.memory.frames.replacement import put_all_replacing
 from cerata.memory.store import Store, open_store
 from cerata.memory.values.owners import Role
 
-from .records import MemoryAt, Notice, Problem, Record, Skipped, Source, Versions
+from .records import DeletionRecord, MemoryAt, Notice, Problem, Record, Skipped, Source, Versions
 
 BATCH_RECORDS: Final = 500
 _BATCH_SIZE: Final = 4 << 20
@@ -199,7 +199,15 @@ class Run:
     def _count_added(self, batch: Iterable[Versions], new: Iterable[Versions]) -> None:
         records = [record for versions in new for record in versions.records]
         self._added += len(records)
-        self._known += sum(len(versions.records) for versions in batch) - len(records)
+        written = set(map(id, records))
+        for versions in batch:
+            for record in versions.records:
+                if id(record) in written:
+                    continue
+                if isinstance(record, DeletionRecord) and record.reason is not None:
+                    self._skipped[record.reason] += 1
+                else:
+                    self._known += 1
         for record in records:
             if record.doubts:
                 self._doubtful += 1

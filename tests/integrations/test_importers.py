@@ -279,6 +279,32 @@ def test_a_deletion_needs_no_other_column(bad: object, store: Store, tmp_path: P
     assert counts(import_from(store, "mem0", path)) == (0, 1)
 
 
+def test_a_memory_that_mem0_may_have_deleted_is_hidden(store: Store, tmp_path: Path) -> None:
+    """An unknown action that is the last may be a deletion; an earlier one is refused alone."""
+    rows = [
+        ("1", "m", "The code is 1.", "ADD", None, 0),
+        ("2", "m", None, "PURGE", None, 0),
+        ("3", "n", "kept", "ADD", None, 0),
+        ("4", "n", None, "PURGE", None, 0),
+        ("5", "n", "kept on", "UPDATE", None, 0),
+        ("6", "o", None, "PURGE", None, 0),
+    ]
+    path = history_of(tmp_path / "mem0-1.db", *rows)
+    imported = import_from(store, "mem0", path)
+    assert texts(store) == ["kept on"]
+    assert (imported.added, imported.refused, imported.doubtful) == (4, 2, 1)
+    [doubt] = imported.doubts
+    assert doubt.where.endswith("row 2")
+    assert "no action 'PURGE' of mem0, so the memory is hidden" in doubt.what
+    assert import_from(store, "mem0", path).added == 0
+    other = cerata.open(":memory:")
+    import_from(other, "mem0", history_of(tmp_path / "mem0-2.db", rows[0]))
+    assert texts(other) == ["The code is 1."]
+    assert import_from(other, "mem0", path).added == 3
+    assert texts(other) == ["kept on"]
+    other.close()
+
+
 def test_importers_at_the_same_time_add_each_record_once(tmp_path: Path) -> None:
     """Each batch is written by one of them."""
     path = source("graphiti-5.jsonl", tmp_path)
@@ -314,6 +340,32 @@ def test_expired_items_are_skipped(store: Store, tmp_path: Path) -> None:
     frame = store.get("lg:users/anna//prefs")
     assert frame is not None
     assert frame.expires is not None
+
+
+@pytest.mark.parametrize("updated", ["2027-01-01 00:00:00", None])
+def test_an_item_that_expired_takes_its_older_version(
+    updated: str | None, store: Store, tmp_path: Path
+) -> None:
+    """A version of which the file does not say when it was made leaves what is here."""
+    path = source("langgraph-sqlite-4.db", tmp_path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE store SET expires_at = NULL")
+    added = import_from(store, "langgraph-sqlite", path).added
+    before = frames_of(store)
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            "UPDATE store SET expires_at = '2020-01-01', updated_at = ? "
+            "WHERE rowid = (SELECT min(rowid) FROM store)",
+            (updated,),
+        )
+    imported = import_from(store, "langgraph-sqlite", path)
+    if updated is None:
+        assert (imported.added, frames_of(store)) == (0, before)
+    else:
+        assert (imported.added, frames_of(store)) == (1, before - 1)
+        assert (imported.known, imported.skipped) == (added - 1, {})
+    again = import_from(store, "langgraph-sqlite", path)
+    assert (again.added, again.skipped) == (0, {"items that expired": 1})
 
 
 def test_a_thread_that_was_dropped_stays_dropped(store: Store, tmp_path: Path) -> None:
@@ -581,6 +633,20 @@ def test_a_row_that_is_not_utf_8_is_named(store: Store, tmp_path: Path) -> None:
     assert (imported.added, imported.refused) == (1, 1)
 
 
+def test_metadata_of_a_checkpoint_that_is_not_utf_8_is_named(store: Store, tmp_path: Path) -> None:
+    path = source("langgraph-sqlite-1.db", tmp_path)
+    whole = import_from(store, "langgraph-sqlite", path, dry_run=True).added
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            "UPDATE checkpoints SET metadata = x'227ba2' "
+            "WHERE rowid = (SELECT min(rowid) FROM checkpoints)"
+        )
+    imported = import_from(store, "langgraph-sqlite", path)
+    [problem] = imported.problems
+    assert "metadata is not JSON" in problem.what
+    assert (imported.added, imported.refused) == (whole - 1, 1)
+
+
 def test_calls_that_cannot_run_are_refused(store: Store, tmp_path: Path) -> None:
     """Nothing is read."""
     with pytest.raises(InvalidInput, match="no kind"):
@@ -674,6 +740,25 @@ def test_an_edge_that_expired_since_retracts_its_fact(store: Store, tmp_path: Pa
     assert counts(import_from(store, "graphiti", path)) == (1, 3)
     assert [fact for fact, *_ in facts_of(store)] == ["Anna · LIVES_IN · Rome"]
     assert import_from(store, "graphiti", path).added == 0
+
+
+@pytest.mark.parametrize(
+    "change", [{"expired_at": "soon"}, {"valid_at": "2026-11-10", "invalid_at": "2026-11-09"}]
+)
+def test_an_edge_that_its_source_gave_up_leaves_no_fact(
+    change: dict[str, str], store: Store, tmp_path: Path
+) -> None:
+    """Whether or not its times can be read, or make sense."""
+    path = source("graphiti-1.jsonl", tmp_path)
+    *nodes, rome, paris = map(json.loads, path.read_text().splitlines())
+    import_from(store, "graphiti", path)
+    path.write_bytes(lines(*nodes, rome, paris | change).getvalue())
+    assert import_from(store, "graphiti", path).added == 1
+    assert [fact for fact, *_ in facts_of(store)] == ["Anna · LIVES_IN · Rome"]
+    assert import_from(store, "graphiti", path).added == 0
+    with cerata.open(":memory:") as other:
+        import_from(other, "graphiti", path)
+        assert [fact for fact, *_ in facts_of(other)] == ["Anna · LIVES_IN · Rome"]
 
 
 def test_lines_of_graphiti_that_no_memory_takes_are_counted(store: Store, tmp_path: Path) -> None:
