@@ -77,7 +77,8 @@ class Steps:
     ``retain`` returns the payloads to leave out as of the newest event, or None for none. It is
     called again under the writer lock. ``save`` writes the checkpoints of the copy. ``is_over``
     returns True to stop early; a later compaction continues. ``carries`` returns whether another
-    process saves the projection of a key, so that the copy gets its checkpoint.
+    process saves the projection of a key, so that the copy gets its checkpoint. With ``any_size``
+    the copy takes the place of the file even if it is no smaller.
     """
 
     retain: Callable[[], Retention | None]
@@ -85,6 +86,7 @@ class Steps:
     report: Progress
     is_over: Callable[[], bool]
     carries: Callable[[str], bool] = lambda _: False
+    any_size: bool = False
 
 
 class _NoGainError(Exception):
@@ -338,7 +340,7 @@ class _Compaction:
         if retention is not None:
             copy.append(retention.drafts, payloads=payloads)
             copy.seal()
-        elif copy.file.file.size() >= log.file.file.size():
+        elif not self._steps.any_size and copy.file.file.size() >= log.file.file.size():
             raise _NoGainError
         self._check_alone_by_name()
         if storage.identity(copy.path) != copy.file.file.identity():

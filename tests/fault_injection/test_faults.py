@@ -225,7 +225,8 @@ def test_who_trusts_a_later_sync_is_caught(monkeypatch: pytest.MonkeyPatch) -> N
 
         position = self._state  # pyright: ignore[reportPrivateUsage]
         position.log_file.file.sync()
-        settle(self, msgspec.structs.replace(recovered, proven=recovered.head_seq), alone=alone)
+        head = recovered.head_seq
+        settle(self, msgspec.structs.replace(recovered, proven=head, behind=(0, 1)), alone=alone)
 
     monkeypatch.setattr(Writer, "settle", trusting)
     campaign = Campaign(recover, FAILING_PLAN, failures_max=1)
