@@ -232,6 +232,9 @@ def test_both_witnesses_are_torn_only_by_the_crash_of_an_open_log(close: bool) -
         assert log.report.is_clean
 
 
+def no_report(_step: str, _count: int, _total: int) -> None: ...
+
+
 def test_a_copy_of_earlier_events_does_not_claim_the_head_of_its_original() -> None:
     """The page of a copy is made from that of the original, which names a later event."""
     disk = written(4, close=True)
@@ -239,7 +242,7 @@ def test_a_copy_of_earlier_events_does_not_claim_the_head_of_its_original() -> N
         assert log.page.closed_seq == 4
         back_up(log, "copy.cera", through=2)
         log.append([put("b")])
-        steps = Steps(lambda: None, lambda _: None, lambda *_: None, lambda: False)
+        steps = Steps(lambda: None, lambda _: None, no_report, lambda: False)
         assert compact(log, steps) is not False
     with disk.open("copy.cera") as log:
         assert (log.page.closed_seq, len(texts(log))) == (0, 2)

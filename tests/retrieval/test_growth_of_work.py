@@ -195,7 +195,8 @@ def _search(text: str) -> int:
             for question in (text, quoted):
                 hits = store.search(question)
                 assert hits is not None
-                [*map(store.explain, hits)]
+                for hit in hits:
+                    store.explain(hit)
                 store.highlights(text, question)
                 store.recall(question, max_tokens=200)
                 store.search_facts(question)

@@ -498,7 +498,11 @@ def test_a_refusal_names_the_version_that_is_current(store: Store) -> None:
     first = store.put_frame("one").id
     second = store.supersede(first, "two").id
     third = store.supersede(second, "three").id
-    for change in (store.delete, lambda frame: store.supersede(frame, "new")):
+    changes: list[Callable[[int], object]] = [
+        store.delete,
+        lambda frame: store.supersede(frame, "new"),
+    ]
+    for change in changes:
         with pytest.raises(Conflict, match=rf"by frame {second}.*Pass frame {third} instead"):
             change(first)
     store.delete(third)
