@@ -2,7 +2,8 @@
 
 Owns the conversion from JSON to a struct, by the types of its fields alone:
 
-- An optional argument that is null, empty or blank, or the text "null" or "none", is absent.
+- An optional argument that is null, empty or blank, or such a text as "null" or "n/a", is
+  absent.
 - A list (`Ids`, `Names`) is a list, a JSON list in a text, or a text with commas or newlines.
 - A number or truth value may be a text, and a text a number or truth value; `Value` keeps the type.
 
@@ -26,10 +27,13 @@ IDS_MAX: Final = 100
 _DIGITS_MAX: Final = 19
 """Digits of the largest seq."""
 
-_ABSENT_WORDS: Final = ("", "null", "none", "undefined", "[]", "{}")
+_ABSENT_WORDS: Final = ("", "null", "none", "nil", "n/a", "undefined", "[]", "{}")
 """Texts that models send for an optional argument without a value."""
 
-_TRUTH_WORDS: Final = {"true": True, "1": True, "false": False, "0": False}
+_TRUTH_WORDS: Final = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
+}
 
 Id = NewType("Id", int)
 Ids = tuple[Id, ...]
@@ -202,7 +206,7 @@ def _integer(value: object, _name: str) -> object:
         return int(value)
     if not isinstance(value, str):
         return value
-    digits = value.strip()
+    digits = value.strip().removesuffix(".0")
     is_number = digits.removeprefix("-").isdecimal() and digits.isascii()
     return int(digits) if is_number and len(digits) <= _DIGITS_MAX else value
 

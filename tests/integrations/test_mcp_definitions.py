@@ -16,10 +16,12 @@ from cerata.retrieval.tokenizer import tokenizer
 TOKENS_MAX = 1_100
 TOOLS = [*READING_TOOLS, *WRITING_TOOLS]
 
-_TEXT: Any = [((text,), text) for text in ("x", "null and void")]
-_TEXT += [((5, "5"), "5"), ((0.5,), "0.5"), ((True,), "true"), ((False,), "false")]
+_TEXT: Any = [
+    *(((text,), text) for text in ("x", "null and void")),
+    *[((5, "5"), "5"), ((0.5,), "0.5"), ((True,), "true"), ((False,), "false")],
+]
 _IDS: Any = [
-    (([12, 15], ["12", "#15"], [12.0, 15, 12], "[12, 15]", '["12","#15"]'), (12, 15)),
+    (([12, 15], ["12", "#15"], [12.0, "15.0", 12], "[12, 15]", '["12","#15"]'), (12, 15)),
     (("12,15", "12, 15", "#12 #15", "12\n15\n", "[12,15,]", "12,15,12", "['12', '15']"), (12, 15)),
     ((12, "12", "#12", 12.0, [12], "[12]"), (12,)),
 ]
@@ -33,15 +35,15 @@ _VALUES: Any = [(("x",), "x"), (("5",), "5"), ((5,), 5), ((0.5,), 0.5), ((True,)
 FORMS: Mapping[Any, Any] = {
     **dict.fromkeys((str, str | None), _TEXT),
     **dict.fromkeys((arguments.Value, arguments.Value | None), _VALUES),
-    bool: [((True, "true", "True", 1), True), ((False, "false", "FALSE", 0), False)],
-    int: [((100, "100", 100.0, " 100"), 100)],
+    bool: [((True, "true", "True", "yes", 1), True), ((False, "false", "FALSE", "no", 0), False)],
+    int: [((100, "100", 100.0, " 100", "100.0"), 100)],
     arguments.Id: [(given, ids[0]) for given, ids in _IDS if len(ids) == 1],
     arguments.Ids: _IDS,
     arguments.Names: _NAMES,
 }
 """For each type of an argument: the forms in which models send a value, and the value."""
 
-EMPTY: Any = (None, "", " ", "null", "Null", "None", "undefined", [], {}, "[]", "{}")
+EMPTY: Any = (None, "", " ", "null", "Null", "None", "N/A", "nil", "undefined", [], {}, "[]", "{}")
 
 
 def test_the_tools_take_few_tokens() -> None:
