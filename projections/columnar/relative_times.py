@@ -72,11 +72,13 @@ _WORDS: Final = frozenset(
 _DAYS_APART: Final = {
     "the day before yesterday": "2 days ago",
     "the day after tomorrow": "in 2 days",
+    "day before yesterday": "2 days ago",
+    "day after tomorrow": "in 2 days",
 }
 _LONGEST: Final = 60
 _RANGE: Final = re.compile(
-    r"(?:from\s+(?P<first>.+?)\s+(?:to|until|till|through)|between\s+(?P<low>.+?)\s+and)"
-    r"\s+(?P<last>.+)"
+    r"(?:(?:from\s+)?(?P<first>(?!(?:since|up)\b).+?)\s+(?:to|until|till|through)"
+    r"|between\s+(?P<low>.+?)\s+and)\s+(?P<last>.+)"
     r"|(?P<relation>since|from|after|before|until|till|up to|through)\s+(?P<time>.+)",
     re.IGNORECASE,
 )
@@ -87,6 +89,10 @@ _WITHIN: Final = re.compile(
 _TOKEN: Final = re.compile(r"[^\W\d]+")
 _NUMERIC_DATE: Final = re.compile(r"(?<![\d:.])(\d{1,4})([/.-])(\d{1,2})\2(\d{1,4})(?![\d:])")
 _ISO: Final = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?\Z", re.ASCII)
+_ISO_PERIOD: Final = re.compile(r"\d{8}|\d{4}-?W\d\d(?P<day>-?[1-7])?", re.ASCII)
+_MARKS: Final = re.compile(r"[a-z0-9 :.,/+'\"-]*[?!]*")
+"""The characters of a time in words; dateparser leaves out others."""
+_CLOCK_TIME: Final = re.compile(r"(?<![\d:])(\d{1,2}):(\d{1,2})(?::(\d{1,2}))?(?![\d:])", re.ASCII)
 _STARTS_LIKE_ISO: Final = re.compile(r"\d{4}-\d\d-\d\d|\d{8}|\d{4}-?W", re.ASCII)
 _ROLLING: Final = re.compile(
     r"(?:the )?(?:(?:last|past) (?P<count>\d{1,4}|[a-z]+)|past|last(?= (?:second|minute|hour|day)))"
@@ -141,12 +147,20 @@ def interval_of(value: date | str, now: datetime) -> Interval:
         return _iso_period(value.isoformat())
     if not isinstance(value, str):
         raise wrong_type("A time", "an aware datetime, a date or a string", value, _EXAMPLES)
-    text = " ".join(value.split())
+    text = _trimmed(value)
     if _ISO.match(text):
         return _iso_period(text)
+    if period := _ISO_PERIOD.fullmatch(text):
+        is_day = "W" not in text or period["day"]
+        return _period(to_datetime(to_microseconds(text)), "day" if is_day else "week")
     if _STARTS_LIKE_ISO.match(text):
         return _instant(to_microseconds(text))
     return _in_words(text.lower(), now)
+
+
+def _trimmed(text: str) -> str:
+    """Return a text with single spaces, without the mark that ends its sentence."""
+    return " ".join(text.split()).rstrip(".,;!?")
 
 
 def bounds_of(text: str) -> tuple["int | RelativeTime | None", "int | RelativeTime | None"]:
@@ -161,7 +175,8 @@ def bounds_of(text: str) -> tuple["int | RelativeTime | None", "int | RelativeTi
     Raises:
         InvalidInput: the text is no time and no range of times, or is ambiguous.
     """
-    parts = _RANGE.fullmatch(" ".join(text.split()))
+    text = _trimmed(text)
+    parts = _RANGE.fullmatch(text)
     if parts is None:
         return _bound(text, "start"), _bound(text, "end")
     first, last = parts["first"] or parts["low"], parts["last"]
@@ -195,7 +210,7 @@ def is_relative(value: object) -> bool:
     """Return whether a time is in words, so that it depends on now."""
     if not isinstance(value, str):
         return False
-    text = value.strip()
+    text = _trimmed(value)
     return _ISO.match(text) is None and _STARTS_LIKE_ISO.match(text) is None
 
 
@@ -223,7 +238,7 @@ class RelativeTime:
         ``now`` may be the source of now, which is called only if the bound depends on it.
         """
         # A month of a year, the most frequent time of a question, needs no now.
-        interval = _month_of_year(" ".join(self.text.split()).lower())
+        interval = _month_of_year(_trimmed(self.text).lower())
         if interval is None:
             interval = interval_of(self.text, now if isinstance(now, datetime) else now())
         return interval.start if self.edge == "start" else interval.end
@@ -337,8 +352,12 @@ def _check_words(text: str) -> str:
     names_time = _NAMES.intersection(words) or (
         _UNIT_WORDS.intersection(words) and _RELATIONS.intersection(words)
     )
-    if len(text) > _LONGEST or not text.isascii() or not names_time or not _WORDS.issuperset(words):
+    is_known = _MARKS.fullmatch(text) and _WORDS.issuperset(words)
+    if len(text) > _LONGEST or not names_time or not is_known:
         raise _no_time(given)
+    for hour, minute, second in _CLOCK_TIME.findall(text):
+        if int(hour) > 24 or int(minute) > 59 or int(second or 0) > 59:
+            raise _no_time(given)
     return text
 
 
@@ -362,6 +381,10 @@ def _day_of(text: str, numeric: re.Match[str]) -> date:
         if numeric[2] == "-":
             pairs = [(last, second)]
     readings: list[date] = []
+    if len(first) == len(last) == len("26") and numeric[2] == "-":
+        # The ISO date without its century.
+        with suppress(ValueError):
+            readings.append(date(2000 + int(first), int(second), int(last)))
     for day, month in pairs:
         with suppress(ValueError):
             readings.append(date(int(year), int(month), int(day)))

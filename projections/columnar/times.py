@@ -30,7 +30,8 @@ def to_microseconds(value: datetime | date | str) -> int:
                 f"{value!r} is not an ISO time",
                 remedy="Write a time as 2026-03-01 or 2026-03-01T12:00:00+00:00.",
             ) from error
-        if len(str(value)) == len("2026-03-01"):
+        # A day or a week without a clock, such as 20260301 and 2026-W09.
+        if len(str(value)) <= len("2026-03-01"):
             when = when.replace(tzinfo=UTC)
     elif not isinstance(when, datetime):
         if not isinstance(when, date):

@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
+from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 
 from ..columnar.relative_times import RelativeTime
@@ -150,14 +151,26 @@ def is_relative(expression: Expression) -> bool:
 
 
 def resolved(expression: Expression, now: datetime) -> Expression:
-    """Return the expression with each time in words as an instant, relative to ``now``."""
+    """Return the expression with each time in words as an instant, relative to ``now``.
+
+    Raises:
+        InvalidInput: a range ends before its start.
+    """
     match expression:
         case During(time, start, end):
-            bounds = [
+            first, last = (
                 bound.at(now) if isinstance(bound, RelativeTime) else bound
                 for bound in (start, end)
-            ]
-            return During(time, *bounds)
+            )
+            # The last time of a range in words is whole.
+            is_range = isinstance(end, RelativeTime) and end.edge == "end"
+            if first is not None and last is not None and last < first + is_range:
+                raise InvalidInput(
+                    f"{time} ends at {to_datetime(last)}, before its start at {to_datetime(first)}",
+                    remedy="Write the earlier time first; a weekday alone is the last that is "
+                    "over.",
+                )
+            return During(time, first, last)
         case Every(parts) | Either(parts):
             return type(expression)(tuple(resolved(part, now) for part in parts))
         case Negated(part):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import cerata
 from cerata.engine.errors import InvalidInput
 from cerata.projections.columnar.relative_times import (
     RelativeTime,
@@ -16,6 +17,8 @@ from cerata.projections.columnar.relative_times import (
     is_relative,
 )
 from cerata.projections.columnar.times import to_datetime, to_microseconds
+
+from ...clocks import StandingClock
 
 NOW = datetime(2026, 11, 23, 15, 30, tzinfo=UTC)
 """A Monday."""
@@ -27,6 +30,13 @@ PERIODS = {
     "yesterday": ("2026-11-22", "2026-11-23"),
     " Today ": ("2026-11-23", "2026-11-24"),
     "tomorrow": ("2026-11-24", "2026-11-25"),
+    "day before yesterday": ("2026-11-21", "2026-11-22"),
+    "2026-11-17.": ("2026-11-17", "2026-11-18"),
+    "20261117": ("2026-11-17", "2026-11-18"),
+    "2026-W47": ("2026-11-16", "2026-11-23"),
+    "2026W47": ("2026-11-16", "2026-11-23"),
+    "2026-W47-2": ("2026-11-17", "2026-11-18"),
+    "Yesterday?": ("2026-11-22", "2026-11-23"),
     "the day before yesterday": ("2026-11-21", "2026-11-22"),
     "Tuesday": ("2026-11-17", "2026-11-18"),
     "last Tuesday": ("2026-11-17", "2026-11-18"),
@@ -247,3 +257,45 @@ def test_neither_zone_nor_locale_nor_clock_changes_a_result() -> None:
             check=True,
         )
         assert done.stdout.strip() == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            ">= 2026-11-17",
+            ">2026-11-17",
+            "<= yesterday",
+            "=yesterday",
+            "~yesterday",
+            "yesterday #5",
+        ),
+        *("today 25:00", "yesterday 10:75", "26-03-01", "01-02-03", "2026-W60", "20261340"),
+    ],
+)
+def test_no_part_of_a_time_is_left_out(text: str) -> None:
+    """The sign of ">= 2026-11-17" was left out, and so was 25:00; 26-03-01 was of 2001."""
+    with pytest.raises(InvalidInput):
+        interval_of(text, NOW)
+    with pytest.raises(InvalidInput):
+        bounds_of(text)
+
+
+def test_a_range_needs_no_from() -> None:
+    expected = bounds_of("from 2026-03-01 to 2026-04")
+    for text in ("2026-03-01 to 2026-04", "2026-03-01 UNTIL 2026-04.", "2026-03-01 till 2026-04"):
+        assert bounds_of(text) == expected
+    with pytest.raises(InvalidInput):
+        bounds_of("since yesterday until today")
+
+
+def test_a_range_in_words_that_ends_before_its_start_is_refused() -> None:
+    """It was empty: on a Wednesday, "Wednesday" is that of last week."""
+    clock = StandingClock(to_microseconds("2026-11-25T15:00Z"))
+    with cerata.open(":memory:", environment=cerata.Environment(clock=clock)) as store:
+        store.put_frame("tea", created="2026-11-20")
+        view = store.view()
+        for text in ("between Monday and Wednesday", "from today to yesterday"):
+            with pytest.raises(InvalidInput, match="before its start"):
+                view.search("tea", when=text)
+        assert len(view.search("tea", when="Friday to Monday")) == 1

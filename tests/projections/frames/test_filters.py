@@ -173,7 +173,7 @@ def test_a_filter_as_plain_values_says_all_of_it() -> None:
         ({"created": (datetime(2026, 3, 1), None)}, "has no zone"),  # noqa: DTZ001
         ({"recorded": ("2026-03-01T10:00:00", None)}, "has no zone"),
         ({"content": ("soon", None)}, "is not a time"),
-        ({"content": (1, None)}, "must be an aware datetime or a string, not int"),
+        ({"content": (1, None)}, "must be an aware datetime, a date or a string, not int"),
         ({"created": ("2026-03-02", "2026-03-01")}, "before its start"),
     ],
 )
