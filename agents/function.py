@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from cerata.engine.arguments import expect_type
 from cerata.engine.errors import InvalidInput, RerunFailed
 from cerata.engine.handle import Handle
+from cerata.engine.json_value import type_name
 from cerata.memory.store import Store
 
 from .agent import Agent
@@ -20,6 +21,9 @@ from .run import Run, journal_of
 from .session import Session
 from .spec import MemorySpec
 from .text.names import check_name
+
+_TAKEN: Final = ("store", "session", "id")
+"""The arguments of a decorated function besides the inputs."""
 
 
 class AgentFunction(AgentCode, Handle):
@@ -141,7 +145,7 @@ def agent(
 
     Raises:
         InvalidInput: the name cannot be used, a slot cannot be honoured, or the decorated object is
-            no function, such as a class.
+            no function of a run: a class, a method without its object, a partial, a generator.
     """
     check_name("name", name)
     specs = checked_memory(memory)
@@ -149,23 +153,35 @@ def agent(
     def decorate(function: Callable[..., Any]) -> AgentFunction:
         remedy = "Decorate a function of (run, **inputs)."
         expect_type("The decorated object", function, Callable, "a function", remedy)  # type: ignore[arg-type]
-        if inspect.isclass(function):
-            fault = f"must be a function, not the class {function.__name__}"
-        elif not _takes_a_run(function):
-            fault = "takes no run as its first argument"
-        else:
+        fault = _fault(function)
+        if fault is None:
             return AgentFunction(function, name, version, specs)
         raise InvalidInput(f"The decorated object {fault}", where=f"agent {name!r}", remedy=remedy)
 
     return decorate
 
 
-def _takes_a_run(function: Callable[..., Any]) -> bool:
+def _fault(function: Callable[..., Any]) -> str | None:
+    """Return why a callable object cannot be an agent; None if it can."""
+    if inspect.isclass(function):
+        return f"must be a function, not the class {function.__name__}"
+    if not isinstance(getattr(function, "__qualname__", None), str):
+        return f"must be a function, not {type_name(function)}"
+    # A call would end the run before the body starts.
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        return "must return or await its result, not yield"
     try:
-        inspect.signature(function).bind_partial(None)
+        signature = inspect.signature(function)
+        signature.bind_partial(None)
     except TypeError:
-        return False
+        return "takes no run as its first argument"
     except ValueError:
         # A function of another language may have no signature.
-        return True
-    return True
+        return None
+    first, *inputs = signature.parameters.values()
+    if first.name in ("self", "cls"):
+        return f"is a method, and takes {first.name!r} in place of the run"
+    for each in inputs:
+        if each.name in _TAKEN and each.default is each.empty:
+            return f"has an input {each.name!r}, which is an argument of the decorated function"
+    return None

@@ -1,10 +1,11 @@
 """Re-runs: the function is executed again from its recording, up to the first difference."""
 
 import asyncio
+import functools
 import importlib
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -338,15 +339,53 @@ def test_only_a_decorated_function_is_called_by_its_recorded_name(
         agent.rerun("r1")
 
 
-@pytest.mark.parametrize(
-    ("decorated", "fault"),
-    [
-        (type("Planner", (), {}), "not the class Planner"),
-        (lambda: 1, "takes no run"),
-        (lambda *, run: run, "takes no run"),
-        ("analyse", "must be a function, not str"),
-    ],
-)
+def without_a_run() -> int:
+    return 1
+
+
+def with_a_named_run(*, run: Run) -> Run:
+    return run
+
+
+def of_a_run(run: Run, start: int) -> int:
+    return start
+
+
+def yielding(run: Run) -> Iterator[int]:
+    yield 1
+
+
+async def yielding_later(run: Run) -> AsyncIterator[int]:
+    yield 1
+
+
+def with_an_id(run: Run, id: str) -> str:  # noqa: A002
+    return id
+
+
+class Caller:
+    def __call__(self, run: Run) -> int:
+        return 1
+
+    def method(self, run: Run) -> int:
+        return 1
+
+
+NO_AGENTS: list[tuple[object, str]] = [
+    (yielding, "not yield"),
+    (yielding_later, "not yield"),
+    (functools.partial(of_a_run, start=1), "must be a function, not partial"),
+    (Caller(), "must be a function, not .*Caller"),
+    (Caller.method, "takes 'self' in place of the run"),
+    (with_an_id, "an input 'id'"),
+    (type("Planner", (), {}), "not the class Planner"),
+    (without_a_run, "takes no run"),
+    (with_a_named_run, "takes no run"),
+    ("analyse", "must be a function, not str"),
+]
+
+
+@pytest.mark.parametrize(("decorated", "fault"), NO_AGENTS)
 def test_the_decorator_refuses_all_but_a_function_of_a_run(decorated: Any, fault: str) -> None:
     """A class failed at its first call, with a TypeError."""
     with pytest.raises(InvalidInput, match=fault) as caught:
