@@ -867,7 +867,7 @@ def _check_resumption(row: ActivityRow | None, name: str, *, resume: bool | None
         raise NotFound(
             f"There is no open run {name!r}", remedy="Leave out resume=True to start it."
         )
-    if row is not None and resume is False:
+    if row is not None and resume is not None and not resume:
         raise Conflict(
             f"The run {name!r} is open",
             where=f"event {row.seq:,}",

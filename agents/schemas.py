@@ -10,9 +10,11 @@ from typing import Final, cast
 
 import msgspec
 
-from cerata.engine.errors import Corrupt, InvalidInput, Unsupported
+from cerata.engine.draft_validation import check_not_pending
+from cerata.engine.errors import CerataError, Corrupt, InvalidInput, Unsupported
 from cerata.engine.events import JsonValue
 from cerata.engine.extras import install_command
+from cerata.engine.json_value import exact_or_fail
 from cerata.memory.ingest.formats.sandbox import Unparsed, is_installed, isolated
 
 from .json_schema import SchemaCheck
@@ -36,13 +38,32 @@ def stored_value(spec: MemorySpec, value: object, where: str) -> object:
     """Return a value as plain JSON values, after a check against the schema.
 
     Raises:
-        InvalidInput: the value does not match the schema.
+        InvalidInput: the value does not match the schema, or holds an id of a transaction.
     """
     if spec.schema is None:
         return value
-    plain = msgspec.to_builtins(value)
+    plain = _plain(value, where)
     _converted(spec, plain, where, spec.schema_version or 1)
     return plain
+
+
+def _plain(value: object, where: str) -> object:
+    """Return a value as JSON's types. Raises `InvalidInput` if it has no such form."""
+
+    def exactly(part: object) -> object:
+        check_not_pending("The value", part)
+        return exact_or_fail(part)
+
+    try:
+        return msgspec.to_builtins(value, enc_hook=exactly)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        if isinstance(error, CerataError):
+            raise
+        raise InvalidInput(
+            f"The value cannot be stored: {error}",
+            where=where,
+            remedy="Pass a value of the schema.",
+        ) from error
 
 
 def check_json(schema: str, value: bytes, where: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import date
 from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self
 
@@ -174,7 +174,7 @@ class Session(Handle):
         text: str,
         *,
         id: str | None = None,  # noqa: A002 - the reference's word
-        created: datetime | str | None = None,
+        created: date | str | None = None,
     ) -> Receipt:
         """Put one message of the conversation. Durable on return.
 
@@ -199,7 +199,7 @@ class Session(Handle):
         agent_text: str,
         *,
         id: str | None = None,  # noqa: A002 - the reference's word
-        created: datetime | str | None = None,
+        created: date | str | None = None,
     ) -> Receipt:
         """Put a user's message and the agent's reply: both or neither. Durable on return.
 
@@ -292,7 +292,7 @@ class Session(Handle):
             ReadOnly: ``record`` is set, and the store only reads.
         """
         self._check_open()
-        expect_bool("record", record)
+        record = expect_bool("record", record)
         question, used = check_request(query, max_tokens, titles)
         arguments = Arguments(
             titles=titles,

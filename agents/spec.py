@@ -15,6 +15,7 @@ import msgspec
 
 from cerata.engine.arguments import expect_string
 from cerata.engine.errors import InvalidInput, NotFound, value_text
+from cerata.engine.json_value import exact
 
 from .text.names import check_name
 
@@ -182,6 +183,8 @@ def declared(slot: str, spec: MemorySpec) -> MemorySpec:
             remedy="Pass cerata.MemorySpec(...), scratchpad(), conversation_memory() or "
             "semantic_memory().",
         )
+    exactly = {name: exact(getattr(spec, name)) for name in spec.__struct_fields__}
+    spec = msgspec.structs.replace(spec, **exactly)
     check = _Check(slot, spec)
     check.one_of("tier", TIERS)
     is_working = spec.tier == "working"

@@ -69,14 +69,16 @@ def expect_positive(name: str, value: object, where: str | None = None) -> int:
     return number
 
 
-def expect_bool(name: str, value: object, where: str | None = None) -> None:
-    """Refuse a value that is not a bool."""
-    if not isinstance(value, bool):
+def expect_bool(name: str, value: object, where: str | None = None) -> bool:
+    """Return a bool, of the type `bool`, or refuse the value."""
+    flag = exact(value)
+    if not isinstance(flag, bool):
         raise InvalidInput(
             f"{name} must be True or False, not {value_text(value):.60}",
             where=where,
             remedy=f"Pass {name}=True or {name}=False.",
         )
+    return flag
 
 
 def expect_string(name: str, value: object) -> str:

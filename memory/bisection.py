@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from cerata.engine.arguments import expect_type, is_integer
 from cerata.engine.errors import BisectFailed, CerataError, InvalidInput, NotFound, value_text
 from cerata.engine.events import Event
-from cerata.engine.json_value import JsonValue
+from cerata.engine.json_value import JsonValue, exact
 from cerata.engine.plain_value import PlainValue, plain_fields
 
 from .view import View
@@ -261,7 +261,7 @@ class Bisector:
     def _answer(self, basis: int) -> Verdict:
         view = self._view_at(basis)
         try:
-            answer = self._test(view)
+            answer = exact(self._test(view))
         except Exception as error:
             # A thing that a point lacks is of the test; other errors are of the memory or a call.
             if isinstance(error, CerataError) and not isinstance(error, NotFound):
@@ -276,7 +276,7 @@ class Bisector:
             return "skip"
         if not isinstance(answer, bool):
             raise BisectFailed(
-                f"The test returned {answer!r:.60}, which is neither True, False nor None",
+                f"The test returned {value_text(answer):.60}, neither True, False nor None",
                 where=f"at event {basis:,}",
                 remedy="Return True if the memory is good, False if it is bad, None to skip.",
                 probes=self._probes,

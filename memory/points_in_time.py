@@ -6,7 +6,7 @@ Owns the meaning of a basis, tags, and the comparison of two states. Leaves out 
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from cerata.engine.errors import InvalidInput
@@ -43,8 +43,8 @@ class PointsInTime(Writer):
         self,
         basis: Basis,
         *,
-        valid_at: datetime | str | None = None,
-        now: datetime | str | None = None,
+        valid_at: date | str | None = None,
+        now: date | str | None = None,
     ) -> View:
         """Return the memory as it was at a basis; later writes do not change the view.
 
@@ -155,7 +155,7 @@ class PointsInTime(Writer):
                 remedy="Call tag() after the transaction.",
             )
         seq = state.basis
-        self._session.record_call(scope, "tag", name, at if isinstance(at, str | datetime) else seq)
+        self._session.record_call(scope, "tag", name, at if isinstance(at, str | date) else seq)
         return self._session.by(actor).write([Draft(PutTag(tag=name, at=seq), scope)])
 
     def replay(self, basis: Basis = "HEAD") -> View:

@@ -449,7 +449,7 @@ def open_store(
         embedders.check_embedder(embedder)
     name = path_name(path)
     registry = projection_registry.Registry(projections)
-    expect_bool("require_scope", require_scope)
+    require_scope = expect_bool("require_scope", require_scope)
     reach = reach_of(scope, shared=shared)
     if reach is None and require_scope:
         reach = MISSING

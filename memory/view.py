@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, ClassVar
 
 from cerata.engine.events import Draft, EventBody, Scope, ScopeValue
@@ -139,8 +139,8 @@ class View(
         self,
         basis: Basis,
         *,
-        valid_at: datetime | str | None = None,
-        now: datetime | str | None = None,
+        valid_at: date | str | None = None,
+        now: date | str | None = None,
     ) -> View:
         """Return an earlier point of this view, with its scope and its instant of true facts.
 
@@ -218,7 +218,7 @@ class View(
         check_reach(self._state.reach)
         return compared(self.at(basis), self, query, k)
 
-    def true_at(self, valid_at: datetime | str | None) -> View:
+    def true_at(self, valid_at: date | str | None) -> View:
         """Return this view limited to the facts that are true at an instant.
 
         Args:
@@ -232,5 +232,5 @@ def state_of(view: View) -> Snapshot:
     return view._state  # pyright: ignore[reportPrivateUsage]
 
 
-Basis = int | str | datetime | Receipt | Head | Context | View
+Basis = int | str | date | Receipt | Head | Context | View
 """The forms in which a caller names a point of the log; see `Store.at`."""

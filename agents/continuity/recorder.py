@@ -11,7 +11,7 @@ Owns the drafts of messages and their keys. Leaves out reads (`exchanges`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import date
 from typing import Final, NamedTuple
 
 import msgspec
@@ -82,7 +82,7 @@ class Recorder:
         self,
         parts: Sequence[Part],
         message: str | None,
-        created: datetime | str | None,
+        created: date | str | None,
     ) -> Receipt:
         """Put messages as one batch, the reply because of the question. Durable on return.
 
@@ -149,7 +149,7 @@ class Recorder:
         scope = hash_bytes(scope_text(by_name(self._identity)).encode())[:_HASH_SIZE].hex()
         return f"message:{self.agent}/{self._session}/{scope}/{message}"
 
-    def _repeated(self, parts: Sequence[Part], created: datetime | str | None) -> Receipt | None:
+    def _repeated(self, parts: Sequence[Part], created: date | str | None) -> Receipt | None:
         """Return the receipt of the newest messages if they are these; else None."""
         snapshot = self._writer.snapshot()
         talk = Talk(snapshot, self.agent, session=self._session).newest(len(parts))

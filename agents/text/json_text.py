@@ -6,13 +6,15 @@ a call. Leaves out the meaning of the values.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
 import msgspec
 
+from cerata.engine.draft_validation import check_not_pending
 from cerata.engine.errors import Corrupt, InvalidInput, value_text
 from cerata.engine.events import JsonValue
 from cerata.engine.integrity import hash_bytes
+from cerata.engine.json_value import exact, exact_or_fail, type_name
 from cerata.engine.limits import BLOB_SIZE_MAX, NESTING_MAX, STRING_SIZE_MAX
 
 _INTEGER_MIN: Final = -(2**63)
@@ -31,7 +33,8 @@ def encoded(value: object, subject: str) -> bytes:
     """Return the compact JSON of a value, in its order; ``subject`` names it in an error.
 
     Raises:
-        InvalidInput: the value is not JSON; nothing is converted but tuples, to lists.
+        InvalidInput: the value is not JSON. Tuples become lists, and scalars of other types those
+            of JSON (`cerata.engine.json_value.exact`); nothing else is converted.
     """
     return _text(value, subject, is_canonical=False)
 
@@ -55,7 +58,8 @@ def canonical(arguments: Mapping[str, object], subject: str) -> str:
 def _text(value: object, subject: str, *, is_canonical: bool) -> bytes:
     _check(value, subject, "", NESTING_MAX)
     try:
-        data = msgspec.json.encode(value, order="deterministic" if is_canonical else None)
+        order: Literal["deterministic"] | None = "deterministic" if is_canonical else None
+        data = msgspec.json.encode(value, enc_hook=exact_or_fail, order=order)
     except (TypeError, ValueError, OverflowError) as error:
         raise _refused(subject, "", str(error)) from error
     if len(data) > BLOB_SIZE_MAX:
@@ -64,6 +68,8 @@ def _text(value: object, subject: str, *, is_canonical: bool) -> bytes:
 
 
 def _check(value: object, subject: str, path: str, depth: int) -> None:
+    check_not_pending(subject, value)
+    value = exact(value)
     kind = type(value)
     if value is None or kind is bool:
         return
@@ -76,14 +82,14 @@ def _check(value: object, subject: str, path: str, depth: int) -> None:
         if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
             raise _refused(subject, path, "it has half of a surrogate pair")
     elif not isinstance(value, dict | list | tuple):
-        raise _refused(subject, path, f"{kind.__name__} is no type of JSON")
+        raise _refused(subject, path, f"{type_name(value)} is no type of JSON")
     elif not depth:
         raise _refused(subject, path[:100], f"it is deeper than {NESTING_MAX} levels")
     elif isinstance(value, list | tuple) and _are_alike(cast("Sequence[object]", value)):
         return
     elif isinstance(value, dict):
         for name, item in cast("dict[object, object]", value).items():
-            if type(name) is not str:
+            if not isinstance(name, str):
                 raise _refused(subject, path, f"a name is {value_text(name):.60}, not a string")
             _check(name, subject, path, depth)
             _check(item, subject, f"{path}.{name}" if path else name, depth - 1)

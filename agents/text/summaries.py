@@ -10,7 +10,9 @@ from typing import Final, cast
 
 import msgspec
 
+from cerata.engine.arguments import exact_string
 from cerata.engine.events import JsonValue
+from cerata.engine.json_value import exact
 
 _SUMMARY_MAX: Final = 300
 _STRING_MAX: Final = 60
@@ -46,6 +48,7 @@ def _part(value: JsonValue, room: int, depth: int) -> str:
 
 
 def _scalar(value: JsonValue) -> str:
+    value = exact(value)
     if isinstance(value, str):
         short = quoted(value[:_STRING_MAX])
         return short if len(value) <= _STRING_MAX else f"{short}… {len(value)} characters"
@@ -56,7 +59,7 @@ def _scalar(value: JsonValue) -> str:
 
 def quoted(text: str) -> str:
     """Return a text as JSON, with every Unicode line end escaped."""
-    return on_one_line(msgspec.json.encode(text).decode())
+    return on_one_line(msgspec.json.encode(exact_string(text)).decode())
 
 
 def on_one_line(json: str) -> str:

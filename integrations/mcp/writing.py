@@ -4,7 +4,7 @@ A call that raises has written nothing. Leaves out the forms of the texts (`answ
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Final
 
 from cerata.engine.errors import Conflict, InvalidInput
@@ -43,7 +43,7 @@ def remember(store: Store, arguments: RememberArguments) -> str:
     return "\n".join([_stored(receipt), *receipt.notices])
 
 
-def _time(store: Store, text: str | None) -> datetime | str | None:
+def _time(store: Store, text: str | None) -> date | str | None:
     """Return the start of a time as a tool that reads takes it: "yesterday", 2026-03, an ISO time.
 
     Raises:

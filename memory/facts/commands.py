@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
+from datetime import date
 from typing import TYPE_CHECKING, Final
 
 from cerata.engine.arguments import expect_bool, expect_integer
@@ -75,8 +75,8 @@ class FactCommands(Writer):
         predicate: str,
         object: FactObject,  # noqa: A002 - the word of the field
         *,
-        valid_from: datetime | str | None = None,
-        valid_to: datetime | str | None = None,
+        valid_from: date | str | None = None,
+        valid_to: date | str | None = None,
         confidence: float = 1.0,
         source: str = "observed",
         evidence: Sequence[EvidenceLike] = (),
@@ -247,8 +247,8 @@ class FactCommands(Writer):
         fact: FactId,
         *,
         object: FactObject | None = None,  # noqa: A002 - the word of the field
-        valid_from: datetime | str | None = None,
-        valid_to: datetime | str | None = None,
+        valid_from: date | str | None = None,
+        valid_to: date | str | None = None,
         confidence: float | None = None,
         evidence: Sequence[EvidenceLike] = (),
         actor: str | None = None,
@@ -356,7 +356,7 @@ class FactCommands(Writer):
             scope: Names and values that narrow the store's scope.
             actor: Name of the writer; default that of the transaction, else of the store.
         """
-        expect_bool("functional", functional)
+        functional = expect_bool("functional", functional)
         body = PutPredicate(
             predicate=fact_values.checked_name("A predicate", predicate), functional=functional
         )

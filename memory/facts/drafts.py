@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date
 from typing import cast
 
 from cerata.engine.arguments import expect_one_of, located, wrong_type
@@ -38,8 +38,8 @@ class Assertion:
     subject: str | Entity
     predicate: str
     object: FactObject
-    valid_from: datetime | str | None = None
-    valid_to: datetime | str | None = None
+    valid_from: date | str | None = None
+    valid_to: date | str | None = None
     confidence: float = 1.0
     source: str = "observed"
     evidence: Sequence[EvidenceLike] = ()
@@ -101,7 +101,7 @@ def assertion_draft(assertion: Assertion, scope: Scope, now_us: int) -> Draft:
     )
 
 
-def _time(name: str, time: datetime | str | None, if_open: int | None) -> int | None:
+def _time(name: str, time: date | str | None, if_open: int | None) -> int | None:
     if time is None:
         return None
     if time == OPEN:

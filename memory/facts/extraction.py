@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
@@ -58,8 +58,8 @@ class Candidate:
     start: int
     end: int
     confidence: float = 1.0
-    valid_from: datetime | str | None = None
-    valid_to: datetime | str | None = None
+    valid_from: date | str | None = None
+    valid_to: date | str | None = None
     assumptions: tuple[str, ...] = ()
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -452,7 +452,7 @@ def _holds(line: MergeLine, scope: Scope, snapshot: Snapshot) -> bool:
     return facts.facts.merged_into(tenant_in(scope), line.entity, facts.n) == line.into
 
 
-def _start(valid: PeriodPart) -> datetime | str | None:
+def _start(valid: PeriodPart) -> date | str | None:
     if valid.start is UNSET:
         return None
     return OPEN if valid.start is None else to_datetime(to_microseconds(valid.start))

@@ -7,7 +7,7 @@ the look-up of facts at a basis (`cerata.projections.facts.reader`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import date
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from cerata.engine.arguments import expect_bool
@@ -66,7 +66,7 @@ else:
     fact_search = late("cerata.memory.facts.search")
 
 
-PeriodLike: TypeAlias = "Period | tuple[datetime | str | None, datetime | str | None]"
+PeriodLike: TypeAlias = "Period | tuple[date | str | None, date | str | None]"
 
 
 class FactReads(Reader):
@@ -78,7 +78,7 @@ class FactReads(Reader):
         predicate: str | None = None,
         object: FactObject | None = None,  # noqa: A002 - the word of the field
         *,
-        valid_at: datetime | str | None = None,
+        valid_at: date | str | None = None,
         overlapping: PeriodLike | None = None,
         allen: tuple[Allen | str, PeriodLike] | None = None,
         include_ended: bool = False,
@@ -235,11 +235,10 @@ class FactReads(Reader):
         with loading("the part that exports facts"):
             from .export import export_facts
 
-        expect_bool("history", history)
-        return export_facts(self._snapshot(), history=history)
+        return export_facts(self._snapshot(), history=expect_bool("history", history))
 
     def search_facts(
-        self, query: str | Entity, *, k: int = 10, valid_at: datetime | str | None = None
+        self, query: str | Entity, *, k: int = 10, valid_at: date | str | None = None
     ) -> list[FactHit]:
         """Return the best ``k`` facts for a question in plain language, best first.
 

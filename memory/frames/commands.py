@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import date
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -76,8 +76,8 @@ class FrameCommands(Writer):
         metadata: Mapping[str, JsonValue] | None = None,
         track: str | None = None,
         parent: FrameId | None = None,
-        content_dates: Sequence[datetime | str] | None = None,
-        created: datetime | str | None = None,
+        content_dates: Sequence[date | str] | None = None,
+        created: date | str | None = None,
         search_text: str | None = None,
         scope: Mapping[str, ScopeValue] | None = None,
         embedding: Vector | None = None,
@@ -87,7 +87,7 @@ class FrameCommands(Writer):
         key: str | None = None,
         replace: bool = False,
         actor: str | None = None,
-        expires: datetime | str | None = None,
+        expires: date | str | None = None,
         because: int | None = None,
     ) -> Receipt:
         """Put one frame without splitting or deduplication. Durable on return.
@@ -185,7 +185,7 @@ class FrameCommands(Writer):
         scope: Mapping[str, ScopeValue] | None = None,
         key: str | None = None,
         actor: str | None = None,
-        expires: datetime | str | None = None,
+        expires: date | str | None = None,
     ) -> Receipt:
         """Put many frames as one batch: all of them or none. Durable on return.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -39,9 +39,9 @@ def frame_fields(
     metadata: Mapping[str, JsonValue] | None = None,
     track: str | None = None,
     parent: int | None = None,
-    content_dates: Sequence[datetime | str] = (),
-    created: datetime | str | None = None,
-    expires: datetime | str | None = None,
+    content_dates: Sequence[date | str] = (),
+    created: date | str | None = None,
+    expires: date | str | None = None,
     search_text: str | None = None,
 ) -> PutFrame:
     """Return a frame without content from checked fields; ``metadata`` is copied.

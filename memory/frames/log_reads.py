@@ -6,7 +6,7 @@ Leaves out the choice of events (`events`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import date
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from cerata.engine.arguments import expect_integer
@@ -48,8 +48,8 @@ class LogReads(Reader):
         correlation: str | None = None,
         causation: int | None = None,
         scope: Scope | Mapping[str, ScopeValue] | None = None,
-        since: datetime | str | None = None,
-        until: datetime | str | None = None,
+        since: date | str | None = None,
+        until: date | str | None = None,
     ) -> Iterator[Event]:
         """Yield the events of this view, within its scope, in seq order.
 
@@ -91,8 +91,8 @@ class LogReads(Reader):
         correlation: str | None = None,
         causation: int | None = None,
         scope: Scope | Mapping[str, ScopeValue] | None = None,
-        since: datetime | str | None = None,
-        until: datetime | str | None = None,
+        since: date | str | None = None,
+        until: date | str | None = None,
     ) -> Audit:
         """Return who changed what, when, and on whose request, within the scope of this view.
 

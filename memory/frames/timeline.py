@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, cast
 
 from cerata.engine.arguments import is_integer
@@ -104,7 +104,7 @@ def _place(paging: Paging, layer: Layer) -> Position | None:
 
 
 def range_of(
-    start: datetime | str | None, end: datetime | str | None, now: datetime
+    start: date | str | None, end: date | str | None, now: datetime
 ) -> tuple[int | None, int | None]:
     """Return start ≤ time < end in microseconds. Raises `InvalidInput`."""
     first, last = (None if time is None else interval_of(time, now).start for time in (start, end))

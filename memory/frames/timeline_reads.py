@@ -6,7 +6,7 @@ Leaves out pages (`timeline`), neighbours (`conversation`) and the form of messa
 from __future__ import annotations
 
 import sys
-from datetime import datetime
+from datetime import date
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -45,8 +45,8 @@ class TimelineReads(Reader):
         self,
         *,
         by: TimelineOrder = "content",
-        start: datetime | str | None = None,
-        end: datetime | str | None = None,
+        start: date | str | None = None,
+        end: date | str | None = None,
         where: Filter | None = None,
         after: Position | None = None,
         limit: int = 50,

@@ -7,7 +7,7 @@ batches that close frames (`closing`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import date
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
@@ -52,7 +52,7 @@ class VersionCommands(Writer):
         tags: Sequence[str] | UnsetType = UNSET,
         metadata: Mapping[str, JsonValue] | UnsetType = UNSET,
         title: str | None | UnsetType = UNSET,
-        expires: datetime | str | None | UnsetType = UNSET,
+        expires: date | str | None | UnsetType = UNSET,
         actor: str | None = None,
         reason: str | None = None,
     ) -> Receipt:
@@ -118,7 +118,7 @@ class VersionCommands(Writer):
         self,
         frame: FrameId,
         *,
-        expires: datetime | str | None | UnsetType = UNSET,
+        expires: date | str | None | UnsetType = UNSET,
         actor: str | None = None,
         reason: str | None = None,
     ) -> Receipt:

@@ -8,7 +8,7 @@ fusion by distance (Cormack, Clarke and Büttcher, SIGIR 2009), whose k is 60.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from datetime import datetime
+from datetime import date
 from itertools import islice, product
 from math import fsum
 from sys import float_info
@@ -55,7 +55,7 @@ class GraphReads(Reader):
         *,
         predicate: str | None = None,
         direction: Direction = "both",
-        valid_at: datetime | str | None = None,
+        valid_at: date | str | None = None,
         facts_max: int = FACTS_MAX,
     ) -> list[Neighbour]:
         """Return the entities that a fact joins with an entity, in order of the first such fact.
@@ -89,7 +89,7 @@ class GraphReads(Reader):
         k: float = 60,
         predicate: str | None = None,
         direction: Direction = "both",
-        valid_at: datetime | str | None = None,
+        valid_at: date | str | None = None,
         facts_max: int = FACTS_MAX,
     ) -> list[Reached]:
         """Return the entities within some hops of the starts, the best first.
@@ -146,7 +146,7 @@ class GraphReads(Reader):
         limit: int = 10,
         predicate: str | None = None,
         direction: Direction = "both",
-        valid_at: datetime | str | None = None,
+        valid_at: date | str | None = None,
         facts_max: int = FACTS_MAX,
     ) -> list[FactPath]:
         """Return the first paths from an entity to another, the shortest first.
@@ -194,7 +194,7 @@ class GraphReads(Reader):
         self,
         entity: EntityLike,
         *,
-        valid_at: datetime | str | None = None,
+        valid_at: date | str | None = None,
         facts_max: int = FACTS_MAX,
     ) -> list[Cooccurrence]:
         """Return the entities named by facts in the same frames, those in the most frames first.
@@ -245,7 +245,7 @@ def _graph(
     snapshot: Snapshot,
     predicate: str | None,
     direction: Direction,
-    valid_at: datetime | str | None,
+    valid_at: date | str | None,
     facts_max: int,
 ) -> FactGraph:
     if predicate is not None:

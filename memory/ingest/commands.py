@@ -6,7 +6,7 @@ Leaves out their work (`document`, `folder`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,11 +44,11 @@ class IngestCommands(Writer):
         metadata: Mapping[str, JsonValue] | None = None,
         track: str | None = None,
         parent: FrameId | None = None,
-        content_dates: Sequence[datetime | str] | None = None,
-        created: datetime | str | None = None,
+        content_dates: Sequence[date | str] | None = None,
+        created: date | str | None = None,
         scope: Mapping[str, ScopeValue] | None = None,
         actor: str | None = None,
-        expires: datetime | str | None = None,
+        expires: date | str | None = None,
     ) -> Receipt:
         """Remember a text, or the file at a path: split into passages, stored once.
 

@@ -4,7 +4,7 @@ Owns the drawing; leaves out the choice of entities and their places (`ring_layo
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date
 from math import atan2, cos, degrees, hypot, sin
 from typing import Final
 
@@ -43,7 +43,7 @@ def draw_graph(
     entities_max: int,
     predicate: str | None,
     direction: Direction,
-    valid_at: datetime | str | None,
+    valid_at: date | str | None,
     form: Form,
 ) -> bytes:
     """Return a picture of the graph around an entity.

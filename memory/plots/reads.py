@@ -6,7 +6,7 @@ Owns the two calls of a view and of a store. Leaves out the drawing (`bitemporal
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import date
 from typing import TYPE_CHECKING
 
 from cerata.engine.errors import InvalidInput
@@ -75,7 +75,7 @@ class PlotReads(Reader):
         entities_max: int = 30,
         predicate: str | None = None,
         direction: Direction = "both",
-        valid_at: datetime | str | None = None,
+        valid_at: date | str | None = None,
         form: Form = "svg",
     ) -> bytes:
         """Return a picture of the graph around an entity, as SVG or PNG.

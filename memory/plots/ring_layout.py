@@ -6,7 +6,7 @@ the ring of its hops, in the sector of its parent. Leaves out drawing (`graph`).
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date
 from math import cos, hypot, pi, sin
 from typing import Final, NamedTuple, TypeAlias
 
@@ -68,7 +68,7 @@ class Way(NamedTuple):
 
     predicate: str | None
     direction: Direction
-    valid_at: datetime | str | None
+    valid_at: date | str | None
 
 
 def rings_of(snapshot: Snapshot, entity: str, *, hops: int, entities_max: int, way: Way) -> Rings:

@@ -81,7 +81,7 @@ class RecallOptions:
     neighbours: int
 
     def __post_init__(self) -> None:
-        exact_fields(self, "neighbours")
+        exact_fields(self, "neighbours", "floor", "is_framed")
         if not is_integer(self.neighbours) or not 0 <= self.neighbours <= CONTEXT_HITS:
             raise InvalidInput(
                 f"neighbours must be 0 to {CONTEXT_HITS}, not {value_text(self.neighbours):.60}",

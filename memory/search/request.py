@@ -36,6 +36,7 @@ Mode: TypeAlias = Literal["hybrid", "text", "vector"]
 """The lanes that a search uses: all, those of words, or those of vectors."""
 
 _MODES: Final[tuple[str, ...]] = get_args(Mode)
+_FLAGS: Final = ("include_superseded", "include_deleted", "approximate")
 
 OF_QUESTION: Final = "question"
 """As a time: the times that the question names."""
@@ -86,7 +87,7 @@ class SearchRequest:
     is_plain: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        exact_fields(self, "query", "k", "offset", "min_cosine", "min_score")
+        exact_fields(self, "query", "k", "offset", "min_cosine", "min_score", "rerank", *_FLAGS)
         check_query(self.query)
         if not is_integer(self.k) or self.k <= 0:
             raise InvalidInput(

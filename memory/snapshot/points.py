@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from ..values.frames import Context, Receipt, end_of
 if TYPE_CHECKING:
     from cerata.engine.log import Log
 
-Point = int | str | datetime | Receipt | Head | Context
+Point = int | str | date | Receipt | Head | Context
 """The forms of a point of the log, without views."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -332,7 +332,7 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
 
     # --- facts -----------------------------------------------------------------------------------
 
-    def true_at(self, valid_at: datetime | str | None) -> Snapshot:
+    def true_at(self, valid_at: date | str | None) -> Snapshot:
         """Return this snapshot limited to the facts that are true at an instant.
 
         Args:
@@ -351,7 +351,7 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
             self._base,
         )
 
-    def valid_instant(self, valid_at: datetime | str | None) -> int | None:
+    def valid_instant(self, valid_at: date | str | None) -> int | None:
         """Return the instant at which a read's facts must be true, in microseconds; None is any."""
         return self.valid_at_us if valid_at is None else self._instant(valid_at)
 
@@ -367,7 +367,7 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
             return self.valid_at_us
         return self.head.recorded if self._pending is None else self._pending.recorded
 
-    def _instant(self, when: datetime | str | None) -> int | None:
+    def _instant(self, when: date | str | None) -> int | None:
         if when is None:
             return None
         if isinstance(when, datetime):

@@ -13,7 +13,7 @@ import numpy as np
 from cerata.engine.arguments import expect_bool, expect_type
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import RecallContext
-from cerata.engine.json_value import JsonValue
+from cerata.engine.json_value import JsonValue, exact_fields
 from cerata.engine.plain_value import PlainValue
 from cerata.retrieval.chunking import Chunking
 from cerata.retrieval.context.packing import ContextOptions
@@ -63,6 +63,7 @@ class RecallSettings(PlainValue):
     chunking: Chunking | None = None
 
     def __post_init__(self) -> None:
+        exact_fields(self, "framing", "include_superseded")
         for name in ("framing", "include_superseded"):
             value: object = getattr(self, name)
             if value is not None:

@@ -178,7 +178,7 @@ def reach_of(scope: Mapping[str, ScopeValue] | None, *, shared: bool) -> Reach |
     Raises:
         InvalidInput: shared without a scope, or a name or value is unusable.
     """
-    expect_bool("shared", shared)
+    shared = expect_bool("shared", shared)
     if scope is not None:
         return Reach(full_scope(scope, None), shared)
     if shared:
@@ -215,7 +215,7 @@ def narrowed(
         InvalidInput: the call would widen the reach, or a name or value is unusable.
     """
     if shared is not None:
-        expect_bool("shared", shared)
+        shared = expect_bool("shared", shared)
     pairs = _mapping(narrower)
     if reach is MISSING:
         return chosen_reach(pairs, None, shared=bool(shared))

@@ -10,7 +10,7 @@ import base64
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from cerata.engine.arguments import expect_integer, expect_text, is_unicode, wrong_type
@@ -63,7 +63,7 @@ class Period(PlainValue):
     start: datetime | None
     end: datetime | None
 
-    def __contains__(self, when: datetime | str) -> bool:
+    def __contains__(self, when: date | str) -> bool:
         return self.interval.contains(to_microseconds(when))
 
     def __str__(self) -> str:

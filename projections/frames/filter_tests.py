@@ -114,7 +114,7 @@ def _metadata_test(name: str, test: object) -> Expression:
             remedy=f"Pass a value, or (operator, value) with one of {', '.join(OPERATORS)}.",
         )
     operator = str(pair[0])
-    value = pair[1]
+    value = exact(pair[1])
     if operator == "exists":
         if not isinstance(value, bool):
             raise InvalidInput(

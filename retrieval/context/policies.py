@@ -72,9 +72,11 @@ class ContextPolicy(PlainValue):
                 "A context policy needs a name", remedy="Pass a name, such as 'mine'."
             )
         where = f"context policy {self.name!r}"
+        switches = ("shorten", "fill", "whole_rows", "by_session")
         exact_fields(
             self, "version", "gist_tokens", "line_tokens", "specific_factor", "duplicate_share"
         )
+        exact_fields(self, *switches)
         for field in ("version", "gist_tokens", "line_tokens"):
             expect_positive(field, getattr(self, field), where)
         if not is_number(self.specific_factor) or self.specific_factor < 1:
@@ -82,7 +84,7 @@ class ContextPolicy(PlainValue):
                 f"specific_factor must be a number from 1, not {self.specific_factor!r}",
                 "Pass 1 or more.",
             )
-        for field in ("shorten", "fill", "whole_rows", "by_session"):
+        for field in switches:
             expect_bool(field, getattr(self, field), where)
         self._check_days(self.tier_days)
         share = self.duplicate_share

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from cerata.engine.arguments import is_integer, wrong_type
 from cerata.engine.errors import EmbedderFailed, InvalidInput, Unsupported
+from cerata.engine.json_value import exact
 from cerata.engine.limits import TOKEN_VECTORS_MAX
 
 from .identity import EmbedderIdentity, Metric, VectorType
@@ -207,7 +208,7 @@ def check_embedder(embedder: object) -> None:
             f"The embedder's space must not be of token vectors, as {identity.space!r} is",
             remedy="Return that identity as token_identity, and add embed_tokens().",
         )
-    reads_context: object = getattr(embedder, "reads_context", False)
+    reads_context = exact(cast("object", getattr(embedder, "reads_context", False)))
     if not isinstance(reads_context, bool) or (
         reads_context and not callable(getattr(embedder, "embed_in_context", None))
     ):
@@ -325,7 +326,8 @@ def _span(identity: EmbedderIdentity, span: object, size: int) -> tuple[int, int
 
 def context_embedder(embedder: Embedder) -> ContextEmbedder | None:
     """Return an embedder as one that reads turns in their conversation, or None if it does not."""
-    is_one = getattr(embedder, "reads_context", False) is True
+    # Checked when the store was opened.
+    is_one = bool(getattr(embedder, "reads_context", False))
     return cast("ContextEmbedder", embedder) if is_one else None
 
 

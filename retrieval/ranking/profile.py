@@ -92,7 +92,7 @@ class Profile(PlainValue):
         if not isinstance(self.name, str) or not self.name.strip():
             raise InvalidInput("A profile needs a name", remedy="Pass a name, such as 'notes'.")
         where = f"profile {self.name!r}"
-        exact_fields(self, "version", "importance", "feedback")
+        exact_fields(self, "version", "importance", "feedback", "rerank", "gate", *SWITCHES)
         expect_positive("version", self.version, where)
         if self.method not in get_args(Method):
             raise unknown("method", self.method, get_args(Method), where=self._place)

@@ -50,8 +50,8 @@ def check_bodies(events: Iterator[Event]) -> int:
             continue
         for name in body.references:
             value: Any = getattr(body, name)
-            items = value if isinstance(value, tuple) else () if value is None else (value,)
-            for item in items:
+            items: Any = value if isinstance(value, tuple) else (value,)
+            for item in items if value is not None else ():
                 assert reference_in(item) > 0, (event.seq, name, body)
                 references += 1
         for path, number in numbers_in(body, event.type):
@@ -159,3 +159,33 @@ def test_a_pending_id_is_no_value(write: Callable[[cerata.Store, Any], object]) 
             write(store, -1)
         write(store, next(store.frames()).id)
         assert store.verify().ok
+
+
+class Basis(msgspec.Struct):
+    source: int
+
+
+def test_a_pending_id_is_no_value_of_a_slot() -> None:
+    """A schema raised TypeError of Python's."""
+    with cerata.open(":memory:") as store:
+        agent = cerata.Agent(
+            store,
+            "bot",
+            memory={
+                "notes": cerata.MemorySpec(scope="user_id"),
+                "typed": cerata.MemorySpec(scope="user_id", schema=Basis),
+                "items": cerata.MemorySpec(scope="user_id", type="list"),
+            },
+        )
+        slots = [agent.slot(name, user_id="u1") for name in ("notes", "typed", "items")]
+        with store.transaction():
+            number = store.put_frame("x").id
+            values: list[tuple[cerata.Slot, object]] = [
+                (slots[0], number),
+                (slots[0], {"a": [number]}),
+                (slots[1], Basis(number)),
+                (slots[2], [number]),
+            ]
+            for slot, value in values:
+                with pytest.raises(cerata.InvalidInput, match="an id inside a transaction"):
+                    slot.append(value) if slot is slots[2] else slot.set("k", value)

@@ -6,6 +6,8 @@ import enum
 import pathlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
@@ -14,6 +16,7 @@ import pytest
 
 import cerata
 from cerata.engine.json_value import exact, type_name
+from cerata.retrieval.ranking.profiles import PROFILES
 
 from ..snapshot.isolation import Sweep
 from ..snapshot.isolation_calls import STORE, VIEW, WRITES, Case
@@ -86,7 +89,7 @@ def test_a_scalar_is_stored_as_the_type_of_json_that_it_is(name: str) -> None:
     """At any depth, in the open transaction, in the log, and in a filter."""
     given, expected = SCALARS[name]
     assert (exact(given), type(exact(given))) == (expected, type(expected))
-    deep: Any = OrderedDict(a=[given, (given,)], b=Pair(given, {"c": given}))
+    deep: OrderedDict[str, Any] = OrderedDict(a=[given, (given,)], b=Pair(given, {"c": given}))
     metadata: dict[str, Any] = {"a": given, "deep": deep}
     stored = {
         "a": expected,
@@ -170,6 +173,40 @@ def test_a_date_is_its_first_instant_in_utc() -> None:
         assert len(store.timeline(start=day).entries) == 1
 
 
+def test_a_flag_of_numpy_is_a_flag(tmp_path: Path) -> None:
+    """It was refused, or recorded as an unsupported type."""
+    yes, no = cast("Any", np.True_), cast("Any", np.False_)
+    with cerata.open(tmp_path / "m.cera", require_scope=no, shared=no) as store:
+        frame = store.put_frame("tea", metadata={"a": yes}, replace=no)
+        store.declare_predicate("lives in", functional=yes)
+        store.assert_fact("anna", "is here", yes)
+        assert [*store.export_facts(history=yes)] == [*store.export_facts(history=True)]
+        assert store.search("tea", rerank=no, include_superseded=yes, approximate=no)
+        assert store.recall("tea", record=yes, framing=no, floor=no, include_superseded=yes).text
+        assert len([*store.frames(cerata.Filter(metadata={"a": ("exists", yes)}))]) == 1
+        judge: Any = lambda view: np.bool_(len([*view.frames()]) < 1)  # noqa: E731
+        assert store.bisect(judge) == store.bisect(lambda view: len([*view.frames()]) < 1)
+        replace(PROFILES["notes"], rerank=no, gate=no)
+        cerata.ContextPolicy("mine", version=1, fill=yes)
+        spec = cerata.MemorySpec(scope="user_id", searchable=yes, ttl=cast("Any", np.int64(60)))
+        agent = cerata.Agent(store, "bot", memory={"prefs": spec})
+        agent.slot("prefs", user_id="u1").set("k", {"a": [yes, np.float32(0.5)], Name("b"): no})
+        [item] = agent.slot("prefs", user_id="u1").items()
+        assert repr(item.value) == "{'a': [True, 0.5], 'b': False}"
+        with agent.session("s") as session:
+            session.assemble(max_tokens=200, query="tea", record=no)
+        with agent.run("r", inputs={"a": np.int64(3)}) as run:
+            pass
+        with agent.run("r2", inputs={"a": yes}) as run, pytest.raises(cerata.Conflict):
+            agent.run("r2", resume=no)
+        assert run.id == "r2"
+        with agent.run("r3") as run:
+            result = run.put("f", [np.int64(1), yes, Name("x")])
+            assert repr(result.value) == "[1, True, 'x']"
+        assert store.frame(frame).metadata == {"a": True}
+        assert store.verify().ok
+
+
 # --- every public call ----------------------------------------------------------------------------
 
 
@@ -194,7 +231,9 @@ class Loose:
 
 
 def loose(value: Any) -> Any:
-    """Return a value with numpy's numbers, and strings of a subclass, at any depth."""
+    """Return a value with numpy's numbers and bools, and strings of a subclass, at any depth."""
+    if type(value) is bool:
+        return np.bool_(value)
     if type(value) is int:
         return np.int64(value) if -(2**63) <= value < 2**63 else value
     if type(value) is float:
