@@ -116,13 +116,14 @@ class Parser(ArgumentParser):
 
 
 def did_you_mean(given: str, names: Iterable[str]) -> str | None:
-    """Return the nearest name to a given text, if any is near enough.
+    """Return the nearest name to a given text, if any is near enough; dashes in front do not count.
 
     >>> did_you_mean("serach", ["recall", "search"])
     'search'
     """
-    near = difflib.get_close_matches(given, sorted(set(names) - {given}), n=1, cutoff=0.6)
-    return near[0] if near else None
+    bare = {name.lstrip("-"): name for name in names if name != given}
+    near = difflib.get_close_matches(given.lstrip("-"), sorted(bare), n=1, cutoff=0.65)
+    return bare[near[0]] if near else None
 
 
 def _question(name: str | None) -> str:

@@ -84,8 +84,9 @@ class CompactionCommands(ForkCommands):
     ) -> Compaction:
         """Write a new file without dead space, while other processes read and write.
 
-        The file never grows: if the new file would be no smaller, the file stays as it is. But if a
-        ``horizon`` has contents to give up, the new file takes its place at any size.
+        Without a ``horizon`` the file never grows: if the new file would be no smaller, the file
+        stays as it is. But if a horizon has contents to give up, the new file takes its place at
+        any size.
 
         The log stays the same: events, ids, hashes, tags and views. A killed compaction continues
         at the next call. Other processes wait only while the new file takes the place of the old.

@@ -237,7 +237,11 @@ class TestWhatWasMeant:
 
     def test_nothing_is_said_where_nothing_is_near(self, run: Run, folder: Path) -> None:
         """A guess that is none is noise."""
-        for arguments in (["zzzz"], ["recall", "x", "--at", "zzzz", "-f", "memory.cera"]):
+        for arguments in (
+            ["zzzz"],
+            ["recall", "x", "--at", "zzzz", "-f", "memory.cera"],
+            ["put", "x", "--reason", "y"],  # was "Did you mean '--json'?": the dashes counted
+        ):
             assert "Did you mean" not in run(*arguments)[2]
 
 
