@@ -105,8 +105,10 @@ class Mem0History:
             what = f"There is no action {action!r:.60} of mem0"
             if is_last:
                 # A memory that its source may have deleted must not be current.
-                doubts = (f"{what}, so the memory is hidden",)
-                return DeletionRecord(row.place, KIND, memory, f"{row.value('id')}", doubts=doubts)
+                doubt = f"{what}, so the memory is hidden"
+                return DeletionRecord(
+                    row.place, KIND, memory, f"{row.value('id')}", doubts=(doubt,)
+                )
             raise row.refusal(what)
         version = row.required("id")
         text = row.text("new_memory")
