@@ -6,7 +6,7 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.memory.values.words import clipped, counted
 
-from .filter_options import where_of
+from .filter_options import hint, where_of
 from .output import Output
 from .store_options import changing, reading, view_of
 
@@ -46,6 +46,8 @@ def run_delete(options: Namespace, output: Output) -> int:
             output.line(f"closed {counted(len(receipt.deleted), 'frame')}")
             if receipt.deleted:
                 output.line(f"Still readable with --at {before}.", style="dim")
+            else:
+                hint(store.view(), options, output)
             deleted: list[JsonValue] = [*receipt.deleted]
             output.result({"file": store.path, **receipt.to_dict(), "deleted": deleted})
             return 0

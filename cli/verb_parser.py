@@ -233,14 +233,19 @@ def add_common(
 def add_filters(verb: ArgumentParser, *, closed: bool) -> None:
     """Add the filters of frames; with ``closed`` also options for frames that are not current."""
     verb.add_argument(
-        "--tag", action="append", default=[], help="only frames with this tag; repeat for several"
+        "--tag",
+        action="append",
+        default=[],
+        type=some_name,
+        help="only frames with this tag; repeat for several",
     )
-    verb.add_argument("--kind", help="only frames of this structure")
-    verb.add_argument("--role", help="only frames of this speaker")
+    verb.add_argument("--kind", type=some_name, help="only frames of this structure")
+    verb.add_argument("--role", type=some_name, help="only frames of this speaker")
     verb.add_argument(
         "--absent",
         action="append",
         default=[],
+        type=some_name,
         metavar="NAME",
         help="only frames without this name in scope and metadata; repeat for several",
     )
@@ -286,6 +291,13 @@ def identifier(text: str) -> int:
     if not (digits.isascii() and digits.isdecimal()):
         raise argparse.ArgumentTypeError(f"an id is a number such as 12 or '#12', not {text!r}")
     return int(digits)
+
+
+def some_name(text: str) -> str:
+    """Return a name of a filter; an empty one, as of an unset variable, would select by chance."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"a name has a visible character, and {text!r} has none")
+    return text
 
 
 def seconds(text: str) -> float:

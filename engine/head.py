@@ -41,6 +41,10 @@ class Head(msgspec.Struct, frozen=True, eq=False):
             return NotImplemented
         return (self.seq, self.recorded) == (other.seq, other.recorded)
 
+    def __ne__(self, other: object) -> bool:
+        # A struct compares by identity here, whatever __eq__ returns.
+        return not self == other
+
     def __hash__(self) -> int:
         return hash((self.seq, self.recorded))
 

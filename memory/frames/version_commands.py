@@ -238,9 +238,12 @@ def _check_restorable(snapshot: Snapshot, number: int, current: int | None) -> N
     layers = snapshot.layers
     body, scope = frame_versions.stored_frame(snapshot, number)
     if current == number:
+        is_expired = snapshot.frame_at(number).is_expired
         raise Conflict(
-            f"Frame {number:,} is current",
-            remedy="Leave this call out; update() changes the fields of a current frame.",
+            f"Frame {number:,} {'has expired, and is not closed' if is_expired else 'is current'}",
+            remedy="Call update(), with a later time or None as expires=."
+            if is_expired
+            else "Leave this call out; update() changes the fields of a current frame.",
         )
     hashed = None if current is not None else content_hash_of(body)
     copies = [] if hashed is None else layers.copies(hashed)

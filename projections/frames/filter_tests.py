@@ -54,6 +54,16 @@ def strings(name: str, values: Collection[str]) -> list[str]:
     return [expect_text(f"each item of {name}", value) for value in values]
 
 
+def words(name: str, values: Collection[str]) -> list[str]:
+    """Return a checked list of strings, none of them empty: no frame has an empty tag."""
+    checked = strings(name, values)
+    if "" in checked:
+        raise InvalidInput(
+            f"{name} has an empty string", remedy=f"Leave it out, or pass {name}=[]."
+        )
+    return checked
+
+
 def names_of(name: str, values: str | Collection[str]) -> tuple[str, ...]:
     """Return the accepted names of a parameter, at least one."""
     names = [expect_text(name, values)] if isinstance(values, str) else strings(name, values)

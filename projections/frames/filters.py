@@ -66,8 +66,8 @@ from .filter_tests import (
     metadata_tests,
     names_of,
     pairs,
-    strings,
     time_test,
+    words,
 )
 
 
@@ -126,8 +126,8 @@ class Filter:
         uri_prefix: str | None = None,
         absent: Collection[str] = (),
     ) -> None:
-        parts: list[Expression] = [equals("tag", tag) for tag in strings("tags", tags)]
-        parts += [equals("label", label) for label in strings("labels", labels)]
+        parts: list[Expression] = [equals("tag", tag) for tag in words("tags", tags)]
+        parts += [equals("label", label) for label in words("labels", labels)]
         if kind is not None:
             parts.append(Named("kind", names_of("kind", kind)))
         if role is not None:
@@ -150,7 +150,7 @@ class Filter:
         if uri_prefix is not None:
             prefix = expect_text("uri_prefix", uri_prefix)
             parts.append(Compared("uri", "prefix", ValueType.STRING, prefix))
-        for name in strings("absent", absent):
+        for name in words("absent", absent):
             parts += absent_tests(name)
         object.__setattr__(self, "expression", parts[0] if len(parts) == 1 else Every(tuple(parts)))
         object.__setattr__(self, "depth", PLAIN_DEPTH)

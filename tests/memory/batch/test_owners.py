@@ -509,7 +509,7 @@ def test_a_kind_of_its_own_opens_no_other_uri_or_parent(store: Store, row: Owned
     # A frame of two owners, which only a program writes, needs the right of both.
     both = owned_frame(store, kind, "identity:TOOLS")
     head = store.head
-    puts: tuple[Callable[[], object], ...] = (
+    puts: list[Callable[[], object]] = [
         lambda: writer.put_frame("new", kind=kind, uri="identity:SOUL"),
         lambda: writer.put_frame("new", kind=kind, uri="identity:SOUL", replace=True),
         lambda: writer.put_frame("new", kind=kind, uri="note:1", replace=True),
@@ -517,7 +517,7 @@ def test_a_kind_of_its_own_opens_no_other_uri_or_parent(store: Store, row: Owned
         lambda: writer.remember("new", kind=kind, uri="identity:AGENTS"),
         lambda: writer.delete(both),
         lambda: writer.supersede(both, "new"),
-    )
+    ]
     for put in puts:
         with pytest.raises(cerata.Refused, match="identity"):
             put()

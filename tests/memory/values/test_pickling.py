@@ -333,6 +333,14 @@ def test_a_value_is_what_it_was_in_another_process(name: str, store: Store, tmp_
         assert shown(copied) == before
 
 
+def test_equal_heads_do_not_differ(store: Store) -> None:
+    """A struct compares by identity for "!=", so equal heads were also unequal."""
+    before = store.head
+    assert not before != store.head  # noqa: SIM202 - the operator that failed
+    store.put_frame("A note.")
+    assert before != store.head
+
+
 def test_a_pickled_point_names_its_state(store: Store) -> None:
     """Worker processes get a head or receipt, and read there."""
     receipt = store.put_frame("white tea")
