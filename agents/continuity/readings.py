@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from cerata.engine.unreadable import frame_place, readable
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.messages.line import CHAT_MODE, MAIN_THREAD, group_of
 
@@ -95,13 +96,18 @@ class Readings(ABC):
         """
         self._talk(thread, mode)
         summaries = Summaries(self._snapshot(), self._name)
-        return [
-            summaries.value(line, period, frame)
+        of_thread = (
+            (line, period, frame)
             for line in summaries.lines
             if (line.thread, line.group) == (thread, group_of(mode))
             for level in range(len(LEVELS))
             for period, frames in summaries.made(line, level).items()
             for frame in frames
+        )
+        return [
+            *readable(
+                of_thread, lambda each: summaries.value(*each), lambda each: frame_place(each[2])
+            )
         ]
 
     def candidates(self) -> list[Candidate]:

@@ -280,6 +280,22 @@ def test_a_warning_that_is_an_error_stops_the_list(store: Store, damage: Damage)
                 list(read())
 
 
+def test_a_stream_stops_at_a_damaged_event_and_keeps_its_place(
+    store: Store, damage: Damage
+) -> None:
+    """It promises each event once and in order."""
+    made(store)
+    damage(5)
+    stream = store.follow(3, timeout=0)
+    assert next(stream).seq == 4
+    for _ in range(2):
+        with pytest.raises(Corrupt, match="Event 5 is damaged"):
+            next(stream)
+    assert stream.position == 4
+    damage(None)
+    assert next(stream).seq == 5
+
+
 def test_damaged_events_in_a_row_are_one_warning(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,6 +326,7 @@ AGENTS: dict[str, Callable[[Agent], Sequence[object]]] = {
     "handoff": lambda agent: [message.id for message in agent.handoff().messages],
     "proposals": lambda agent: [proposal.id for proposal in agent.proposals()],
     "refs": lambda agent: [reference.id for reference in agent.refs("open")],
+    "summaries": lambda agent: [summary.id for summary in agent.summaries()],
     "runs": lambda agent: [run.id for run in agent.runs()],
     "sessions": lambda agent: [session.id for session in agent.sessions()],
     "threads": lambda agent: [thread.name for thread in agent.threads()],
@@ -319,7 +336,7 @@ OTHER_OF_AGENTS = {
     *("at", "candidates", "entropy", "get", "goes_on", "identity", "live_journal"),
     *("meta_patterns", "name", "over", "pending", "propose", "reflect", "rerun"),
     *("rerun_assembly", "run", "run_of", "session", "slot", "slot_of", "standing", "store"),
-    *("summaries", "sweep", "topics", "version", "wellbeing"),
+    *("sweep", "topics", "version", "wellbeing"),
 }
 
 SLOTS: dict[str, Callable[[Slot], Sequence[object]]] = {
@@ -364,6 +381,8 @@ def worked(store: Store) -> Agent:
         with agent.session(f"s{number}") as session:
             session.message("user", f"Question {number}?")
             session.message("assistant", f"Answer {number}.")
+            if number == 2:
+                assert session.compact()
         agent.slot("notes").append(f"note {number}")
     # Results end with their run.
     run = agent.run("open").__enter__()
