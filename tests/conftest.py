@@ -4,10 +4,13 @@ import importlib.util
 import os
 import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from cerata.engine.compact import Steps
 
 from .quick import FILES
 from .watching import watched
@@ -80,3 +83,9 @@ def seed() -> int:
 def checkout() -> Path:
     """Return the top folder of the checkout."""
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a compaction swap the files even if the new one is no smaller: a test's memory is."""
+    monkeypatch.setattr("cerata.engine.compact.Steps", partial(Steps, any_size=True))

@@ -103,6 +103,7 @@ STEPS: dict[str, Callable[[Store], object]] = {
 }
 
 
+@pytest.mark.usefixtures("any_size")
 @pytest.mark.parametrize("step", STEPS)
 def test_content_of_a_later_version_is_carried_unchanged(path: Path, step: str) -> None:
     """Event, chunk and name, by each way of writing; in this handle's file and in the next's."""
@@ -118,6 +119,7 @@ def test_content_of_a_later_version_is_carried_unchanged(path: Path, step: str) 
         store.put_frame("after all")
 
 
+@pytest.mark.usefixtures("any_size")
 def test_all_steps_one_after_another_carry_it(path: Path) -> None:
     """As a file lives; twice compacted, since the second copies the content of a copy."""
     for step in (*STEPS, "compacted"):
@@ -165,6 +167,7 @@ def test_a_fork_has_the_event_and_the_checkpoint(path: Path, tmp_path: Path) -> 
         assert fork._log.toc().unknown == {}
 
 
+@pytest.mark.usefixtures("any_size")
 def test_content_written_during_a_compaction_is_carried(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,6 +202,7 @@ def test_a_state_from_before_retention_is_not_carried(path: Path) -> None:
             store.content(1)
 
 
+@pytest.mark.usefixtures("any_size")
 def test_a_damaged_state_of_a_later_version_does_not_stop_a_compaction(path: Path) -> None:
     """It is derived; the events are copied with every check."""
     with cerata.open(path, mode="r") as store:

@@ -444,6 +444,7 @@ def test_a_batch_of_a_killed_writer_comes_whole_or_not_at_all(path: Path) -> Non
     assert [event.seq for event in events] == list(range(1, head + 1))
 
 
+@pytest.mark.usefixtures("any_size")
 def test_a_follower_and_a_writer_in_other_processes_follow_a_compaction(path: Path) -> None:
     """The path names another file then; a stream of the old file would wait for ever."""
     follower = (
