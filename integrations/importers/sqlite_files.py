@@ -33,7 +33,14 @@ _ROWIDS: Final = ("rowid", "_rowid_", "oid")
 """SQLite's names of the rowid; a column may take one of them."""
 
 LOCK_SECONDS: Final = 5.0
-_COPY_WAIT_SECONDS: Final = 0.25
+_WAIT_SECONDS: Final = 0.25
+"""Seconds of one wait for a lock: SQLite does not look at Ctrl-C while it waits."""
+
+_COPY_PAGES: Final = 1_000
+"""Pages of one step of a copy, after which Ctrl-C ends it."""
+
+_COPY_PASSES: Final = 4
+"""A copy begins again when the other program writes; after so many times its size it fails."""
 
 _COPY: Final = "Close the program that uses the file, and pass the file or a fresh copy."
 
@@ -148,7 +155,7 @@ class SqliteFile:
         """Return the columns of a table; none if there is no such table."""
         if table in self.tables and not self.tables[table]:
             with self._reading(f"table {table}"):
-                rows = self._connection.execute(f"PRAGMA table_info({table})").fetchall()
+                rows = self._executed(f"PRAGMA table_info({table})").fetchall()
             self.tables[table] = [_text_of(name) for _, name, *_ in rows]
         return self.tables.get(table, [])
 
@@ -180,7 +187,7 @@ class SqliteFile:
         # The limit of no rows lets SQLite count in steps, which have a limit, and not in one.
         query = f"SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT -1)"  # noqa: S608
         with self._reading(f"table {table}"):
-            [count] = self._connection.execute(query).fetchone()
+            [count] = self._executed(query).fetchone()
         return int(count)
 
     def rows(
@@ -257,18 +264,21 @@ class SqliteFile:
         Raises:
             sqlite3.Error: the copy cannot be written, or another program holds the file.
         """
-        attempts = 0
+        attempts = steps = 0
 
-        def check(status: int, _remaining: int, _total: int) -> None:
-            nonlocal attempts
+        def check(status: int, _remaining: int, total: int) -> None:
+            nonlocal attempts, steps
+            steps += 1
+            if (steps - attempts - 1) * _COPY_PAGES > _COPY_PASSES * total:
+                raise sqlite3.OperationalError("another program writes to the file all the time")
             if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 attempts += 1
-                if attempts * _COPY_WAIT_SECONDS >= LOCK_SECONDS:
+                if attempts * _WAIT_SECONDS >= LOCK_SECONDS:
                     # SQLite would wait for ever.
                     raise sqlite3.OperationalError("another program holds the file")
 
         with closing(sqlite3.connect(path)) as copy:
-            self._connection.backup(copy, progress=check, sleep=_COPY_WAIT_SECONDS)
+            self._connection.backup(copy, pages=_COPY_PAGES, progress=check, sleep=_WAIT_SECONDS)
 
     def _rowid(self, table: str) -> str:
         """Return the name of the rowid that is no column of a table."""
@@ -282,6 +292,18 @@ class SqliteFile:
             )
         return name
 
+    def _executed(self, query: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
+        """Run a query; wait for a lock in short parts, so that Ctrl-C ends the wait."""
+        waited = 0.0
+        while True:
+            try:
+                return self._connection.execute(query, values)
+            except sqlite3.OperationalError as error:
+                waited += _WAIT_SECONDS
+                is_locked = _code_of(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+                if not is_locked or waited >= LOCK_SECONDS:
+                    raise
+
     def _read(
         self,
         query: str,
@@ -292,7 +314,7 @@ class SqliteFile:
         """Return the rows of a query, up to the row that exceeds the size."""
         rows: list[tuple[object, ...]] = []
         total = 0
-        with closing(self._connection.execute(query, values)) as cursor:
+        with closing(self._executed(query, values)) as cursor:
             for row in cursor:
                 size = sum(len(value) for value in row if isinstance(value, bytes))
                 self._limits.take(size, part)
@@ -345,7 +367,7 @@ def opened_sqlite(
         mode = "mode=ro&immutable=1"
     try:
         connection = sqlite3.connect(
-            f"{Path(name).absolute().as_uri()}?{mode}", uri=True, timeout=LOCK_SECONDS
+            f"{Path(name).absolute().as_uri()}?{mode}", uri=True, timeout=_WAIT_SECONDS
         )
     except sqlite3.Error as error:
         raise _error_of(error, name) from error

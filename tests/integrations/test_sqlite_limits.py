@@ -3,12 +3,14 @@
 import signal
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import cerata
-from cerata import InvalidInput
+from cerata import InvalidInput, Locked
 from cerata.integrations.importers import import_from, sqlite_files, sqlite_limits
 
 from . import hostile_sqlite
@@ -125,3 +127,102 @@ def test_large_rows_come_in_small_pages(tmp_path: Path, monkeypatch: pytest.Monk
         next(rows)
         assert len(taken) == 2
         assert len([*rows]) == 19
+
+
+def test_a_wait_for_a_lock_looks_at_signals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite waited for 5 s in one call, and Ctrl-C with it."""
+    monkeypatch.setattr(sqlite_files, "LOCK_SECONDS", 1.0)
+    path = tmp_path / "history.db"
+    looks: list[int] = []
+    former = signal.signal(signal.SIGALRM, lambda number, _: looks.append(number))
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("CREATE TABLE t (a)")
+            connection.execute("BEGIN EXCLUSIVE")
+            signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+            with pytest.raises(Locked), sqlite_files.opened_sqlite(path):
+                pass
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.signal(signal.SIGALRM, former)
+    # A single call of SQLite runs one of the handlers, after its end.
+    assert len(looks) >= 3
+
+
+def test_a_copy_looks_at_signals_after_each_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The copy of a large file was a single call, which Ctrl-C did not end."""
+    monkeypatch.setattr(sqlite_files, "_COPY_PAGES", 5)
+    path = tmp_path / "history.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE t (a)")
+        connection.executemany("INSERT INTO t VALUES (?)", [("x" * 4_000,)] * 100)
+        connection.commit()
+    steps: list[int] = []
+
+    class Connection:
+        def __init__(self, connection: sqlite3.Connection) -> None:
+            self.connection = connection
+
+        def backup(
+            self,
+            target: sqlite3.Connection,
+            *,
+            progress: Callable[[int, int, int], None],
+            **options: Any,
+        ) -> None:
+            def step(status: int, remaining: int, total: int) -> None:
+                steps.append(remaining)
+                progress(status, remaining, total)
+                if len(steps) == 3:
+                    signal.raise_signal(signal.SIGINT)
+
+            self.connection.backup(target, progress=step, **options)
+
+    with sqlite_files.opened_sqlite(path) as file:
+        monkeypatch.setattr(file, "_connection", Connection(file._connection))
+        with pytest.raises(KeyboardInterrupt):
+            file.copy_to(tmp_path / "copy.db")
+        assert len(steps) == 3
+        assert steps[-1] > 80
+        file.copy_to(tmp_path / "whole.db")
+    with closing(sqlite3.connect(tmp_path / "whole.db")) as copy:
+        assert copy.execute("SELECT count(*) FROM t").fetchone() == (100,)
+
+
+def test_a_copy_ends_if_the_other_program_never_stops_to_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each write begins the copy again."""
+    monkeypatch.setattr(sqlite_files, "_COPY_PAGES", 5)
+    path = tmp_path / "history.db"
+    with closing(sqlite3.connect(path)) as writer:
+        writer.execute("CREATE TABLE t (a)")
+        writer.executemany("INSERT INTO t VALUES (?)", [("x" * 4_000,)] * 100)
+        writer.commit()
+
+        class Connection:
+            def __init__(self, connection: sqlite3.Connection) -> None:
+                self.connection = connection
+
+            def backup(
+                self,
+                target: sqlite3.Connection,
+                *,
+                progress: Callable[[int, int, int], None],
+                **options: Any,
+            ) -> None:
+                def step(status: int, remaining: int, total: int) -> None:
+                    progress(status, remaining, total)
+                    writer.execute("UPDATE t SET a = a || 'y' WHERE rowid = 1")
+                    writer.commit()
+
+                self.connection.backup(target, progress=step, **options)
+
+        with sqlite_files.opened_sqlite(path) as file:
+            monkeypatch.setattr(file, "_connection", Connection(file._connection))
+            with pytest.raises(sqlite3.OperationalError, match="all the time"):
+                file.copy_to(tmp_path / "copy.db")
