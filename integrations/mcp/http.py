@@ -24,6 +24,7 @@ from cerata.memory.store import Store
 from .sdk import server_of
 from .service import Service
 from .shutdown import Shutdown
+from .stdio import MESSAGE_SIZE_MAX
 from .tokens import TokenEntry
 
 HOST: Final = "127.0.0.1"
@@ -236,7 +237,7 @@ class _App:
         else:
             self._served += 1
             try:
-                await manager.handle_request(scope, receive, send)
+                await _handle(manager, scope, receive, send)
             finally:
                 self._served -= 1
 
@@ -250,6 +251,29 @@ class _App:
             if hmac.compare_digest(known, digest):
                 found = manager
         return found if scheme.lower() == b"bearer" else None
+
+
+async def _handle(manager: Any, scope: Any, receive: Any, send: Any) -> None:
+    """Let a session manager answer a request; its body is read here, since SDK 1 has no limit."""
+    parts: list[bytes] = []
+    size, is_whole = 0, False
+    while not is_whole:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > MESSAGE_SIZE_MAX:
+            fault = f"The body is over the limit of {MESSAGE_SIZE_MAX:,} bytes"
+            await _refuse(send, 413, fault, (b"connection", b"close"))
+            return
+        is_whole = not message.get("more_body", False)
+    messages = iter([{"type": "http.request", "body": b"".join(parts), "more_body": False}])
+
+    async def again() -> Any:
+        return next(messages, None) or await receive()
+
+    await manager.handle_request(scope, again, send)
 
 
 async def _refuse(send: Any, status: int, text: str, *headers: tuple[bytes, bytes]) -> None:

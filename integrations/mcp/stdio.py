@@ -22,7 +22,7 @@ from .shutdown import Shutdown
 
 _INTERNAL_FAULT: Final = 70
 
-_LINE_SIZE_MAX: Final = 32 << 20
+MESSAGE_SIZE_MAX: Final = 32 << 20
 """Bytes of a message: a text of the largest size, escaped."""
 
 _TOO_LONG: Final = b'"a message over the limit of bytes was dropped"\n'
@@ -103,7 +103,7 @@ class _Input:
 
     def _read(self) -> bytes:
         line = self._line()
-        if len(line) < _LINE_SIZE_MAX or line.endswith(b"\n"):
+        if len(line) < MESSAGE_SIZE_MAX or line.endswith(b"\n"):
             return line
         while line and not line.endswith(b"\n"):
             line = self._line()
@@ -111,7 +111,7 @@ class _Input:
 
     def _line(self) -> bytes:
         try:
-            return self._stream.readline(_LINE_SIZE_MAX)
+            return self._stream.readline(MESSAGE_SIZE_MAX)
         except OSError:
             # The terminal or the other end is gone.
             return b""

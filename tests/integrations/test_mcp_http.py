@@ -20,6 +20,7 @@ pytest.importorskip("mcp", reason="needs the extra mcp")
 from mcp.client.streamable_http import streamable_http_client
 
 import cerata
+from cerata.integrations.mcp import http as server
 
 from .mcp_clients import (
     ANNA,
@@ -206,3 +207,35 @@ def test_a_token_may_only_read(tmp_path: Path) -> None:
     reader = {**BEN, "scope": ANNA["scope"], "read_only": True}
     with http_server(SERVERS[0], tmp_path / "brain.cera", ANNA, reader) as (_, url):
         asyncio.run(scenario(url))
+
+
+@pytest.mark.parametrize("size", [0, 100, 101, 10**6])
+def test_a_body_over_the_limit_is_refused(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SDK 1 reads a body without an end into memory; here a client sends it in parts of 50."""
+    monkeypatch.setattr(server, "MESSAGE_SIZE_MAX", 100)
+    data = bytes(size)
+    parts = [data[start : start + 50] for start in range(0, size, 50)] or [b""]
+    messages = iter(
+        {"type": "http.request", "body": part, "more_body": place < len(parts)}
+        for place, part in enumerate(parts, 1)
+    )
+    received: list[bytes] = []
+    sent: list[dict[str, Any]] = []
+
+    class Manager:
+        async def handle_request(self, _scope: object, receive: Any, _send: object) -> None:
+            message = await receive()
+            assert not message["more_body"]
+            received.append(message["body"])
+
+    async def receive() -> Any:
+        return next(messages)
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    asyncio.run(server._handle(Manager(), {}, receive, send))
+    assert received == ([data] if size <= 100 else [])
+    assert [each["status"] for each in sent[:1]] == ([] if size <= 100 else [413])
+    # The rest is not read.
+    assert len([*messages]) == max(0, len(parts) - 3)

@@ -41,7 +41,7 @@ def test_a_client_remembers_and_recalls(python: str, tmp_path: Path) -> None:
 
 def test_a_message_has_a_limit_of_bytes_and_depth(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line without an end filled the memory, and a deep one ended the server."""
-    monkeypatch.setattr(stdio, "_LINE_SIZE_MAX", 100)
+    monkeypatch.setattr(stdio, "MESSAGE_SIZE_MAX", 100)
     stream = BytesIO(b"x" * 1_001 + b"\n{}\n" + b"y" * 99 + b"\n" + b"z" * 500)
     lines = stdio._Input(stream, cast("Any", None), stdio.Requests())
     assert [lines._read() for _ in range(5)] == [
