@@ -154,6 +154,8 @@ def interval_of(value: date | str, now: datetime) -> Interval:
         is_day = "W" not in text or period["day"]
         return _period(to_datetime(to_microseconds(text)), "day" if is_day else "week")
     if _STARTS_LIKE_ISO.match(text):
+        if _RANGE.fullmatch(text):
+            raise _no_time(text)
         return _instant(to_microseconds(text))
     return _in_words(text.lower(), now)
 

@@ -285,8 +285,11 @@ def test_a_range_needs_no_from() -> None:
     expected = bounds_of("from 2026-03-01 to 2026-04")
     for text in ("2026-03-01 to 2026-04", "2026-03-01 UNTIL 2026-04.", "2026-03-01 till 2026-04"):
         assert bounds_of(text) == expected
-    with pytest.raises(InvalidInput):
-        bounds_of("since yesterday until today")
+    for text in ("since yesterday until today", "from 2026-03-01 to 2026-04 until 2026-05"):
+        with pytest.raises(InvalidInput):
+            bounds_of(text)
+    with pytest.raises(InvalidInput, match="is a range of times"):
+        interval_of("2026-03-01 to 2026-04", NOW)
 
 
 def test_a_range_in_words_that_ends_before_its_start_is_refused() -> None:
