@@ -6,7 +6,6 @@ import os
 import stat
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import cast
 
 import pytest
 
@@ -52,7 +51,7 @@ NO_OUTPUTS = {
 def output_arguments() -> Iterator[tuple[str, str]]:
     for action in parser()._actions:
         if isinstance(action, argparse._SubParsersAction):
-            parsers = cast("dict[str, argparse.ArgumentParser]", action.choices)
+            parsers: dict[str, argparse.ArgumentParser] = vars(action)["choices"]
             for verb, verb_parser in parsers.items():
                 for argument in verb_parser._actions:
                     if argument.dest in OUTPUTS:

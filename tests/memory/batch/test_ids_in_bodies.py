@@ -50,7 +50,7 @@ def check_bodies(events: Iterator[Event]) -> int:
             continue
         for name in body.references:
             value: Any = getattr(body, name)
-            items: Any = value if isinstance(value, tuple) else (value,)
+            items: list[Any] = [*value] if type(value) is tuple else [value]
             for item in items if value is not None else ():
                 assert reference_in(item) > 0, (event.seq, name, body)
                 references += 1

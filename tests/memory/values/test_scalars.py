@@ -184,8 +184,11 @@ def test_a_flag_of_numpy_is_a_flag(tmp_path: Path) -> None:
         assert store.search("tea", rerank=no, include_superseded=yes, approximate=no)
         assert store.recall("tea", record=yes, framing=no, floor=no, include_superseded=yes).text
         assert len([*store.frames(cerata.Filter(metadata={"a": ("exists", yes)}))]) == 1
-        judge: Any = lambda view: np.bool_(len([*view.frames()]) < 1)  # noqa: E731
-        assert store.bisect(judge) == store.bisect(lambda view: len([*view.frames()]) < 1)
+
+        def judge(view: cerata.View) -> bool:
+            return len([*view.frames()]) < 1
+
+        assert store.bisect(lambda view: cast("Any", np.bool_(judge(view)))) == store.bisect(judge)
         replace(PROFILES["notes"], rerank=no, gate=no)
         cerata.ContextPolicy("mine", version=1, fill=yes)
         spec = cerata.MemorySpec(scope="user_id", searchable=yes, ttl=cast("Any", np.int64(60)))
