@@ -91,7 +91,7 @@ _NUMERIC_DATE: Final = re.compile(r"(?<![\d:.])(\d{1,4})([/.-])(\d{1,2})\2(\d{1,
 _ISO: Final = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?\Z", re.ASCII)
 _ISO_PERIOD: Final = re.compile(r"\d{8}|\d{4}-?W\d\d(?P<day>-?[1-7])?", re.ASCII)
 _MARKS: Final = re.compile(r"[a-z0-9 :.,/+'\"-]*[?!]*")
-"""The characters of a time in words; dateparser leaves out others."""
+"""The characters of a time in words; dateparser leaves out all but these."""
 _CLOCK_TIME: Final = re.compile(r"(?<![\d:])(\d{1,2}):(\d{1,2})(?::(\d{1,2}))?(?![\d:])", re.ASCII)
 _STARTS_LIKE_ISO: Final = re.compile(r"\d{4}-\d\d-\d\d|\d{8}|\d{4}-?W", re.ASCII)
 _ROLLING: Final = re.compile(
