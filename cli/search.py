@@ -3,7 +3,7 @@
 import json
 from argparse import Namespace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import cerata
 from cerata.engine.errors import InvalidInput
@@ -17,9 +17,12 @@ from .output import Output
 from .profile_files import profile_from
 from .store_options import changing, reading, view_of
 
+if TYPE_CHECKING:
+    from cerata.memory.search.request import Grouping
+
 _LINES: Final = 3
 _FURTHER: Final = 8
-"""Further hits of a document that are named."""
+"""Further hits of a document or text that are named."""
 
 
 def run_recall(options: Namespace, output: Output) -> int:
@@ -77,7 +80,7 @@ def run_search(options: Namespace, output: Output) -> int:
             _query(query, options),
             k=options.k + 1 if options.k > 0 else options.k,
             offset=options.offset,
-            group_by="document" if options.group else None,
+            group_by=_grouping(options),
             where=where_of(options),
             when=options.when,
             profile=profile_from(options.profile),
@@ -94,7 +97,7 @@ def run_search(options: Namespace, output: Output) -> int:
         hits = [hit for hit, _ in readings]
         with output.pages():
             for rank, hit in enumerate(hits, start=options.offset + 1):
-                _print_hit(rank, hit, output)
+                _print_hit(rank, hit, output, "in it" if options.group else "with this text")
                 if options.explain:
                     for line in str(view.explain(hit)).splitlines():
                         output.line(f"    {line}", style="dim")
@@ -122,7 +125,14 @@ def run_search(options: Namespace, output: Output) -> int:
     return 0
 
 
-def _print_hit(rank: int, hit: Hit, output: Output) -> None:
+def _grouping(options: Namespace) -> "Grouping | None":
+    """Return how hits share a place: by content, except for who asks for versions of a text."""
+    if options.group:
+        return "document"
+    return None if options.superseded or options.deleted else "content"
+
+
+def _print_hit(rank: int, hit: Hit, output: Output, grouped: str) -> None:
     frame = hit.frame
     closed = "" if frame.active else "  closed"
     details = f"  {hit.score:.3f}{closed}"
@@ -146,7 +156,7 @@ def _print_hit(rank: int, hit: Hit, output: Output) -> None:
     if hit.grouped:
         further = ", ".join(f"#{item.id}" for item in hit.grouped[:_FURTHER])
         more = " …" if len(hit.grouped) > _FURTHER else ""
-        output.row((f"and {len(hit.grouped):,} more in it: {further}{more}", "dim"), indent=4)
+        output.row((f"and {len(hit.grouped):,} more {grouped}: {further}{more}", "dim"), indent=4)
 
 
 def _from_here(uri: str | None) -> str | None:

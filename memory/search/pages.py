@@ -4,19 +4,20 @@ Fused scores depend on how deep the lanes were ranked. So the order is built in 
 depths, 128, 512, 2,048 …: a block has the results that no earlier block has. The first results are
 those of the lanes at 128, however many are requested, and a later page continues exactly.
 
-Owns the blocks, the groups of hits of one document, and the place of the next page. Leaves out the
-lanes and their fusion (`search`).
+Owns the blocks, the groups of hits of one document or content, and the place of the next page.
+Leaves out the lanes and their fusion (`search`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from cerata.retrieval.ranking.fusion import Fused, LaneRanking
 
     from ..snapshot.snapshot import Snapshot
+    from .request import Grouping
 
 LANE_HITS: Final = 128
 """Hits of each lane that the first block fuses.
@@ -63,12 +64,24 @@ def blocks_of(
             depth = max(single_depth, first_depth + 1)
 
 
-def documents_of(snapshot: Snapshot, hits: Sequence[Fused]) -> dict[int, list[Fused]]:
-    """Return the hits by document, in order of the best hit of each; a lone frame is a document."""
-    documents: dict[int, list[Fused]] = {}
+def groups_of(snapshot: Snapshot, hits: Sequence[Fused], by: Grouping) -> Iterable[Sequence[Fused]]:
+    """Return the hits by document, or by content, in order of the best hit of each group.
+
+    A frame that is no chunk is a document, and one whose content no hash tells is alone.
+    """
+    key_of = _document_of if by == "document" else _content_of
+    groups: dict[object, list[Fused]] = {}
     for hit in hits:
-        row = snapshot.layers.row(hit.id)
-        is_chunk = row is not None and row.chunk_index is not None
-        document = snapshot.layers.parent_of(hit.id) if is_chunk else None
-        documents.setdefault(hit.id if document is None else document, []).append(hit)
-    return documents
+        groups.setdefault(key_of(snapshot, hit.id), []).append(hit)
+    return groups.values()
+
+
+def _document_of(snapshot: Snapshot, frame: int) -> object:
+    is_chunk = snapshot.layers.chunk_of(frame) is not None
+    document = snapshot.layers.parent_of(frame) if is_chunk else None
+    return frame if document is None else document
+
+
+def _content_of(snapshot: Snapshot, frame: int) -> object:
+    key = snapshot.layers.content_key(frame)
+    return frame if key is None else key

@@ -118,8 +118,9 @@ class SearchReads(Reader):
             offset: Hits to skip, of the best; the pages of a view neither repeat nor skip a hit.
             after: The last hit of the page before, of the same question; the page has the state
                 that this hit was found in, also if frames were written since.
-            group_by: "document": the best hit of each of ``k`` documents; `Hit.grouped` has its
-                further hits, of the first 128 or more of the search. Default None.
+            group_by: "document": the best hit of each of ``k`` documents; "content": of ``k``
+                contents, so that equal texts take one place. `Hit.grouped` has the further hits of
+                each, of the first 128 or more of the search. Default None.
             min_cosine: Least `Hit.cosine`; leaves out hits without a vector. None for no bound. If
                 no vectors can be compared, `Hits.notices` has the reason; not with mode "text".
             min_score: Least `Hit.score`, which fused lanes make from ranks. None for no bound.

@@ -44,8 +44,8 @@ OF_QUESTION: Final = "question"
 Rerank: TypeAlias = bool | Reranker | Mapping[int, float] | None
 """How the best hits get another order: by token vectors, by a model, or by scores of frames."""
 
-Grouping: TypeAlias = Literal["document"]
-"""How hits are grouped: those of a document together."""
+Grouping: TypeAlias = Literal["document", "content"]
+"""How hits are grouped: those of a document together, or those of equal content."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -101,8 +101,9 @@ class SearchRequest:
             )
         if self.group_by is not None and self.group_by not in get_args(Grouping):
             raise InvalidInput(
-                f"group_by must be 'document' or None, not {value_text(self.group_by):.60}",
-                remedy="Pass group_by='document'.",
+                "group_by must be 'document', 'content' or None, "
+                f"not {value_text(self.group_by):.60}",
+                remedy="Pass group_by='document', or 'content' for one hit of equal texts.",
             )
         if self.mode not in _MODES:
             raise InvalidInput(

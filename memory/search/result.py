@@ -68,8 +68,8 @@ class SearchResult:
     - ``vectors`` and ``late`` have the question's vectors, whether or not their lanes ran.
     - ``feedback`` are the frames toward which the lane "vectors" moved the question's vector.
     - ``fused`` has boosted scores, before reranking; ``order`` follows it, best first.
-    - ``best`` is the requested page of ``order``, or of the best hits of each document; ``grouped``
-      has the further hits of these documents, by the id of the best.
+    - ``best`` is the requested page of ``order``, or of the best hits of each group; ``grouped``
+      has the further hits of these groups, by the id of the best.
     """
 
     snapshot: Snapshot
@@ -113,13 +113,13 @@ class SearchResult:
         """Return the offset of the page that begins after a hit of this page.
 
         Raises:
-            InvalidInput: the hit is a further hit of a document.
+            InvalidInput: the hit is a further hit of a group.
         """
         for place, item in enumerate(self.best):
             if item.id == hit.id:
                 return self.request.offset + place + 1
         raise InvalidInput(
-            "after is a further hit of a document, which has no page after it",
+            "after is a further hit of a group, which has no page after it",
             remedy="Pass the last hit of the page.",
         )
 

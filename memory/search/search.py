@@ -33,7 +33,7 @@ from cerata.retrieval.ranking.fusion import (
 from ..values.frames import Hit
 from .bounds import Bounds
 from .lanes import RunningLanes, running_lanes
-from .pages import LANE_HITS, Block, blocks_of, documents_of
+from .pages import LANE_HITS, Block, blocks_of, groups_of
 from .rankings import RankedLanes
 from .reranking import reranking_of
 from .result import SearchResult
@@ -221,20 +221,21 @@ class _BlockBuilder:
 
     def _is_enough(self, order: Sequence[Fused], rankings: Sequence[LaneRanking]) -> bool:
         hits = self._bounds.within(order, rankings)
-        if len(hits) < self._need or self._request.group_by is None:
+        group_by = self._request.group_by
+        if len(hits) < self._need or group_by is None:
             return len(hits) >= self._need
-        return len(documents_of(self._snapshot, hits)) >= self._need
+        return len([*groups_of(self._snapshot, hits, group_by)]) >= self._need
 
 
 def _page(
     snapshot: Snapshot, request: SearchRequest, order: Sequence[Fused]
 ) -> tuple[Sequence[Fused], dict[int, Sequence[Fused]]]:
-    """Return the requested part of the order, and further hits of its documents by best hit."""
+    """Return the requested part of the order, and further hits of its groups by best hit."""
     page = slice(request.offset, request.offset + request.k)
     if request.group_by is None:
         return order[page], {}
-    documents = [*documents_of(snapshot, order).values()][page]
-    return [hits[0] for hits in documents], {hits[0].id: hits[1:] for hits in documents}
+    groups = [*groups_of(snapshot, order, request.group_by)][page]
+    return [hits[0] for hits in groups], {hits[0].id: hits[1:] for hits in groups}
 
 
 def continued(

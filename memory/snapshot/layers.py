@@ -233,6 +233,19 @@ class Layers:
     def _is_past(self, row: FrameRow | None) -> bool:
         return row is not None and row.expires is not None and row.expires <= self.now
 
+    def content_key(self, frame: int) -> tuple[bytes, int | None] | None:
+        """Return what current frames of equal content share; None if nothing tells.
+
+        A chunk has no hash: it equals the chunk at its index in a document of equal content.
+        """
+        index = self.chunk_of(frame)
+        whole = frame if index is None else self.parent_of(frame)
+        layer = None if whole is None else self.layer_of(whole)
+        if whole is None or layer is None:
+            return None
+        hashed = layer.frames.content_hash(whole * layer.sign)
+        return None if hashed is None else (hashed, index)
+
     def find_content(self, content_hash: bytes) -> list[int]:
         """Return the current frames with a content hash."""
         frames = self.current(lambda layer: layer.frames.find_content(content_hash, layer.n))

@@ -196,7 +196,7 @@ class Hit(PlainValue):
     search: HitSource | None = field(repr=False, compare=False)
     """The question, its view and the results of each lane; None in a copy."""
     grouped: tuple[Hit, ...] = ()
-    """With ``group_by``: the further hits of the same document, best first."""
+    """With ``group_by``: the further hits of the same document or content, best first."""
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Return the hit as plain values; ``grouped`` only if there are further hits."""

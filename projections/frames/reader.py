@@ -403,6 +403,15 @@ class Frames:
 
     # --- lookups ---------------------------------------------------------------------------------
 
+    def content_hash(self, frame: int) -> bytes | None:
+        """Return the hash of a frame's content, as `find_content` takes it; None without one."""
+        row = self.row_of(frame)
+        columns = self._columns
+        if row is None or not columns.flags.item(row) & FLAG_CONTENT_HASH:
+            return None
+        halves = columns.content.item(row), columns.content_low.item(row)
+        return b"".join(half.to_bytes(8, "little") for half in halves)
+
     def find_content(self, content_hash: bytes, n: int) -> list[int]:
         """Return the frames current at n whose content hash starts with these 16 bytes."""
         return [

@@ -245,3 +245,45 @@ def test_a_least_score_of_ranks_and_signals_ends_at_their_bound(many: Store) -> 
     for least, blocks in ((0.012, 1), (0.0001, 3)):
         hits = many.search("iron gold", k=690, min_score=least, **ask)
         assert len(getattr(hits[0].made_by, "blocks", [])) == blocks
+
+
+@pytest.mark.parametrize("place", range(len(QUESTIONS)))
+def test_equal_contents_take_one_place(many: Store, place: int) -> None:
+    """A text under several URIs took as many places, and other texts were not on the page."""
+    query, more = QUESTIONS[place]
+    whole = many.search(query, k=600, **more)
+    best: dict[str, int] = {}
+    for hit in whole:
+        best.setdefault(hit.text, hit.id)
+    assert 200 < len(best) < len(whole) - 100
+    for k in (1, 10, 150):
+        hits = many.search(query, k=k, group_by="content", **more)
+        assert [hit.id for hit in hits] == [*best.values()][:k]
+        assert all(hit.text == same.text for hit in hits for same in hit.grouped)
+    fifth = many.search(query, k=6, group_by="content", **more)[5]
+    after = many.search(query, k=4, after=fifth, group_by="content", **more)
+    assert [hit.id for hit in after] == [*best.values()][6:10]
+
+
+def test_equal_contents_are_of_the_basis_the_filter_and_a_transaction() -> None:
+    """A hit stands for frames that the same search could return, never for others."""
+    long = "\n\n".join(f"The ferry {n} leaves at {n}. " + "Water. " * 150 for n in range(4))
+    with cerata.open(":memory:") as store:
+        for place in "abc":
+            store.put_frame("The ferry is blue.", uri=f"note:{place}")
+            store.remember(long, uri=f"file:{place}")
+        basis = store.head.seq
+        [hit] = store.search("blue", group_by="content", where=Filter(uri_prefix="note:"))
+        chunks = store.search("ferry leaves water", k=50, group_by="content")
+        assert [len(hit.grouped) for hit in chunks] == [2] * len(chunks)
+        assert len(chunks) > 3
+        assert len({hit.text for hit in chunks}) == len(chunks)
+        store.delete(hit.grouped[0])
+        with store.transaction():
+            store.put_frame("The ferry is blue.", uri="note:d")
+            [pending] = store.search("blue", group_by="content")
+        [now] = store.search("blue", group_by="content")
+        [before] = store.at(basis).search("blue", group_by="content")
+        assert [len(each.grouped) for each in (hit, pending, now, before)] == [2, 2, 2, 2]
+        assert before.to_dict() == hit.to_dict()
+        assert now.grouped != before.grouped
