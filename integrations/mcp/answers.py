@@ -76,19 +76,23 @@ def entry_text(view: View, frame: Frame) -> str:
         ("about", ", ".join(map(_day, frame.content_dates))),
     )
     lines += [f"{name}: {value}" for name, value in details if value]
-    return "\n".join([*lines, _text_of(frame)])
+    return "\n".join([*lines, _text_of(frame, headings=False)])
 
 
 def version_text(frame: Frame) -> str:
     """Return a version of an entry: its state and day, then its whole text."""
     state = state_of(frame) or "current"
     by = credit(frame.actor, frame.reason)
-    return f"#{frame.id} {state} · {frame.recorded:%Y-%m-%d}{_after(by)}\n{_text_of(frame)}"
+    heading = f"#{frame.id} {state} · {frame.recorded:%Y-%m-%d}{_after(by)}"
+    return f"{heading}\n{_text_of(frame, headings=True)}"
 
 
-def _text_of(frame: Frame) -> str:
-    """Return the text of an entry; lines that look like the source of another have a backslash."""
-    return marked(frame.text, headings=True) or f"({frame.size:,} bytes)"
+def _text_of(frame: Frame, *, headings: bool) -> str:
+    """Return the text of an entry; lines that look like the source of another have a backslash.
+
+    Versions begin with a number sign and digits, so among them such headings are marked too.
+    """
+    return marked(frame.text, headings=headings) or f"({frame.size:,} bytes)"
 
 
 def state_of(frame: Frame) -> str:
