@@ -163,6 +163,9 @@ FUNCTIONS: Final[dict[str, Work]] = {
 ALLOWED: Final = {"difference": 4_000_000, "difference of words": 4_000_000}
 """Steps of the small parts that are compared all with all, and of the first use of a pattern."""
 
+SIZES: Final = {"passages": 800}
+"""A shorter text is a passage, and is not split."""
+
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_steps_grow_with_the_text(name: str) -> None:
@@ -170,7 +173,8 @@ def test_steps_grow_with_the_text(name: str) -> None:
     function = FUNCTIONS[name]
     for text in _texts(6_000):
         function(text)
-    for small, large in zip(_texts(SIZE), _texts(4 * SIZE), strict=True):
+    size = SIZES.get(name, SIZE)
+    for small, large in zip(_texts(size), _texts(4 * size), strict=True):
         few, many = steps(function, small), steps(function, large)
         assert many <= GROWTH * few + ALLOWED.get(name, 2_000), (small[:20], few, many)
 
@@ -220,7 +224,7 @@ STORED: Final = (
 def test_steps_of_a_question_grow_with_it(call: Callable[[str], int], unit: str) -> None:
     """`Session.recall` named each term of a question by a further pass over the question."""
     call(unit)
-    few, many = call((unit * 300)[:300]), call((unit * 1_200)[:1_200])
+    few, many = call((unit * 200)[:200]), call((unit * 800)[:800])
     assert many <= GROWTH * few, (few, many)
 
 
