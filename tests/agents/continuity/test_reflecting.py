@@ -96,6 +96,34 @@ def test_a_reflection_summarizes_ended_periods_and_writes_nothing_again(
     assert store.head.seq == head
 
 
+def test_what_is_written_for_a_candidate_is_no_memory(store: Store, clock: StandingClock) -> None:
+    """A thought that only may lead to a proposal was recalled beside what was said."""
+
+    def answer(task: Task) -> str:
+        if task.kind == "assess":
+            return SCORES
+        thought = f"A whisper about the deadline of {len(task.sources)}."
+        return f"{thought}\nPROPOSE: I whisper." if "PROPOSE" in task.instructions else thought
+
+    agent = Agent(store, "wyatt", model=Writer(answer))
+    lead_a_life(agent, clock, 2)
+    agent.reflect()
+    thoughts = Filter(kind="reflection", metadata={"candidate": ("exists", True)})
+    written = [frame.id for frame in store.frames(thoughts)]
+    assert len(written) >= 3
+    assert agent.proposals()
+    # Summaries are memories: their words are what was said.
+    said = ~Filter(kind="summary")
+    for question in ("a whisper about the deadline", "I whisper", "deadline"):
+        hits = store.search(question, where=said, k=50, include_superseded=True)
+        contexts = [store.recall(question, where=said, floor=floor) for floor in (True, False)]
+        texts = [*(hit.text for hit in hits), *(context.text for context in contexts)]
+        with agent.session("s0", thread="main") as session:
+            texts.append(str(session.recall(question)))
+        assert not any("whisper" in text.replace(question, "") for text in texts)
+    assert len(store.search("whisper", where=thoughts, k=50)) == len(written)
+
+
 def test_an_answer_is_one_batch_with_its_call(store: Store, clock: StandingClock) -> None:
     def answer(task: Task) -> str:
         return SCORES if task.kind == "assess" else f"In short: {len(task.sources)}."
