@@ -130,7 +130,8 @@ def run_handoff(options: Namespace, output: Output) -> int:
         for line in handoff.lines():
             output.paragraph(line, indent=0, lines=_HANDOFF_LINES_MAX)
         if handoff.is_empty:
-            output.line("The thread has no messages.")
+            line = f"Thread {handoff.thread}, mode {handoff.mode_group}, has no messages."
+            output.line(f"{line} 'cerata threads' lists the threads.")
         basis = view_of(store, options).basis
         output.result({"basis": basis, "agent": agent.name, "handoff": handoff.to_dict()})
     return 0

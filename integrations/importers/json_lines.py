@@ -83,7 +83,9 @@ class Lines:
                 yield f"{self._name}, line {number:,}", line
         if is_empty:
             raise InvalidInput(
-                "The file is empty", where=self._name, remedy="Pass a file with a line a record."
+                "The file is empty",
+                where=self._name,
+                remedy="Pass a file with a record in each line.",
             )
 
     def _checked(self, line: bytes) -> bytes:

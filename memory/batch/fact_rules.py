@@ -78,7 +78,8 @@ class FactRules(Rule):
                 self._end(facts.fact_named(body.fact), "Fact", ended)
                 if facts.is_closed(body.fact, n):
                     raise Conflict(
-                        f"Fact {body.fact:,} is retracted already", remedy="Leave this call out."
+                        f"Fact {body.fact:,} is retracted already",
+                        remedy="Leave this call out, or assert the fact again.",
                     )
             elif isinstance(body, UnmergeEntities):
                 self._end(body.merge, "Merge", ended)
