@@ -36,7 +36,7 @@ from cerata.projections.columnar.times import to_datetime
 from cerata.projections.facts.objects import ObjectKind
 from cerata.projections.facts.projection import FACT_EVENTS
 
-from ..frames.events import readable_events
+from ..snapshot.readable_events import readable_events
 from ..values.arguments import content_hash
 from ..values.facts import period_of, shown_object
 from .jsonl import (

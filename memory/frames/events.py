@@ -8,13 +8,12 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from cerata.engine.arguments import expect_integer, expect_text, wrong_type
-from cerata.engine.errors import Corrupt
 from cerata.engine.events import Event, EventBody
 from cerata.engine.json_value import exact_fields
-from cerata.engine.unreadable import leave_out
 
 if TYPE_CHECKING:
-    from ..snapshot.snapshot import Snapshot
+    from ..snapshot.readable_events import readable_events
+from ..snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,34 +71,3 @@ def events_of(
         # Recorded times never fall, so later events are too late as well.
         events = takewhile(lambda event: event.recorded < end, events)
     return filter(event_filter.admits, events)
-
-
-def readable_events(snapshot: Snapshot, first: int, last: int | None) -> Iterator[Event]:
-    """Yield events, and go on after damaged ones, each run of which is one warning."""
-    at = max(first, 1)
-    while True:
-        try:
-            for event in snapshot.events(at, last):
-                at = event.seq + 1
-                yield event
-        except Corrupt as error:
-            stop = snapshot.basis if last is None else min(last, snapshot.basis)
-            start, at = _damaged(snapshot, at, stop)
-            leave_out(f"Events {start:,} to {at - 1:,}", error)
-        else:
-            return
-
-
-def _damaged(snapshot: Snapshot, at: int, stop: int) -> tuple[int, int]:
-    """Return the first damaged event from a place, and the first readable one after it."""
-    start = None
-    while at <= stop:
-        try:
-            snapshot.event_of(at)
-        except Corrupt:
-            start = at if start is None else start
-        else:
-            if start is not None:
-                break
-        at += 1
-    return (at if start is None else start), at
