@@ -11,9 +11,10 @@ from cerata.engine.arguments import expect_integer, expect_text, wrong_type
 from cerata.engine.events import Event, EventBody
 from cerata.engine.json_value import exact_fields
 
+from ..snapshot.readable_events import readable_events
+
 if TYPE_CHECKING:
-    from ..snapshot.readable_events import readable_events
-from ..snapshot.snapshot import Snapshot
+    from ..snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
