@@ -279,8 +279,8 @@ class Writer:
         """Prove the head, and name the head in a header page, far from the ring. Durable on return.
 
         Damage to one range that holds the ring and both witnesses spares page 0, so page 0 gets the
-        head, unless another process wrote page 0 after the last record of this handle. Cost: one
-        sync more than a mark; none if the newest page names the head.
+        head. Cost: one sync more than a mark, two if another process wrote page 0 after the last
+        record of this handle; none if the newest page names the head.
         """
         state = self._state
         head = state.head_seq
@@ -300,6 +300,10 @@ class Writer:
             self.sync()
         if head > state.page.sealed_seq:
             # The newest page and both witnesses are durable by now.
+            if state.page.number == 0:
+                # Another process wrote it after the last record of this handle.
+                self._write_page(turned(state.page))
+                self.sync()
             self._write_page(replace(turned(state.page), closed_seq=head))
             self.sync()
 

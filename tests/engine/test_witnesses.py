@@ -264,6 +264,16 @@ def test_a_clean_close_takes_one_sync_more_than_its_mark() -> None:
     assert writes == []
 
 
+def test_a_handle_that_wrote_nothing_names_the_head_in_page_0() -> None:
+    """Page 1 is so near to the ring that one damage may take both, and an older image hides it."""
+    disk = written(3, close=True)
+    writer, idle = disk.open(), disk.open()
+    writer.append([put("b")])
+    idle.close()
+    writer.close()
+    assert (page_of(disk).closed_seq, page_of(disk).number) == (4, 0)
+
+
 @pytest.mark.parametrize("after", range(6))
 def test_a_close_whose_write_is_refused_loses_nothing(after: int) -> None:
     """The disk refuses one write after the other; the next opening finds the batches."""
