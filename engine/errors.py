@@ -76,6 +76,8 @@ def value_text(value: object) -> str:
     """
     try:
         return repr(value)
+    except RecursionError:
+        return f"a {type(value).__name__} with too many levels to show"
     except Exception:  # noqa: BLE001 - a class of the caller may raise anything
         return f"a {type(value).__name__} that is too large to show"
 

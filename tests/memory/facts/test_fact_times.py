@@ -241,6 +241,10 @@ class TestTimes:
         store.assert_fact("a", "p", 1, valid_from=datetime(2024, 3, 31, 2, 30, tzinfo=BERLIN))
         assert store.facts()[0].valid.start == datetime(2024, 3, 31, 1, 30, tzinfo=UTC)
 
+    def test_a_date_is_the_beginning_of_its_day(self, store: Store) -> None:
+        store.assert_fact("a", "p", 1, valid_from=date(2024, 3, 1))
+        assert store.facts()[0].valid.start == datetime(2024, 3, 1, tzinfo=UTC)
+
     @pytest.mark.parametrize(
         "when",
         [
@@ -248,7 +252,6 @@ class TestTimes:
             "2024-03-01T12:00:00",
             "2024-03-01T23:59:60Z",
             "",
-            date(2024, 3, 1),
             1_709_251_200,
             datetime.min.replace(tzinfo=timezone(timedelta(hours=14))),
             datetime.max.replace(tzinfo=timezone(-timedelta(hours=14))),
