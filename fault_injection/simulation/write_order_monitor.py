@@ -78,6 +78,8 @@ class _Pending:
     page: bytes | None
     held_end: int
     """Offset past the last byte that is not zero: zeros at the end mark the end of the log."""
+    changes_page: bool
+    """False for a header page with the bytes of the file, which a handle writes again."""
 
 
 class _Watched:
@@ -162,12 +164,15 @@ class OrderingMonitor:
         end = offset + len(data)
         layout = watched.layout
         page: bytes | None = None
+        changes_page = False
         first_seq = 0
         held_end = offset
         if layout is None:
             page = bytes(data) if offset < PAGES_END else None
+            changes_page = page is not None
         elif offset < PAGES_END:
             page = bytes(data)
+            changes_page = not _is_there(file, offset, data)
             self._check_page(watched, layout, owner, offset, data, file)
         elif offset < layout.ring_end and end > layout.ring_offset:
             content = bytes(data).rstrip(b"\0")
@@ -185,7 +190,7 @@ class OrderingMonitor:
                 f"settled: offsets {offset} to {end} are overwritten, below the data end"
                 f" {layout.data_end} of a synced header page"
             )
-        return _Pending(offset, end, owner, first_seq, page, held_end)
+        return _Pending(offset, end, owner, first_seq, page, held_end, changes_page)
 
     def _check_page(
         self,
@@ -278,7 +283,7 @@ class OrderingMonitor:
                         self._believe(watched, write.page[start : start + PAGE], number)
 
     def _read_pages(self, watched: _Watched, file: StorageFile) -> None:
-        """Read the file's header pages again, unless this monitor has an unsynced write of a page.
+        """Read the file's header pages again, unless an unsynced write of this monitor changes one.
 
         An unmonitored process may have flipped them: it syncs them itself.
         """
@@ -287,7 +292,7 @@ class OrderingMonitor:
         pages = [file.read_at(number * PAGE, PAGE) for number in (0, 1)]
         with watched.guard:
             if watched.layout is None or any(
-                write.page is not None for write in watched.pending.values()
+                write.changes_page for write in watched.pending.values()
             ):
                 return
             for number, page in enumerate(pages):
