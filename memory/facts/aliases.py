@@ -72,11 +72,13 @@ def entity_meant(
     """
     seen = snapshot if session.scope is not None else snapshot.within(scope[:1])
     entities = Entities(seen.facts_at)
+    # First, since an entity of many merges has many events, and the first of them is enough.
+    if entities.has(name):
+        return name
     keys = entities.denoted(name)
     if len(keys) > 1 and not keeps_ambiguous:
         raise several_entities(entities, name, keys)
-    is_alias = len(keys) == 1 and not entities.has(name)
-    return entities.name_of(keys[0]) if is_alias else name
+    return entities.name_of(keys[0]) if len(keys) == 1 else name
 
 
 def _names_in(draft: Draft) -> Iterator[str]:

@@ -357,9 +357,11 @@ def _find(
     if predicate is not None:
         fact_values.checked_name("The predicate", predicate)
     facts = snapshot.facts_at
+    subjects = [(name, None)] if name is None or not facts.any_aliases else _subjects(facts, name)
+    values = [(None, None)] if object_ is None else _objects(facts, object_)
     rows: list[list[int]] = []
-    for subject_name, of_subject in _subjects(facts, name):
-        for stored, of_object in _objects(facts, object_):
+    for subject_name, of_subject in subjects:
+        for stored, of_object in values:
             matches = facts.find(
                 subject_name,
                 predicate,
@@ -375,34 +377,31 @@ def _find(
     return facts, rows[0] if len(rows) == 1 else sorted(set[int]().union(*rows))
 
 
-def _subjects(facts: FactsAt, name: str | None) -> Iterator[tuple[str | None, int | None]]:
-    """Yield a name, and the names of the entities that have it as an alias, with their tenants."""
-    yield name, None
-    if name is not None:
-        yield from _of_alias(facts, name)
+_Subject: TypeAlias = "tuple[str | None, int | None]"
+_Value: TypeAlias = "tuple[tuple[ObjectKind, object] | None, int | None]"
 
 
-def _of_alias(facts: FactsAt, name: str) -> Iterator[tuple[str, int]]:
+def _subjects(facts: FactsAt, name: str) -> list[_Subject]:
+    """Return a name, and the names of the entities that have it as an alias, with their tenants."""
+    return [(name, None), *_of_alias(facts, name)]
+
+
+def _of_alias(facts: FactsAt, name: str) -> list[tuple[str, int]]:
     entities = entities_module.Entities(facts)
-    for key in entities.of_alias(name):
-        yield entities.name_of(key), key[0]
+    return [(entities.name_of(key), key[0]) for key in entities.of_alias(name)]
 
 
-def _objects(
-    facts: FactsAt, value: FactObject | None
-) -> Iterator[tuple[tuple[ObjectKind, object] | None, int | None]]:
-    """Yield an object, and the entities that it names: a string by its name, both by an alias."""
-    if value is None:
-        yield None, None
-        return
+def _objects(facts: FactsAt, value: FactObject) -> list[_Value]:
+    """Return an object, and the entities that it names: a string by its name, both by an alias."""
     kind, stored = fact_values.stored_object(value)
-    yield (kind, stored), None
+    values: list[_Value] = [((kind, stored), None)]
     of_entity = objects.ObjectKind.ENTITY
     if kind in (of_entity, objects.ObjectKind.STRING) and str(stored).strip():
         if kind is not of_entity:
-            yield (of_entity, stored), None
-        for name, tenant in _of_alias(facts, str(stored)):
-            yield (of_entity, name), tenant
+            values.append(((of_entity, stored), None))
+        aliases = _of_alias(facts, str(stored)) if facts.any_aliases else ()
+        values += [((of_entity, name), tenant) for name, tenant in aliases]
+    return values
 
 
 def _interval(period: PeriodLike) -> Interval:

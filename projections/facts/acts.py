@@ -30,6 +30,7 @@ class ActTable(Table):
     """Every act that the facts fold applied, in order of seq.
 
     - ``ruling`` has the rows of the acts that change the reading of facts.
+    - ``any_aliases`` is True if an act declares an alias.
     """
 
     def __init__(self, scopes: ScopeNames) -> None:
@@ -41,6 +42,7 @@ class ActTable(Table):
         self.number = self.column("number", np.int64)
         # Derived.
         self.ruling = Column(np.uint32)
+        self.any_aliases = False
         self._by_subject = HashIndex()
         self._by_target = HashIndex()
         self._by_number = HashIndex()
@@ -68,8 +70,10 @@ class ActTable(Table):
 
     def _derive(self, count: int) -> None:
         start = len(self) - count
-        ruling = np.flatnonzero(np.isin(self.kind.view()[start:], _RULING)) + start
+        kinds = self.kind.view()[start:]
+        ruling = np.flatnonzero(np.isin(kinds, _RULING)) + start
         self.ruling.extend(ruling.astype(np.uint32))
+        self.any_aliases = self.any_aliases or bool((kinds == Act.ALIAS).any())
 
     def act(self, row: int) -> ActRow:
         """Return the act in a row."""
@@ -101,11 +105,6 @@ class ActTable(Table):
         targets = self._by_target.find(self.target.view(), code)
         rows = {row for row in subjects if kinds[row] in _OF_ENTITIES}
         return sorted(rows.union(row for row in targets if kinds[row] in _OF_TWO))
-
-    @property
-    def any_aliases(self) -> bool:
-        """True if an act declares an alias. Cost: a look at the acts."""
-        return len(self) > 0 and bool((self.kind.view() == Act.ALIAS).any())
 
     def rows_of_alias(self, folded: int) -> list[int]:
         """Return the rows that declare an alias, by the code of its folded form; ascending."""

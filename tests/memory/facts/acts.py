@@ -118,7 +118,7 @@ def perform(store: Store, act: Act) -> None:
         split = SplitEntity(
             entity=NAMES[k % 3], into=("carl", *NAMES)[m // 5 % 4], facts=tuple(sorted(facts))
         )
-        with suppress(NotFound):
+        with suppress(InvalidInput, NotFound):
             if scope:
                 store.append(Draft(split, full_scope(scope, None)))
             else:
@@ -254,14 +254,26 @@ def write(
             )
 
 
+def meant(model: FactModel, name: str) -> str:
+    """Return the entity that a write means by a name. `InvalidInput` if there are several."""
+    entity = model.entity(name)
+    return name if entity is None or name in entity.names else entity.name
+
+
 def merge(store: Store, entity: str, into: str, scope: dict[str, ScopeValue]) -> None:
     """Merge two entities where that is allowed; again, it adds nothing; else it is refused."""
     tenant = dict(full_scope(scope, None))["tenant"]
     model = FactModel(events_of(store.view()), (("tenant", tenant),))
+    try:
+        meant_entity, meant_into = meant(model, entity), meant(model, into)
+    except InvalidInput:
+        with pytest.raises((InvalidInput, NotFound)):
+            store.merge_entities(entity, into, scope=scope)
+        return
     merged = {one.body.entity for one in model.merges}
     is_known = all(model.entity(name) for name in (entity, into))
-    is_free = entity not in merged and model.reading(tenant, into) != entity
-    body = MergeEntities(entity=entity, into=into)
+    is_free = meant_entity not in merged and model.reading(tenant, meant_into) != meant_entity
+    body = MergeEntities(entity=meant_entity, into=meant_into)
     stamped = full_scope(scope, None)
     same = [one.seq for one in model.merges if (one.body, one.scope) == (body, stamped)]
     if is_known and same:

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any, TypeAlias
 
 from cerata import Allen, View
-from cerata.engine.errors import NotFound
+from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import AssertFact
 from cerata.memory.snapshot.reader import snapshot_of
 
@@ -126,8 +126,8 @@ def answer_of(view: View, question: Question) -> object:
         given = (view.basis - given[0], *given[1:])
     try:
         said = getattr(view, name)(*given, **told)
-    except NotFound:
-        return "NotFound"
+    except (NotFound, InvalidInput) as error:
+        return type(error).__name__
     if name == "conflicts":
         return [
             (plain_fact(one.first), plain_fact(one.second), plain_period(one.period), one.link)
@@ -146,7 +146,10 @@ def model_answer(model: LinkedModel, question: Question, shown: Shown) -> object
     """Return what the model says to a question, as plain values."""
     name, given, how = question
     if name in ("fact", "entity"):
-        found: Any = getattr(model, name)(*given)
+        try:
+            found: Any = getattr(model, name)(*given)
+        except InvalidInput as error:
+            return type(error).__name__
         if found is None:
             return "NotFound"
         return (

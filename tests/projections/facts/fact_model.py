@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
     AssertFact,
     EventBody,
@@ -195,7 +196,7 @@ class FactModel:
                 (include_retracted or one.fact.retracted is None)
                 and (include_invalid or one.fact.id not in self.fallen)
                 and (include_ended or not is_any_time or valid[1] > self.present)
-                and (subject is None or one.subject == self.reading(tenant, subject))
+                and (subject is None or one.subject in self._readings(tenant, subject))
                 and (predicate is None or one.fact.stated.predicate == predicate)
                 and (value is None or one.value in self._accepted(tenant, value))
                 and (valid_at is None or valid[0] <= valid_at < valid[1])
@@ -284,10 +285,19 @@ class FactModel:
         return found
 
     def entity(self, name: str) -> ModelEntity | None:
-        """Where several tenants have the name, the entity of the one that named it first."""
+        """Where several tenants have the name, the entity of the one that named it first.
+
+        A name that no entity has is an alias, which must be of one entity of its tenant.
+        """
         for tenant, named, _ in sorted(self._namings(), key=lambda naming: naming[2]):
             if named == name:
                 return self._entities[tenant, self.reading(tenant, name)]
+        for (tenant, first), entity in self._entities.items():
+            names = self._of_alias(tenant, name)
+            if first in names:
+                if len(names) > 1:
+                    raise InvalidInput("The name is an alias of several entities")
+                return entity
         return None
 
     def resolve(self, name: str) -> list[str]:
@@ -308,6 +318,26 @@ class FactModel:
                     name = merge.body.into
         return name
 
+    def _of_alias(self, tenant: object, name: str) -> list[str]:
+        """Return the names of the entities of a tenant that have a name as an alias."""
+        alias = folded(name)
+        return [
+            entity.name
+            for (holder, _), entity in self._entities.items()
+            if alias and holder == tenant and alias in map(folded, entity.aliases)
+        ]
+
+    def _readings(self, tenant: object, name: str) -> list[str]:
+        """Return the names that a question means by a name: the name's reading, and by alias."""
+        if (tenant, name) not in self._asked:
+            readings = [self.reading(tenant, name), *self._of_alias(tenant, name)]
+            self._asked[tenant, name] = readings
+        return self._asked[tenant, name]
+
+    @cached_property
+    def _asked(self) -> dict[tuple[object, str], list[str]]:
+        return {}
+
     def meaning(self, fact: ModelFact, name: str) -> str:
         """Return what a fact means by a name: the split of that fact, then merges."""
         read = self.reading(fact.tenant, name)
@@ -321,8 +351,9 @@ class FactModel:
         """Return the values that a question for a value accepts: of a string, entities, too."""
         kind, (_, stored) = value
         accepted = [self._read_value(tenant, value)]
-        if kind == "string" and str(stored).strip():
-            accepted.append(self._read_value(tenant, value_of("entity", str(stored))))
+        if kind in ("string", "entity") and str(stored).strip():
+            readings = self._readings(tenant, str(stored))
+            accepted += [value_of("entity", name) for name in readings]
         return accepted
 
     def _read_value(self, tenant: object, value: Value) -> Value:
