@@ -3,7 +3,7 @@
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, Self, TypeAlias, TypeVar, overload
 
@@ -118,8 +118,8 @@ class AsyncView(Handle):
         self,
         basis: AsyncBasis,
         *,
-        valid_at: datetime | str | None = None,
-        now: datetime | str | None = None,
+        valid_at: date | str | None = None,
+        now: date | str | None = None,
     ) -> AsyncView: ...
     async def audit(
         self,
@@ -129,8 +129,8 @@ class AsyncView(Handle):
         correlation: str | None = None,
         causation: int | None = None,
         scope: Scope | Mapping[str, ScopeValue] | None = None,
-        since: datetime | str | None = None,
-        until: datetime | str | None = None,
+        since: date | str | None = None,
+        until: date | str | None = None,
     ) -> Audit: ...
     @property
     def basis(self) -> int: ...
@@ -142,7 +142,7 @@ class AsyncView(Handle):
     ) -> list[Contradiction]: ...
     async def content(self, frame: FrameId) -> bytes: ...
     async def cooccurring(
-        self, entity: EntityLike, *, valid_at: datetime | str | None = None, facts_max: int = ...
+        self, entity: EntityLike, *, valid_at: date | str | None = None, facts_max: int = ...
     ) -> list[Cooccurrence]: ...
     async def count(self, where: Filter | None = None) -> tuple[int, int]: ...
     async def draw_facts(
@@ -156,7 +156,7 @@ class AsyncView(Handle):
         entities_max: int = 30,
         predicate: str | None = None,
         direction: Direction = "both",
-        valid_at: datetime | str | None = None,
+        valid_at: date | str | None = None,
         form: Form = "svg",
     ) -> bytes: ...
     async def embedding(self, frame: FrameId, space: str | None = None) -> Matrix | None: ...
@@ -178,7 +178,7 @@ class AsyncView(Handle):
         predicate: str | None = None,
         object: FactObject | None = None,
         *,
-        valid_at: datetime | str | None = None,
+        valid_at: date | str | None = None,
         overlapping: PeriodLike | None = None,
         allen: tuple[Allen | str, PeriodLike] | None = None,
         include_ended: bool = False,
@@ -235,8 +235,8 @@ class AsyncView(Handle):
         correlation: str | None = None,
         causation: int | None = None,
         scope: Scope | Mapping[str, ScopeValue] | None = None,
-        since: datetime | str | None = None,
-        until: datetime | str | None = None,
+        since: date | str | None = None,
+        until: date | str | None = None,
     ) -> AsyncIterator[Event]: ...
     @property
     def log_id(self) -> bytes: ...
@@ -249,7 +249,7 @@ class AsyncView(Handle):
         *,
         predicate: str | None = None,
         direction: Direction = "both",
-        valid_at: datetime | str | None = None,
+        valid_at: date | str | None = None,
         facts_max: int = ...,
     ) -> list[Neighbour]: ...
     async def now(self) -> datetime: ...
@@ -262,7 +262,7 @@ class AsyncView(Handle):
         limit: int = 10,
         predicate: str | None = None,
         direction: Direction = "both",
-        valid_at: datetime | str | None = None,
+        valid_at: date | str | None = None,
         facts_max: int = ...,
     ) -> list[FactPath]: ...
     @overload
@@ -326,7 +326,7 @@ class AsyncView(Handle):
         min_score: float | None = None,
     ) -> Hits: ...
     async def search_facts(
-        self, query: str | Entity, *, k: int = 10, valid_at: datetime | str | None = None
+        self, query: str | Entity, *, k: int = 10, valid_at: date | str | None = None
     ) -> list[FactHit]: ...
     @property
     def shared(self) -> bool: ...
@@ -340,8 +340,8 @@ class AsyncView(Handle):
         self,
         *,
         by: TimelineOrder = "content",
-        start: datetime | str | None = None,
-        end: datetime | str | None = None,
+        start: date | str | None = None,
+        end: date | str | None = None,
         where: Filter | None = None,
         after: Position | None = None,
         limit: int = 50,
@@ -351,7 +351,7 @@ class AsyncView(Handle):
         include_chunks: bool = False,
     ) -> TimelinePage: ...
     async def token_embedding(self, frame: FrameId, space: str | None = None) -> Tokens | None: ...
-    async def true_at(self, valid_at: datetime | str | None) -> AsyncView: ...
+    async def true_at(self, valid_at: date | str | None) -> AsyncView: ...
     async def values(
         self,
         field: str,
@@ -369,7 +369,7 @@ class AsyncView(Handle):
         k: float = 60,
         predicate: str | None = None,
         direction: Direction = "both",
-        valid_at: datetime | str | None = None,
+        valid_at: date | str | None = None,
         facts_max: int = ...,
     ) -> list[Reached]: ...
     async def why(self, fact: FactId, *, depth: int = 16) -> Why: ...
@@ -408,8 +408,8 @@ class AsyncStore(Handle):
         predicate: str,
         object: FactObject,
         *,
-        valid_from: datetime | str | None = None,
-        valid_to: datetime | str | None = None,
+        valid_from: date | str | None = None,
+        valid_to: date | str | None = None,
         confidence: float = 1.0,
         source: str = "observed",
         evidence: Sequence[EvidenceLike] = (),
@@ -431,8 +431,8 @@ class AsyncStore(Handle):
         self,
         basis: AsyncBasis,
         *,
-        valid_at: datetime | str | None = None,
-        now: datetime | str | None = None,
+        valid_at: date | str | None = None,
+        now: date | str | None = None,
     ) -> AsyncView: ...
     async def audit(
         self,
@@ -442,8 +442,8 @@ class AsyncStore(Handle):
         correlation: str | None = None,
         causation: int | None = None,
         scope: Scope | Mapping[str, ScopeValue] | None = None,
-        since: datetime | str | None = None,
-        until: datetime | str | None = None,
+        since: date | str | None = None,
+        until: date | str | None = None,
     ) -> Audit: ...
     async def backup(self, path: str | os.PathLike[str], *, through: int | None = None) -> None: ...
     async def bisect(
@@ -477,15 +477,15 @@ class AsyncStore(Handle):
     ) -> list[Contradiction]: ...
     async def content(self, frame: FrameId) -> bytes: ...
     async def cooccurring(
-        self, entity: EntityLike, *, valid_at: datetime | str | None = None, facts_max: int = ...
+        self, entity: EntityLike, *, valid_at: date | str | None = None, facts_max: int = ...
     ) -> list[Cooccurrence]: ...
     async def correct_fact(
         self,
         fact: FactId,
         *,
         object: FactObject | None = None,
-        valid_from: datetime | str | None = None,
-        valid_to: datetime | str | None = None,
+        valid_from: date | str | None = None,
+        valid_to: date | str | None = None,
         confidence: float | None = None,
         evidence: Sequence[EvidenceLike] = (),
         actor: str | None = None,
@@ -529,7 +529,7 @@ class AsyncStore(Handle):
         entities_max: int = 30,
         predicate: str | None = None,
         direction: Direction = "both",
-        valid_at: datetime | str | None = None,
+        valid_at: date | str | None = None,
         form: Form = "svg",
     ) -> bytes: ...
     async def embed_missing(
@@ -578,7 +578,7 @@ class AsyncStore(Handle):
         predicate: str | None = None,
         object: FactObject | None = None,
         *,
-        valid_at: datetime | str | None = None,
+        valid_at: date | str | None = None,
         overlapping: PeriodLike | None = None,
         allen: tuple[Allen | str, PeriodLike] | None = None,
         include_ended: bool = False,
@@ -675,8 +675,8 @@ class AsyncStore(Handle):
         correlation: str | None = None,
         causation: int | None = None,
         scope: Scope | Mapping[str, ScopeValue] | None = None,
-        since: datetime | str | None = None,
-        until: datetime | str | None = None,
+        since: date | str | None = None,
+        until: date | str | None = None,
     ) -> AsyncIterator[Event]: ...
     async def maintain(
         self, budget_seconds: float = 1.0, *, progress: Progress | None = None
@@ -698,7 +698,7 @@ class AsyncStore(Handle):
         *,
         predicate: str | None = None,
         direction: Direction = "both",
-        valid_at: datetime | str | None = None,
+        valid_at: date | str | None = None,
         facts_max: int = ...,
     ) -> list[Neighbour]: ...
     @property
@@ -712,7 +712,7 @@ class AsyncStore(Handle):
         limit: int = 10,
         predicate: str | None = None,
         direction: Direction = "both",
-        valid_at: datetime | str | None = None,
+        valid_at: date | str | None = None,
         facts_max: int = ...,
     ) -> list[FactPath]: ...
     @overload
@@ -741,8 +741,8 @@ class AsyncStore(Handle):
         metadata: Mapping[str, JsonValue] | None = None,
         track: str | None = None,
         parent: FrameId | None = None,
-        content_dates: Sequence[datetime | str] | None = None,
-        created: datetime | str | None = None,
+        content_dates: Sequence[date | str] | None = None,
+        created: date | str | None = None,
         search_text: str | None = None,
         scope: Mapping[str, ScopeValue] | None = None,
         embedding: Vector | None = None,
@@ -752,7 +752,7 @@ class AsyncStore(Handle):
         key: str | None = None,
         replace: bool = False,
         actor: str | None = None,
-        expires: datetime | str | None = None,
+        expires: date | str | None = None,
         because: int | None = None,
     ) -> Receipt: ...
     async def put_frames(
@@ -769,7 +769,7 @@ class AsyncStore(Handle):
         scope: Mapping[str, ScopeValue] | None = None,
         key: str | None = None,
         actor: str | None = None,
-        expires: datetime | str | None = None,
+        expires: date | str | None = None,
     ) -> Receipt: ...
     async def rebuild(
         self,
@@ -820,11 +820,11 @@ class AsyncStore(Handle):
         metadata: Mapping[str, JsonValue] | None = None,
         track: str | None = None,
         parent: FrameId | None = None,
-        content_dates: Sequence[datetime | str] | None = None,
-        created: datetime | str | None = None,
+        content_dates: Sequence[date | str] | None = None,
+        created: date | str | None = None,
         scope: Mapping[str, ScopeValue] | None = None,
         actor: str | None = None,
-        expires: datetime | str | None = None,
+        expires: date | str | None = None,
     ) -> Receipt: ...
     async def remember_files(
         self,
@@ -861,7 +861,7 @@ class AsyncStore(Handle):
         self,
         frame: FrameId,
         *,
-        expires: datetime | str | None | UnsetType = ...,
+        expires: date | str | None | UnsetType = ...,
         actor: str | None = None,
         reason: str | None = None,
     ) -> Receipt: ...
@@ -902,7 +902,7 @@ class AsyncStore(Handle):
         min_score: float | None = None,
     ) -> Hits: ...
     async def search_facts(
-        self, query: str | Entity, *, k: int = 10, valid_at: datetime | str | None = None
+        self, query: str | Entity, *, k: int = 10, valid_at: date | str | None = None
     ) -> list[FactHit]: ...
     @property
     def shared(self) -> bool: ...
@@ -937,8 +937,8 @@ class AsyncStore(Handle):
         self,
         *,
         by: TimelineOrder = "content",
-        start: datetime | str | None = None,
-        end: datetime | str | None = None,
+        start: date | str | None = None,
+        end: date | str | None = None,
         where: Filter | None = None,
         after: Position | None = None,
         limit: int = 50,
@@ -972,7 +972,7 @@ class AsyncStore(Handle):
         tags: Sequence[str] | UnsetType = ...,
         metadata: Mapping[str, JsonValue] | UnsetType = ...,
         title: str | None | UnsetType = ...,
-        expires: datetime | str | None | UnsetType = ...,
+        expires: date | str | None | UnsetType = ...,
         actor: str | None = None,
         reason: str | None = None,
     ) -> Receipt: ...
@@ -999,7 +999,7 @@ class AsyncStore(Handle):
         k: float = 60,
         predicate: str | None = None,
         direction: Direction = "both",
-        valid_at: datetime | str | None = None,
+        valid_at: date | str | None = None,
         facts_max: int = ...,
     ) -> list[Reached]: ...
     async def why(self, fact: FactId, *, depth: int = 16) -> Why: ...
