@@ -85,15 +85,15 @@ def object_named(name: str, kind: str, remedy: str) -> object:
     if not colon or not module_name or not path:
         raise InvalidInput(f"{name!r:.120} names no {kind}", remedy=remedy)
     try:
-        found: object = importlib.import_module(module_name)
+        target: object = importlib.import_module(module_name)
         for part in path.split("."):
-            found = getattr(found, part)
+            target = getattr(target, part)
     except (ImportError, AttributeError) as error:
         raise NotFound(
             f"The {kind} {name!r:.120} cannot be found: {error}",
             remedy=f"Run it in a folder from which the module can be imported. {remedy}",
         ) from error
-    return found
+    return target
 
 
 def recorded_function(name: str | None, run: str) -> AgentCode:
@@ -109,19 +109,19 @@ def recorded_function(name: str | None, run: str) -> AgentCode:
     if name is None:
         raise NotFound(f"The recording of the run {run!r} names no function", remedy=_REMEDY)
     module_name, _, path = name.partition(":")
-    found: object = sys.modules.get(module_name)
+    function: object = sys.modules.get(module_name)
     for part in path.split("."):
         # An attribute that is computed could import a module.
-        found = inspect.getattr_static(found, part, None)
-    if found is None:
+        function = inspect.getattr_static(function, part, None)
+    if function is None:
         raise NotFound(
             f"The recorded function {name!r:.120} is not loaded, and a memory imports no code",
             where=f"run {run!r:.120}",
             remedy=f"If you trust this code, name it. {_REMEDY}",
         )
-    if not isinstance(found, AgentCode):
+    if not isinstance(function, AgentCode):
         raise InvalidInput(
             f"The recorded function {name!r:.120} is not decorated by cerata.agent",
             remedy=f"Decorate it. {_REMEDY}",
         )
-    return found
+    return function

@@ -21,6 +21,7 @@ _NEEDED: Final = ("model", "revision", "dimension")
 
 def run_embed(options: Namespace, output: Output) -> int:
     """Embed frames without a vector in batches; an interrupted run can be continued."""
+    where = where_of(options)
     embedder = _embedder(options)
     # The file must exist; without options its remembered embedder goes on.
     options.embedder = None
@@ -41,7 +42,7 @@ def run_embed(options: Namespace, output: Output) -> int:
         output.progress("embedding", 0) as steps,
     ):
         embedded = store.embed_missing(
-            where=where_of(options), progress=lambda at, of: steps.stand("embedding", at, of)
+            where=where, progress=lambda at, of: steps.stand("embedding", at, of)
         )
     for notice in embedded.notices:
         output.warn(notice)

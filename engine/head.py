@@ -42,7 +42,7 @@ class Head(msgspec.Struct, frozen=True, eq=False):
         return (self.seq, self.recorded) == (other.seq, other.recorded)
 
     def __ne__(self, other: object) -> bool:
-        # A struct compares by identity here, whatever __eq__ returns.
+        # A struct compares by identity here, and does not ask __eq__.
         return not self == other
 
     def __hash__(self) -> int:

@@ -60,10 +60,10 @@ def title_of(session: Talk, line: Line) -> tuple[str, int]:
     It is that of the newest day summary with the session, else the first 8 words.
     """
     columns = session.messages.columns
-    made = Summaries(session.snapshot, line.agent).made(line, 0)
+    summaries = Summaries(session.snapshot, line.agent).made(line, 0)
     days = {day_of(columns.created.item(row)) for row in session.rows.tolist()}
-    for period in sorted(days.intersection(made), reverse=True):
-        for summary in readable(made[period][-1:], session.snapshot.frame_at, frame_place):
+    for period in sorted(days.intersection(summaries), reverse=True):
+        for summary in readable(summaries[period][-1:], session.snapshot.frame_at, frame_place):
             if summary.title is not None:
                 return summary.title, summary.id
     groups = session.grouped()

@@ -175,8 +175,8 @@ class Summaries:
         )
         frames = self._snapshot.base.ids(np.flatnonzero(mask))
         of_line = (frame for frame in frames[frames > since].tolist() if self._is_of(line, frame))
-        made = readable(of_line, self._snapshot.frame_at, frame_place)
-        return sum(frame.metadata.get(COMPACT) is True for frame in made)
+        summaries = readable(of_line, self._snapshot.frame_at, frame_place)
+        return sum(frame.metadata.get(COMPACT) is True for frame in summaries)
 
     def _is_of(self, line: Line, frame: int) -> bool:
         scope = self._snapshot.layers.scope_of(frame)

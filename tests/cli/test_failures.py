@@ -268,9 +268,10 @@ class TestNothingToRemember:
         code, out, err = run("remember", "nowhere.md", "empty.md", "folder/none.txt", "--json")
         assert code == 1
         said = json.loads(out)
-        assert (said["file"], said["head"], said["skipped"]) == (None, None, 3)
-        assert [file["outcome"] for file in said["files"]] == ["skipped"] * 3
-        assert err.count("note: skipped") == 3
+        assert (said["file"], said["head"]) == (None, None)
+        assert (said["skipped"], said["empty"]) == (2, 1)
+        assert [file["outcome"] for file in said["files"]] == ["skipped", "empty", "skipped"]
+        assert err.count("note: skipped") == 2
         assert not Path(FILE).exists()
         Path("good.md").write_text("Good.")
         assert run("remember", "nowhere.md", "good.md")[1].startswith("1 added")
@@ -281,10 +282,9 @@ class TestNothingToRemember:
             (b"\xef\xbb\xbfwith a mark", None),
             (b"a\0b", "NUL at character 1"),
             (b"\xff", "byte 0 is 0xff"),
-            (b"  \n", "no text"),
             (b"x" * (STRING_SIZE_MAX + 1), "limit"),
         ],
-        ids=["mark", "nul", "not text", "blank", "too large"],
+        ids=["mark", "nul", "not text", "too large"],
     )
     def test_a_file_and_the_input_are_read_by_the_same_rules(
         self, run: Run, data: bytes, error: str | None
@@ -309,6 +309,20 @@ class TestNothingToRemember:
                 assert said["added"] == 1
                 with cerata.open(said["file"], mode="r") as store:
                     assert store.frame(1).text == "with a mark"
+
+    def test_a_blank_file_and_a_blank_input_are_empty(self, run: Run) -> None:
+        """Both have nothing to remember, which is no error."""
+        Path("a.txt").write_bytes(b"  \n")
+        command = [sys.executable, "-m", "cerata", "remember", "-", "--json"]
+        folder = str(Path(cerata.__file__).parent.parent)
+        environment = {**os.environ, "PYTHONPATH": folder}
+        piped = subprocess.run(
+            command, input=b"  \n", capture_output=True, check=False, env=environment
+        )
+        code, out, _ = run("remember", "a.txt", "--json", "-f", "other.cera")
+        assert piped.returncode == code == 0
+        for said in (json.loads(piped.stdout), json.loads(out)):
+            assert (said["added"], said["empty"], said["files"][0]["outcome"]) == (0, 1, "empty")
 
 
 class TestInternalErrors:

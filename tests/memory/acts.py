@@ -99,7 +99,9 @@ def everything(view: cerata.View | cerata.Store) -> dict[str, JsonValue]:
             for found in [view.find_stored(content, chunk_count=count, space=space)]
         ],
         "uris": [list(view.find_uri(uri)) for uri in URIS],
-        "log": [[one.seq, one.type, msgspec.to_builtins(one.body)] for one in view.log()],
+        "log": [
+            [one.seq, one.type, msgspec.to_builtins(one.body, enc_hook=int)] for one in view.log()
+        ],
     }
     for word in ("harbour", "bridge tea", "opens in May", "日本", "none such"):
         for old, gone in ((False, False), (True, False), (False, True), (True, True)):

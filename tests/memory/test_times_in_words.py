@@ -162,8 +162,10 @@ def test_a_filter_in_words_is_a_value() -> None:
     assert Filter(created="2026-11") == Filter(created=("2026-11-01", "2026-12-01"))
 
 
-def test_a_resolved_range_that_ends_before_its_start_selects_nothing(week: Store) -> None:
-    assert texts(week, Filter(created=("today", "yesterday"))) == []
+def test_a_resolved_range_that_ends_before_its_start_is_refused(week: Store) -> None:
+    """Such a range selected nothing, in silence."""
+    with pytest.raises(cerata.InvalidInput, match="before its start"):
+        texts(week, Filter(created=("today", "yesterday")))
     assert to_datetime(to_microseconds(MONDAY)) == MONDAY
 
 

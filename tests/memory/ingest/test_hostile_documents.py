@@ -131,7 +131,7 @@ class TestJson:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(foreign_json, "VALUES_SIZE_MAX", 1_000)
-        lines = [json.dumps({"role": "u", "text": "b"}), "[0" + ",0" * 99 + "]"]
+        lines = [json.dumps({"role": "u", "text": "b"}), '{"a":[0' + ",0" * 99 + "]}"]
         document = of("a.jsonl", "\n".join(lines))
         assert len(document.sections) == 1
         assert document.flaws == (Flaw("skipped", "a line with too many values", 1, ("line 2",)),)
