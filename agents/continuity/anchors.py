@@ -76,8 +76,8 @@ def anchors_of(session: Talk, limit: int = ANCHORS_MAX) -> list[Anchor]:
     texts = {each.id: each.text for each in session.texts({(row,): None for row, _ in anchored})}
     return [
         Anchor(message, kind, texts[message][:TEXT_MAX], WEIGHTS[kind])
-        for message, kind in ((seqs.item(row), kind) for row, kind in anchored)
-        if message in texts
+        for row, kind in anchored
+        if (message := seqs.item(row)) in texts
     ]
 
 

@@ -318,6 +318,18 @@ class FactModel:
                     name = merge.body.into
         return name
 
+    def names_entity(self, name: str) -> bool:
+        """Return whether an event names an entity so."""
+        return any(named == name for _, named, _ in self._namings())
+
+    def of_alias(self, name: str) -> list[tuple[object, str]]:
+        """Return the entities with a name as an alias, in order of their first event."""
+        return [
+            (tenant, first)
+            for tenant, first in self._entities
+            if first in self._of_alias(tenant, name)
+        ]
+
     def _of_alias(self, tenant: object, name: str) -> list[str]:
         """Return the names of the entities of a tenant that have a name as an alias."""
         alias = folded(name)

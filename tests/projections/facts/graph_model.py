@@ -33,7 +33,9 @@ class GraphModel:
         return list(dict.fromkeys(dict(event.scope)["tenant"] for event in told))
 
     def nodes(self, name: str) -> list[Node]:
-        return [(tenant, self.model.reading(tenant, name)) for tenant in self.tenants]
+        """Return the node in each tenant, or the entities of a name that is only an alias."""
+        aliased = [] if self.model.names_entity(name) else self.model.of_alias(name)
+        return aliased or [(tenant, self.model.reading(tenant, name)) for tenant in self.tenants]
 
     @cached_property
     def joins(self) -> list[tuple[Node, Node, int]]:
@@ -103,8 +105,14 @@ class GraphModel:
         self, start: str, end: str, hops: int, limit: int
     ) -> list[tuple[str, list[tuple[str, tuple[int, ...]]]]]:
         found: list[tuple[int, int, list[int], Node, list[tuple[str, tuple[int, ...]]]]] = []
-        for place, one in enumerate(self.nodes(start)):
-            for way in self._ways(one, self.nodes(end)[place], hops):
+        pairs = [
+            (one, goal)
+            for one in self.nodes(start)
+            for goal in self.nodes(end)
+            if one[0] == goal[0]
+        ]
+        for place, (one, goal) in enumerate(pairs):
+            for way in self._ways(one, goal, hops):
                 steps = [
                     (there[1], self._between([here], there))
                     for here, there in zip([one, *way], way, strict=False)
