@@ -127,11 +127,13 @@ class ChromaFile:
             arrays: dict[str, list[JsonValue]] = {}
             for each in self._file.rows_with(table, ("key", *_VALUES), "id", number):
                 try:
-                    arrays.setdefault(each.required("key"), []).append(_value_of(each))
+                    key, value = each.required("key"), _value_of(each)
                 except InvalidInput as error:
                     if each.value("key") in (_DOCUMENT, _DOCUMENT.encode()):
                         raise
                     doubts.append(f"metadata: {error.what}")
+                else:
+                    arrays.setdefault(key, []).append(value)
             metadata |= (
                 arrays if table == _ARRAYS else {key: each[-1] for key, each in arrays.items()}
             )
