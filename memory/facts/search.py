@@ -18,7 +18,6 @@ from cerata.engine.arguments import expect_type, is_integer
 from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.json_value import exact
 from cerata.engine.plain_value import PlainValue
-from cerata.projections.columnar.intervals import BEGINNING
 from cerata.projections.facts.entities import Entities
 from cerata.projections.facts.objects import ObjectKind
 from cerata.projections.fulltext.analyzer import words
@@ -86,25 +85,20 @@ def search_facts(snapshot: Snapshot, query: str, k: int) -> list[FactHit]:
     return hits + matches.by_words(k - len(hits)) if len(hits) < k else hits
 
 
-def relevant_facts(
-    snapshot: Snapshot, query: str, *, by_words: bool, where: Filter | None = None
-) -> list[FactHit]:
+def relevant_facts(snapshot: Snapshot, query: str, *, where: Filter | None = None) -> list[FactHit]:
     """Return the facts that a search of frames and a context use, best first.
 
-    These are the facts about the entities that a question names and, with ``by_words``, the facts
-    that share enough of its words of content (`FactText.sharing`). ``where`` narrows both
-    (`filtering`).
+    These are the facts about the entities that a question names, and the facts that share enough of
+    its words of content (`FactText.sharing`). ``where`` narrows both (`filtering`).
 
     Cost: a look-up for each run of words, and the postings of the words; if a fact matches, as
     `search_facts`.
     """
     if not snapshot.facts_at.row_count:
         return []
-    # Earlier versions of a profile mark no fact as ended.
-    present = snapshot.present_us if by_words else BEGINNING
-    matches = _FactMatches(snapshot, query, present, where)
+    matches = _FactMatches(snapshot, query, snapshot.present_us, where)
     hits = matches.of_named(_LANE_FACTS)
-    if by_words and len(hits) < _LANE_FACTS:
+    if len(hits) < _LANE_FACTS:
         hits += matches.sharing(_LANE_FACTS - len(hits))
     return hits
 

@@ -1,74 +1,44 @@
 """The bounds of a search: the least score and the least cosine of its hits.
 
-Owns the cosines of hits, the hits within the bounds, and whether deeper rankings can have any.
-Leaves out the order of the hits (`search`) and its blocks (`pages`).
-
-A frame below a ranking has at most the last score of the ranking, and by rank at most the share of
-the next rank. Shares by `minmax` and `zscore` have no such bound, because a deeper ranking has
-another least score and another deviation: so with these a least score ranks to a limited depth.
+Owns the cosines of hits, the hits within the bounds, and whether deeper rankings can have any. A
+frame below the rankings has at most the share of the last of each lane, and all signals. Leaves out
+the order of the hits (`search`) and its blocks (`pages`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
 from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
-from cerata.retrieval.ranking.fusion import (
-    RANK_CONSTANT,
-    Fused,
-    LaneRanking,
-    boost_of,
-    shared_weights,
-)
+from cerata.retrieval.ranking.fusion import OF_FACTS, Fused, LaneRanking, boost_of
 
 if TYPE_CHECKING:
-    from cerata.retrieval.ranking.fusion import TurnWeights
-
     from .request import SearchRequest
-    from .signals import Signals
-    from .vector_lane import VectorLane
-
-
-SCORED_DEPTH: Final = 2_048
-"""With a least score of shares by score, the depth after which no ranking is made: as many vectors
-are compared in any case. A page that ends deeper is filled as far as it ends."""
+    from .search import Fusion
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """The bounds of a request, for the lanes that ran with their weights.
-
-    - ``vectors`` is the lane that has the cosines; None if it did not run, so that no hit has one.
-    - ``has_cosines`` is True if the scores of the ranking by vectors are cosines of the question:
-      its vector was not moved, and no turn beside a frame counts.
-    """
+    """The bounds of a request."""
 
     request: SearchRequest
-    weights: Mapping[str, float]
-    turns: TurnWeights | None
-    vectors: VectorLane | None
-    signals: Signals | None
-    has_cosines: bool
+    fusion: Fusion
 
-    def cosines_of(
-        self, hits: Sequence[Fused], rankings: Sequence[LaneRanking]
-    ) -> dict[int, float]:
+    def cosines_of(self, hits: Sequence[Fused]) -> dict[int, float]:
         """Return the cosines of the hits that have one; see `VectorLane.cosines_of`."""
-        if self.vectors is None:
-            return {}
-        return self.vectors.cosines_of(
-            [hit.id for hit in hits], rankings if self.has_cosines else ()
-        )
+        lane = self.fusion.running.compared
+        return {} if lane is None else lane.cosines_of([hit.id for hit in hits])
 
-    def within(self, hits: Sequence[Fused], rankings: Sequence[LaneRanking]) -> Sequence[Fused]:
+    def within(self, hits: Sequence[Fused]) -> Sequence[Fused]:
         """Return the hits that reach the least score and the least cosine."""
         least_score, least_cosine = self.request.min_score, self.request.min_cosine
         if least_score is not None:
             hits = [hit for hit in hits if hit.score >= least_score]
         if least_cosine is not None:
-            cosines = self.cosines_of(hits, rankings)
+            cosines = self.cosines_of(hits)
             hits = [hit for hit in hits if hit.id in cosines and cosines[hit.id] >= least_cosine]
         return hits
 
@@ -89,40 +59,30 @@ class Bounds(msgspec.Struct, frozen=True):
         if not deeper or not self._may_be_near(deeper, is_near_left=is_near_left):
             return False
         least = self.request.min_score
-        if least is None:
-            return True
-        most = self._best_below(rankings, deeper)
-        if most is None:
-            return depth < max(SCORED_DEPTH, self.request.offset + self.request.k)
-        return most >= least
+        return least is None or self._best_below(rankings, depth) >= least
 
     def _may_be_near(self, deeper: Sequence[LaneRanking], *, is_near_left: bool | None) -> bool:
         least = self.request.min_cosine
         if least is None:
             return True
-        if self.vectors is None or is_near_left is not None:
+        lane = self.fusion.running.compared
+        if lane is None or is_near_left is not None:
             return bool(is_near_left)
-        return not self.vectors.is_cosine or any(
-            ranking.name == self.vectors.name and ranking.scores[-1] >= least for ranking in deeper
+        return not lane.is_cosine or any(
+            ranking.name == lane.name and ranking.scores[-1] >= least for ranking in deeper
         )
 
-    def _best_below(
-        self, rankings: Sequence[LaneRanking], deeper: Sequence[LaneRanking]
-    ) -> float | None:
-        """Return a score that no hit below the rankings exceeds; None if none is known."""
-        profile = self.request.profile
-        most = float(deeper[0].scores[-1]) if len(rankings) == 1 else 0.0
-        if len(rankings) > 1 or self.signals is not None:
-            if profile.method != "rrf":
-                return None
-            # A lone lane keeps its scores if no hit has a signal, so the larger bound holds.
-            added = 0.0 if self.signals is None else self.signals.most
-            for of_kind in (self.weights, *(() if self.turns is None else (self.turns.weights,))):
-                weights = of_kind if self.signals is None else shared_weights(rankings, of_kind)
-                shares = [
-                    weights[ranking.name] / (RANK_CONSTANT + 1 + len(ranking.ids))
-                    for ranking in deeper
-                ]
-                most = max(most, sum(shares) + added)
+    def _best_below(self, rankings: Sequence[LaneRanking], depth: int) -> float:
+        """Return a score that no hit below the rankings exceeds."""
+        signals = self.fusion.signals
+        most = 0.0 if signals is None else self.fusion.running.step * signals.most
+        lanes = {lane.name: lane for lane in self.fusion.running.lanes}
+        for ranking in rankings:
+            is_deeper = len(ranking.ids) >= depth or ranking.name not in {"text", *OF_FACTS}
+            if is_deeper and len(ranking.ids):
+                last = np.asarray(ranking.ids[-1:], np.int64)
+                most += self.fusion.weights[ranking.name] * float(
+                    lanes[ranking.name].shares(last).shares[0]
+                )
         most = round(most, SCORE_DECIMALS)
-        return most * boost_of(most, 1 + profile.importance)
+        return most * boost_of(most, 1 + self.request.profile.importance)

@@ -8,23 +8,29 @@ facts (`facts.search`) and the hops (`facts.near_frames`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import msgspec
+import numpy as np
 
 from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.engine.late import late
-from cerata.projections.columnar.turn_order import NO_ROW
-from cerata.retrieval.ranking.fusion import LaneRanking, TurnWeights
+from cerata.retrieval.ranking.fusion import OF_VECTORS, LaneRanking, Shares, step_of
+
+from ..values.vector_trust import VectorTrust
 
 if TYPE_CHECKING:
     from cerata.projections.columnar.columns import I64, Mask
-    from cerata.projections.fulltext.bm25 import FulltextView
+    from cerata.projections.fulltext.bm25 import Asked
     from cerata.projections.fulltext.query import Query
     from cerata.retrieval import speaker_names
     from cerata.retrieval import token_weights as question_weights
     from cerata.retrieval.embedders import embedder as embedders
+    from cerata.retrieval.embedders import members
+    from cerata.retrieval.embedders import trust as trusting
     from cerata.retrieval.embedders.embedder import TokenEmbedder
 
     from ..facts import near_frames
@@ -39,6 +45,8 @@ if TYPE_CHECKING:
     from .vector_lane import VectorLane
 else:
     embedders = late("cerata.retrieval.embedders.embedder")
+    members = late("cerata.retrieval.embedders.members")
+    trusting = late("cerata.retrieval.embedders.trust")
     speaker_names = late("cerata.retrieval.speaker_names")
     question_weights = late("cerata.retrieval.token_weights")
     fact_search = late("cerata.memory.facts.search")
@@ -61,36 +69,58 @@ class Lane(Protocol):
         """Return the best ``k`` frames among the rows of a mask, by default the current rows."""
         ...
 
+    def shares(self, ids: I64) -> Shares:
+        """Return how far each frame fits the question, (frames,) from 0, about 1 for a whole fit.
+
+        Shares are exact for any frame, ranked or not.
+        """
+        ...
+
+    def score_of(self, frame: int) -> float | None:
+        """Return the score of a frame in the lane's own unit; None for one that it cannot find."""
+        ...
+
     def candidates(self) -> Mask:
         """Return the rows that the lane chooses from, also of closed frames, without a filter."""
         ...
 
 
-class TextLane(msgspec.Struct, frozen=True):
+class TextLane:
     """The frames that match a query, by their words."""
 
     name: ClassVar[str] = "text"
 
-    snapshot: Snapshot
-    query: Query
-    in_context: bool
-    """True if the words of neighbouring turns count."""
+    def __init__(self, snapshot: Snapshot, query: Query) -> None:
+        self._layers = snapshot.layers
+        self._query = query
 
-    @property
-    def ranking(self) -> FulltextView:
-        """The ranking by words."""
-        return self.snapshot.layers.ranking_of(in_context=self.in_context)
+    @cached_property
+    def asked(self) -> Asked:
+        """The query, put to the words of the snapshot."""
+        return self._layers.ranking.asked(self._query, self._layers.mask_of)
+
+    @cached_property
+    def occurs(self) -> bool:
+        """True if a word of the query occurs in a current frame."""
+        return len(self.asked.best(1, None)) > 0
 
     def rank(self, k: int, among: Mask | None) -> LaneRanking:
-        """Return the best ``k`` frames."""
-        layers = self.snapshot.layers
-        ranked = self.ranking.search(self.query, k=k, among=among, filters=layers.mask_of)
-        return LaneRanking(self.name, layers.ids_at(ranked.rows), ranked.scores)
+        """Return the best ``k`` frames; scores are BM25."""
+        ranked = self.asked.best(k, among)
+        return LaneRanking(self.name, self._layers.ids_at(ranked.rows), ranked.scores)
+
+    def shares(self, ids: I64) -> Shares:
+        """Return BM25 over the most that a frame with all words would have, about."""
+        scores = self.asked.at(self._layers.rows_at(ids))
+        return Shares(scores / self.asked.most, scores > 0)
+
+    def score_of(self, frame: int) -> float | None:
+        """Return the BM25 of a frame, or None without any of the words."""
+        return float(self.asked.at(self._layers.rows_at(np.array([frame])))[0]) or None
 
     def candidates(self) -> Mask:
         """Return the rows that match the query."""
-        layers = self.snapshot.layers
-        return self.ranking.found(self.query, layers.mask_of)
+        return self._layers.ranking.found(self._query, self._layers.mask_of)
 
 
 class FactsLane(msgspec.Struct, frozen=True):
@@ -110,13 +140,25 @@ class FactsLane(msgspec.Struct, frozen=True):
             scores = {frame: scores[frame] for frame in admitted}
         return LaneRanking(self.name, [*scores], [*scores.values()])
 
+    def shares(self, ids: I64) -> Shares:
+        """Return 1 for each frame in which a fact was read."""
+        if not self.facts:
+            return Shares(np.zeros(len(ids)), np.zeros(len(ids), np.bool_))
+        read = np.array([*fact_search.scored_frames(self.facts)], np.int64)
+        are_read = np.isin(ids, read)
+        return Shares(are_read.astype(np.float64), are_read)
+
+    def score_of(self, frame: int) -> float | None:
+        """Return the score of the best fact that was read in a frame."""
+        return fact_search.scored_frames(self.facts).get(frame)
+
     def candidates(self) -> Mask:
         """Return the rows of the frames."""
         return self.snapshot.layers.rank_mask(fact_search.scored_frames(self.facts))
 
 
 class GraphLane(msgspec.Struct, frozen=True):
-    """The frames in which facts near the entities of a question were read, ranked by hops."""
+    """The frames in which facts near the entities of a question were read, nearest first."""
 
     name: ClassVar[str] = "graph"
 
@@ -125,101 +167,104 @@ class GraphLane(msgspec.Struct, frozen=True):
     """The hops to each frame, nearest first."""
 
     def rank(self, k: int, among: Mask | None) -> LaneRanking:
-        """Return all frames; their rank is the number of hops."""
+        """Return all frames, with the inverse of the number of hops."""
         layers = self.snapshot.layers
         frames = [*self.hops]
         if frames:
             frames = layers.among(frames, layers.sought if among is None else among)
-        ranks = [self.hops[frame] for frame in frames]
-        return LaneRanking(self.name, frames, [1.0 / rank for rank in ranks], ranks)
+        return LaneRanking(self.name, frames, [1.0 / self.hops[frame] for frame in frames])
+
+    def shares(self, ids: I64) -> Shares:
+        """Return the inverse of the hops to each frame, 0 for a frame out of reach."""
+        shares = np.zeros(len(ids))
+        for place, frame in enumerate(ids.tolist() if self.hops else ()):
+            if frame in self.hops:
+                shares[place] = 1.0 / self.hops[frame]
+        return Shares(shares, shares > 0)
+
+    def score_of(self, frame: int) -> float | None:
+        """Return the inverse of the hops to a frame."""
+        return 1.0 / self.hops[frame] if frame in self.hops else None
 
     def candidates(self) -> Mask:
         """Return the rows of the frames."""
         return self.snapshot.layers.rank_mask([*self.hops])
 
 
-class RunningLanes(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class RunningLanes:
     """The lanes that run for a question.
 
-    - ``weights`` are by lane, in the order of their sum; ``lanes`` are these lanes.
-    - ``turns`` has other weights for turns; None if the profile or the state has none.
+    - ``weights`` are by lane, in the order of their sum: those of the profile, with the trust in
+      the embedder; those of "facts" and "graph" are in steps. ``lanes`` are these lanes.
     - ``vectors`` and ``late`` have the question's vectors, whether or not their lanes run.
-    - ``vectors`` stays the lane of the question itself after `moved`.
     """
 
     weights: Mapping[str, float]
-    turns: TurnWeights | None
     facts: list[FactHit]
     vectors: VectorLane | None
     late: LateLane | None
     lanes: Sequence[Lane]
+    trust: VectorTrust | None
+
+    @cached_property
+    def step(self) -> float:
+        """The worth of a signal of weight 1 in a score."""
+        spaces = ((self.vectors, "vectors"), (self.late, "late"))
+        found = [name for lane, name in spaces if lane is not None and lane.finds_any]
+        return step_of(self.weights, found)
 
     @property
     def compared(self) -> VectorLane | None:
         """The lane of vectors if it runs, so that hits have cosines."""
         return self.vectors if "vectors" in self.weights else None
 
-    @property
-    def feedback(self) -> tuple[int, ...]:
-        """The frames toward which the question's vector was moved."""
-        lane = self._vector_lane
-        return () if lane is None else lane.feedback
-
-    @property
-    def has_cosines(self) -> bool:
-        """True if the lane of vectors runs with cosines of the question as scores."""
-        lane = self._vector_lane
-        return lane is not None and lane.has_cosines
-
-    def moved(self, frames: Sequence[int]) -> RunningLanes:
-        """Return the lanes, that of the vectors moved toward frames (`VectorLane.toward`)."""
-        moved = self._vector_lane
-        lanes = [
-            moved.toward(frames) if moved is not None and lane is moved else lane
-            for lane in self.lanes
-        ]
-        return msgspec.structs.replace(self, lanes=lanes)
-
-    @property
-    def _vector_lane(self) -> VectorLane | None:
-        """The running lane of vectors."""
-        if self.vectors is None:
-            # The module of the lane, which most commands do not need, stays unloaded.
-            return None
-        lanes = (lane for lane in self.lanes if isinstance(lane, search_vector_lanes.VectorLane))
-        return next(lanes, None)
-
 
 def running_lanes(snapshot: Snapshot, request: SearchRequest) -> RunningLanes:
-    """Return the lanes of the profile that can run, weighted by the kind of the question.
+    """Return the lanes of the profile that can run, with their weights.
 
     Raises:
         Unsupported: none can run. Further errors are those of `vector_lane_of` and `late_lane_of`.
     """
-    profile = request.profile
     vectors = vector_lane_of(snapshot, request)
     late = late_lane_of(snapshot, request)
     weights = _weights(request, vectors, late)
     facts: list[FactHit] = []
     if "facts" in weights and not snapshot.facts_at.is_empty:
-        # Earlier versions of a profile leave facts out of a context with a filter.
-        where = request.where if profile.fact_words else None
-        facts = fact_search.relevant_facts(
-            snapshot, request.text, by_words=profile.fact_words, where=where
-        )
+        facts = fact_search.relevant_facts(snapshot, request.text, where=request.where)
     hops: Mapping[int, int] = {}
     if "graph" in weights and not snapshot.facts_at.is_empty:
         hops = near_frames.hops_to_frames(snapshot, request.text, request.where)
-    able = (
-        TextLane(snapshot, request.tree, request.profile.in_context),
-        FactsLane(snapshot, facts),
-        vectors,
-        late,
-        GraphLane(snapshot, hops),
-    )
+    text = TextLane(snapshot, request.tree)
+    able = (text, FactsLane(snapshot, facts), vectors, late, GraphLane(snapshot, hops))
     lanes = [lane for lane in able if lane is not None and lane.name in weights]
-    turns = turn_weights_of(snapshot, request, weights)
-    return RunningLanes(weights, turns, facts, vectors, late, lanes)
+    trust = None
+    if request.mode == "hybrid" and not OF_VECTORS.isdisjoint(weights):
+        trust = _trust_in(snapshot, request, text, vectors)
+        for name in OF_VECTORS.intersection(weights):
+            weights[name] *= trust.factor_of(name)
+    return RunningLanes(weights, facts, vectors, late, lanes, trust)
+
+
+def _trust_in(
+    snapshot: Snapshot, request: SearchRequest, text: TextLane, vectors: VectorLane | None
+) -> VectorTrust:
+    """Return how far the vectors of a question count.
+
+    They count wholly if no word of the question occurs in the memory, since meaning is then all
+    there is, and if the embedder is not known.
+    """
+    if request.trust is not None:
+        return request.trust
+    embedder = snapshot.embedder
+    space = None if vectors is None else vectors.key[0]
+    if embedder is None or not request.text or space not in (None, embedder.identity.space):
+        return VectorTrust()
+    trust = trusting.trust_of(embedder, request.text)
+    weight = members.vector_weight_of(embedder)
+    if trust.trust < 1.0 and not text.occurs:
+        return VectorTrust(weight=weight)
+    return VectorTrust(trust.trust, weight, trust.notice)
 
 
 def _weights(request: SearchRequest, *vector_lanes: Lane | None) -> dict[str, float]:
@@ -229,7 +274,7 @@ def _weights(request: SearchRequest, *vector_lanes: Lane | None) -> dict[str, fl
         able += ["text", "facts", "graph"] if request.is_plain else ["text"]
     if request.mode != "text":
         able += [lane.name for lane in vector_lanes if lane is not None]
-    of_profile = request.lane_weights
+    of_profile = request.profile.running
     weights = {lane: weight for lane, weight in of_profile.items() if lane in able}
     if not weights:
         raise Unsupported(
@@ -238,24 +283,6 @@ def _weights(request: SearchRequest, *vector_lanes: Lane | None) -> dict[str, fl
             remedy=f"Pass a profile with a lane that can run: {', '.join(able)}.",
         )
     return weights
-
-
-def turn_weights_of(
-    snapshot: Snapshot, request: SearchRequest, lanes: Iterable[str]
-) -> TurnWeights | None:
-    """Return the weights of lanes for turns; None if all frames have the same."""
-    layers = snapshot.layers
-    turns = layers.turns
-    if turns is None or not request.profile.turn_weights:
-        return None
-    of_profile = request.turn_weights
-    places = turns.places
-
-    def are_turns(ids: I64) -> Mask:
-        mask: Mask = places[layers.rows_at(ids)] != NO_ROW
-        return mask
-
-    return TurnWeights({lane: of_profile[lane] for lane in lanes}, are_turns)
 
 
 def vector_lane_of(snapshot: Snapshot, request: SearchRequest) -> VectorLane | None:
@@ -272,7 +299,7 @@ def vector_lane_of(snapshot: Snapshot, request: SearchRequest) -> VectorLane | N
     space = request.space
     is_text_only = request.mode == "text"
     # The scores of a search by vectors alone are cosines.
-    in_window = request.profile.vector_window and request.mode != "vector"
+    is_alone = request.mode == "vector"
     if request.embedding is not None:
         if is_text_only:
             return None
@@ -281,7 +308,7 @@ def vector_lane_of(snapshot: Snapshot, request: SearchRequest) -> VectorLane | N
             request.embedding,
             space,
             approximate=request.approximate,
-            in_window=in_window,
+            is_alone=is_alone,
         )
     is_needed = request.mode == "vector" and request.token_embedding is None
     embedder = snapshot.embedder
@@ -292,7 +319,7 @@ def vector_lane_of(snapshot: Snapshot, request: SearchRequest) -> VectorLane | N
             return None
         vector = embedders.embed_texts(embedder, [embedded_text(snapshot, request)])[0]
         return search_vector_lanes.VectorLane(
-            snapshot, vector, name, approximate=request.approximate, in_window=in_window
+            snapshot, vector, name, approximate=request.approximate, is_alone=is_alone
         )
     if is_needed or space is not None:
         raise InvalidInput(
@@ -324,11 +351,12 @@ def late_lane_of(snapshot: Snapshot, request: SearchRequest) -> LateLane | None:
             request.token_embedding,
             space,
             weights=request.token_weights,
-            in_window=request.profile.token_window,
         )
     is_needed = request.rerank is True or space is not None
     embedder = None if snapshot.embedder is None else embedders.token_embedder(snapshot.embedder)
-    if not is_needed and (embedder is None or is_text_only or not request.profile.is_late):
+    if not is_needed and (
+        embedder is None or is_text_only or "late" not in request.profile.running
+    ):
         return None
     if embedder is not None and request.text:
         name = embedder.token_identity.space
@@ -346,35 +374,25 @@ def late_lane_of(snapshot: Snapshot, request: SearchRequest) -> LateLane | None:
 def _embedded_late_lane(
     snapshot: Snapshot, request: SearchRequest, embedder: TokenEmbedder
 ) -> LateLane:
-    profile = request.profile
     text = embedded_text(snapshot, request)
     tokens = embedders.embed_token_texts(embedder, [text])[0]
-    spans = (
-        embedders.spans_of_tokens(embedder, text, len(tokens)) if profile.token_weights else None
-    )
+    spans = embedders.spans_of_tokens(embedder, text, len(tokens))
     return late_lanes.LateLane(
         snapshot,
         tokens,
         embedder.token_identity.space,
-        weights=None if spans is None else weights_of_tokens(snapshot, request, text, spans),
-        in_window=profile.token_window,
+        weights=None if spans is None else weights_of_tokens(snapshot, text, spans),
         text=None if spans is None else [text[slice(*span)] if span else "" for span in spans],
     )
 
 
 def embedded_text(snapshot: Snapshot, request: SearchRequest) -> str:
     """Return the text of a question that the embedder reads."""
-    if not request.profile.names_out:
-        return request.text
     return speaker_names.without_names(request.text, snapshot.layers.speakers)
 
 
 def weights_of_tokens(
-    snapshot: Snapshot,
-    request: SearchRequest,
-    text: str,
-    spans: Sequence[tuple[int, int] | None],
+    snapshot: Snapshot, text: str, spans: Sequence[tuple[int, int] | None]
 ) -> list[float]:
     """Return the weights of a question's tokens, by the words of the current frames."""
-    ranking = snapshot.layers.ranking_of(in_context=request.profile.in_context)
-    return question_weights.token_weights(text, spans, ranking.idf)
+    return question_weights.token_weights(text, spans, snapshot.layers.ranking.idf)

@@ -7,7 +7,7 @@ Owns the token vectors of frames in a snapshot. Leaves out their comparison
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, cast
 
 import numpy as np
@@ -19,10 +19,7 @@ from cerata.projections.vectors.maxsim import (
     Tokens,
     best_matches,
     compares_all,
-    maxsim,
-    nearest_by_tokens,
     pooled_query,
-    token_scores,
 )
 from cerata.projections.vectors.token_window import (
     SHARES,
@@ -32,7 +29,7 @@ from cerata.projections.vectors.token_window import (
     total_weight,
     window_scores,
 )
-from cerata.retrieval.ranking.fusion import LaneRanking
+from cerata.retrieval.ranking.fusion import LaneRanking, Shares
 
 from ..values.explanation import TokenShare
 from ..values.token_vectors import checked_weights, token_matrix
@@ -42,9 +39,6 @@ from .token_rows import TokenRows
 if TYPE_CHECKING:
     from cerata.projections.columnar.columns import F64, I64, Mask
     from cerata.projections.columnar.turn_order import TurnOrder
-    from cerata.projections.vectors.nearest import Nearest
-    from cerata.projections.vectors.reader import Space
-    from cerata.replay.token_vector_store import StoredTokens
 
     from ..snapshot.snapshot import Snapshot
     from ..values.vectors import Vector, Vectors
@@ -59,10 +53,9 @@ BEST_BY_SIGNS: Final = 128
 class LateLane(SpaceLane):
     """A question's token vectors and their space in a snapshot.
 
-    Without weights and window, scores are MaxSim over 127²: for vectors of length 1 the sum of the
-    best cosines. Else they are those of `cerata.projections.vectors.token_window`: the mean of the
-    best cosines by weight, with the evidence of neighbouring turns if the window is on. A frame
-    without evidence is not found then. Every returned score is exact, for any filter.
+    Scores are the means of the best cosines by weight, with the evidence of neighbouring turns
+    (`cerata.projections.vectors.token_window`). A frame without evidence is not found. Every
+    returned score is exact, for any filter.
 
     Cost of a search: the signs of all frames, and the token vectors of at most 16,384 frames and of
     2,000 turns beside the best.
@@ -77,7 +70,6 @@ class LateLane(SpaceLane):
         space: str | None,
         *,
         weights: Vector | None = None,
-        in_window: bool = False,
         text: QuestionTokens | None = None,
     ) -> None:
         """``space`` may be None if a single space fits.
@@ -87,7 +79,6 @@ class LateLane(SpaceLane):
             tokens: The token vectors of the question; (tokens, dimension).
             space: The name of their space.
             weights: The weight of each token; (tokens,). None: all are equal.
-            in_window: True if the token vectors of neighbouring turns count.
             text: The text of each token, for an explanation.
 
         Raises:
@@ -97,13 +88,8 @@ class LateLane(SpaceLane):
         self.tokens = token_matrix(tokens)
         self.weights = None if weights is None else checked_weights(weights, len(self.tokens))
         self.text = text
-        self._in_window = in_window
-        self._question = token_question(self.tokens, self.weights, is_windowed=in_window)
+        self._question = token_question(self.tokens, self.weights)
         super().__init__(snapshot, key_for(snapshot, self.tokens.shape[1], space, tokens=True))
-
-    @property
-    def _is_plain(self) -> bool:
-        return self.weights is None and not self._in_window
 
     @cached_property
     def _rows(self) -> TokenRows:
@@ -111,12 +97,14 @@ class LateLane(SpaceLane):
 
     @property
     def _order(self) -> TurnOrder | None:
-        return self._snapshot.layers.turns if self._in_window else None
+        return self._snapshot.layers.turns
+
+    @property
+    def finds_any(self) -> bool:
+        return bool(self._rows.has.any())
 
     def rank(self, k: int, among: Mask | None) -> LaneRanking:
-        """Return the best ``k`` frames; as `SpaceLane.rank`."""
-        if self._is_plain:
-            return super().rank(k, among)
+        """Return the best ``k`` frames with evidence among the rows of a mask; as `Lane.rank`."""
         layers = self._snapshot.layers
         targets = np.flatnonzero((layers.sought if among is None else among) & self._rows.has)
         sources = self._with_neighbours(targets)
@@ -124,8 +112,7 @@ class LateLane(SpaceLane):
             targets = self._best_by_signs(targets, sources, k)
             sources = self._with_neighbours(targets)
         scores = self._windowed(targets, sources)
-        if self._in_window:
-            targets, scores = targets[scores > 0], scores[scores > 0]
+        targets, scores = targets[scores > 0], scores[scores > 0]
         # Rows are in order of age, which decides ties.
         best = np.argsort(-scores, kind="stable")[:k]
         return LaneRanking(self.name, layers.ids_at(targets[best]), scores[best])
@@ -161,18 +148,18 @@ class LateLane(SpaceLane):
             return np.empty(0)
         return window_scores(self._question, rows, sources, self._rows.read, self._order)
 
-    def shares(self, frame: int) -> list[TokenShare]:
+    def token_shares(self, frame: int) -> list[TokenShare]:
         """Return the shares of the question's tokens in a frame's score, the largest first.
 
-        None for a frame without token vectors, or if the score is MaxSim.
+        None for a frame without token vectors.
         """
         row = self._snapshot.layers.rank_row(frame)
-        if self._is_plain or row is None or not self._rows.has[row]:
+        if row is None or not self._rows.has[row]:
             return []
         sources = self._with_neighbours(np.array([row]))
         question = self._question
         matches = best_matches(self._rows.read(sources), question.tokens)
-        evidence = evidence_of(matches, question)
+        evidence = evidence_of(matches)
         frames = self._snapshot.layers.ids_at(sources).tolist()
         factors = self._factors(row, sources)
         total = total_weight(question)
@@ -208,20 +195,21 @@ class LateLane(SpaceLane):
                 factors.append((at, share))
         return factors
 
-    def _stored_space(self, space: Space) -> StoredTokens:
-        return self._snapshot.stored_tokens(space)
+    def shares(self, ids: I64) -> Shares:
+        """Return the share of each frame, as `Lane.shares`."""
+        rows = self._snapshot.layers.rows_at(ids)
+        embedded = self._rows.has[rows]
+        shares = np.zeros(len(rows))
+        if not embedded.all():
+            shares[~embedded] = self.least
+        scored = np.unique(rows[embedded])
+        scores = self._windowed(scored, self._with_neighbours(scored))
+        shares[embedded] = scores[scored.searchsorted(rows[embedded])]
+        return Shares(shares, embedded & (shares > 0))
 
-    def _nearest(self, space: Space, allowed: Mask, k: int) -> Nearest:
-        return nearest_by_tokens(
-            space, allowed, self.tokens, k, partial(self._stored_space(space).rows, space)
-        )
-
-    def _scores(self, data: Sequence[bytes]) -> list[float]:
-        return self._scored([_tokens_in(matrix, self.key) for matrix in data])
-
-    def _scored(self, frames: Sequence[Tokens]) -> list[float]:
-        scores: list[float] = token_scores(maxsim(frames, self.tokens)).tolist()
-        return scores
+    def score_of(self, frame: int) -> float | None:
+        """Return the score of a frame, or None without token vectors."""
+        return self.scores_of([frame]).get(frame)
 
     def scores_of(self, frames: Sequence[int]) -> dict[int, float]:
         """Return the scores of the frames that have token vectors in the space.
@@ -229,9 +217,6 @@ class LateLane(SpaceLane):
         Raises:
             Corrupt: the token vectors of a frame are damaged.
         """
-        if self._is_plain:
-            tokens = tokens_at(self._snapshot, self.key, frames)
-            return dict(zip(tokens, self._scored([*tokens.values()]), strict=True))
         layers = self._snapshot.layers
         rows = {row: frame for frame in frames if (row := layers.rank_row(frame)) is not None}
         embedded = [row for row in sorted(rows) if self._rows.has[row]]

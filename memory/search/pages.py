@@ -1,8 +1,9 @@
 """Pages: one order of all results of a question, of which each page is a part.
 
-Fused scores depend on how deep the lanes were ranked. So the order is built in blocks of fixed
-depths, 128, 512, 2,048 …: a block has the results that no earlier block has. The first results are
-those of the lanes at 128, however many are requested, and a later page continues exactly.
+The candidates of a question are the best of each lane. The order is built in blocks of fixed
+depths, 128, 512, 2,048 …: a block has the candidates that no earlier block has, each with its exact
+score. The first results are those of the lanes at 128, however many are requested, and a later page
+continues exactly.
 
 Owns the blocks, the groups of hits of one document or content, and the place of the next page.
 Leaves out the lanes and their fusion (`search`).
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 LANE_HITS: Final = 128
 """Hits of each lane that the first block fuses.
 
-A context requests a hundred. Deeper hits hardly matter: by rank the last adds a third of the first.
+A context requests a hundred.
 """
 
 _GROWTH: Final = 4
@@ -37,7 +38,7 @@ class Block(NamedTuple):
 
 def blocks_of(
     build: Callable[[int], Block],
-    is_enough: Callable[[Sequence[Fused], Sequence[LaneRanking]], bool],
+    is_enough: Callable[[Sequence[Fused]], bool],
     may_follow: Callable[[Sequence[LaneRanking], int], bool],
     first_depth: int,
     single_depth: int | None,
@@ -57,7 +58,7 @@ def blocks_of(
         blocks.append(Block(block.rankings, new))
         order += new
         seen.update(hit.id for hit in new)
-        if is_enough(order, block.rankings) or not may_follow(block.rankings, depth):
+        if is_enough(order) or not may_follow(block.rankings, depth):
             return blocks
         depth = LANE_HITS * _GROWTH ** len(blocks)
         if single_depth is not None and len(block.rankings) == 1:

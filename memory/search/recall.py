@@ -95,8 +95,6 @@ def context_of(result: SearchResult, recall: RecallOptions) -> Context:
     options = recall.options
     floor = recall.floor
     fact_hits = result.facts[: options.max_tokens // _TOKENS_A_FACT]
-    if result.request.where is not None and not result.request.profile.fact_words:
-        fact_hits = []
     hits = result.best if floor is False else relevant_hits(result, floor_for(result, floor=floor))
     is_answered = hits is not None
     frames = [hit.id for hit in hits or ()]

@@ -7,7 +7,7 @@ that need a snapshot: of vectors (`vector_lane`, `late_lane`) and of the filter 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -17,10 +17,8 @@ from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.json_value import exact_fields
 from cerata.projections.frames.filters import Filter, kinds_named
 from cerata.projections.fulltext.query import AnyWord, Query, check_size, filters_of, plain
-from cerata.retrieval.query_classifier import KINDS, Classified, QuestionKind, classify
 from cerata.retrieval.question_times import time_filter
 from cerata.retrieval.ranking.profile import Profile
-from cerata.retrieval.ranking.profiles import AUTO, profile_for
 from cerata.retrieval.reranker import Reranker, check_rerank
 
 from ..values.arguments import NO_MEMORIES
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
     from cerata.projections.frames.filter_tests import TimeRange
 
     from ..snapshot.layers import Layers
+    from ..values.vector_trust import VectorTrust
 
 Mode: TypeAlias = Literal["hybrid", "text", "vector"]
 """The lanes that a search uses: all, those of words, or those of vectors."""
@@ -80,8 +79,8 @@ class SearchRequest:
     group_by: Grouping | None = None
     min_cosine: float | None = None
     min_score: float | None = None
-    is_auto: bool = False
-    """True if the profile is that of the memory's shape."""
+    trust: VectorTrust | None = None
+    """How far vectors count, of a recorded question; None: by the embedder."""
     text: str = field(init=False)
     tree: Query = field(init=False)
     is_plain: bool = field(init=False)
@@ -160,44 +159,11 @@ class SearchRequest:
             return self.rerank
         return self.rerank.identity
 
-    @property
-    def kind(self) -> Classified:
-        """The kind of the question; that of a query is "factual"."""
-        return classify(self.query) if isinstance(self.query, str) else Classified("factual", "")
-
-    @property
-    def lane_weights(self) -> dict[str, float]:
-        """The lanes of the profile for the kind of the question, with their weights."""
-        return self.profile.weights_for(self._kind_of_weights)
-
-    @property
-    def turn_weights(self) -> dict[str, float]:
-        """These lanes with their weights for turns."""
-        return self.profile.turn_weights_for(self._kind_of_weights)
-
-    @property
-    def _kind_of_weights(self) -> QuestionKind:
-        # The kind takes longer than a search of few words.
-        return self.kind.kind if self.profile.is_by_kind else KINDS[0]
-
-    def resolved(self, layers: Layers) -> SearchRequest:
-        """Return the request with the profile that "auto" stands for."""
-        if self.profile is not AUTO:
-            return self
-        # A copy: the other fields are checked already.
-        resolved = object.__new__(SearchRequest)
-        for name in _FIELDS:
-            object.__setattr__(resolved, name, getattr(self, name))
-        object.__setattr__(resolved, "profile", profile_for(*layers.shape))
-        object.__setattr__(resolved, "is_auto", True)
-        return resolved
-
     def is_same_question(self, request: SearchRequest) -> bool:
         """Return whether two requests have one order of results, of which they may want parts."""
         if any(getattr(self, name) != getattr(request, name) for name in _OF_ORDER):
             return False
-        profile = AUTO if self.is_auto else self.profile
-        if profile != request.profile:
+        if self.profile != request.profile:
             return False
         pairs = (
             (self.embedding, request.embedding),
@@ -214,8 +180,6 @@ class SearchRequest:
             for mine, other in pairs
         )
 
-
-_FIELDS: Final = tuple(part.name for part in fields(SearchRequest))
 
 _OF_ORDER: Final = (
     *("query", "mode", "where", "include_superseded", "include_deleted"),

@@ -125,9 +125,7 @@ def reranking_of(
     if isinstance(rerank, Mapping):
         return ByScores(rerank)
     if rerank is None or isinstance(rerank, bool):
-        by_profile = request.profile.rerank and request.mode != "text"
-        is_reranked = by_profile if rerank is None else rerank
-        return ByTokens(late) if late is not None and is_reranked else None
+        return ByTokens(late) if late is not None and rerank else None
     if not request.text:
         raise InvalidInput(
             "A reranker reads a question in plain language, and the query is none",

@@ -19,11 +19,7 @@ from cerata.engine.late import late
 from cerata.retrieval.ranking.fusion import (
     Fused,
     LaneRanking,
-    TurnWeights,
     boost_of,
-    is_fused,
-    shared_weights,
-    worth,
 )
 
 from ..values.frames import Frame, Hit
@@ -43,11 +39,13 @@ if TYPE_CHECKING:
     from ..snapshot.snapshot import Snapshot
     from ..values import explanation as explanations
     from ..values.explanation import Boost, Explanation, LaneShare, Reranked
+    from ..values.vector_trust import VectorTrust
     from . import left_out as left_out_frames
     from . import vector_lane
     from .late_lane import LateLane
     from .pages import Block
     from .request import SearchRequest
+    from .search import Fusion
     from .signals import Signals
     from .vector_lane import VectorLane
 else:
@@ -63,10 +61,7 @@ else:
 class SearchResult:
     """The result of each step of a search; `cerata.memory.search.search` has the steps.
 
-    - ``weights`` are the lanes that ran, in the order of their sum; ``lanes`` are these lanes.
-      ``turns`` has other weights for turns.
-    - ``vectors`` and ``late`` have the question's vectors, whether or not their lanes ran.
-    - ``feedback`` are the frames toward which the lane "vectors" moved the question's vector.
+    - ``fusion`` has the lanes that ran, their weights, and the signals.
     - ``fused`` has boosted scores, before reranking; ``order`` follows it, best first.
     - ``best`` is the requested page of ``order``, or of the best hits of each group; ``grouped``
       has the further hits of these groups, by the id of the best.
@@ -74,16 +69,9 @@ class SearchResult:
 
     snapshot: Snapshot
     request: SearchRequest
-    weights: Mapping[str, float]
-    turns: TurnWeights | None
-    facts: list[FactHit]
-    vectors: VectorLane | None
-    late: LateLane | None
-    lanes: Sequence[Lane]
+    fusion: Fusion
     blocks: Sequence[Block]
     uses: Mapping[int, Use]
-    signals: Signals | None
-    feedback: Sequence[int]
     fused: Sequence[Fused]
     reranking: Reranking | None
     rerank_scores: Mapping[int, float]
@@ -92,6 +80,36 @@ class SearchResult:
     grouped: Mapping[int, Sequence[Fused]]
     cosines: Mapping[int, float]
     """The cosine of the question and each hit, if the lane of vectors ran and the hit has one."""
+
+    @property
+    def facts(self) -> list[FactHit]:
+        """The facts for the question, if their lane ran."""
+        return self.fusion.running.facts
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """The lanes that ran, in the order of their sum, with what each adds for a share of 1."""
+        return self.fusion.weights
+
+    @property
+    def vectors(self) -> VectorLane | None:
+        """The lane of the question's vector, whether or not it ran."""
+        return self.fusion.running.vectors
+
+    @property
+    def late(self) -> LateLane | None:
+        """The lane of the question's token vectors, whether or not it ran."""
+        return self.fusion.running.late
+
+    @property
+    def signals(self) -> Signals | None:
+        """The signals that count for the question."""
+        return self.fusion.signals
+
+    @property
+    def trust(self) -> VectorTrust | None:
+        """How far the vectors count; None if their lanes did not run, or alone."""
+        return self.fusion.running.trust
 
     def hits(self) -> list[Hit]:
         """Return the best frames."""
@@ -137,13 +155,15 @@ class SearchResult:
         notices: list[str] = []
         is_searched = self.vectors is not None or request.mode == "text" or not request.text
         obstacle = None if is_searched else self.snapshot.embedder_obstacle
-        if obstacle and "vectors" in request.lane_weights:
+        if obstacle and "vectors" in request.profile.running:
             notices.append(f"searched by words only: {obstacle}")
         if request.min_cosine is not None and "vectors" not in self.weights:
             reason = "no vectors were compared; pass embedding=, or open with the frames' embedder"
-            if "vectors" not in request.lane_weights:
+            if "vectors" not in request.profile.running:
                 reason = f"profile {request.profile.label} has no lane of vectors"
             notices.append(f"no hit reaches min_cosine: {reason}")
+        if self.trust is not None and self.trust.notice is not None:
+            notices.append(self.trust.notice)
         return tuple(notices)
 
     def share_of_words(self, *frames: int) -> float:
@@ -159,8 +179,7 @@ class SearchResult:
         """Return the contributions of the question's words to the score of a frame by words."""
         layers = self.snapshot.layers
         row = layers.rank_row(frame)
-        ranking = layers.ranking_of(in_context=self.request.profile.in_context)
-        return [] if row is None else ranking.words(self.request.tree, row)
+        return [] if row is None else layers.ranking.words(self.request.tree, row)
 
     def ran(self) -> tuple[str, ...]:
         """Return the names of the lanes that ran, with the reranking if any."""
@@ -202,15 +221,12 @@ class SearchResult:
         """
         by_tokens = isinstance(self.reranking, ByTokens) and hit.id in self.rerank_scores
         is_late = "late" in hit.lanes or by_tokens
-        is_fused = self._is_fused(hit.id)
-        signals = self.signals if is_fused else None
+        running = self.fusion.running
         return explanations.Explanation(
             id=hit.id,
             score=hit.score,
-            question=self.request.kind,
             profile=self.request.profile,
-            method=self.request.profile.method if is_fused else None,
-            lanes=tuple(self._share(lane, hit.id, is_fused=is_fused) for lane in self.lanes),
+            lanes=tuple(self._share(lane, hit.id) for lane in running.lanes),
             words=tuple(self._words_of(hit.id)) if "text" in hit.lanes else (),
             facts=tuple(
                 named.fact.id
@@ -219,10 +235,12 @@ class SearchResult:
             ),
             reranked=self._reranked(hit.id),
             boost=self._boost(hit),
-            tokens=tuple(self.late.shares(hit.id)) if self.late is not None and is_late else (),
+            tokens=tuple(self.late.token_shares(hit.id))
+            if self.late is not None and is_late
+            else (),
             embedded=self._embedded(),
-            signals=() if signals is None else signals.shares(hit.id),
-            feedback=tuple(self.feedback),
+            signals=() if self.signals is None else self.signals.shares(hit.id, running.step),
+            trust=running.trust,
             beside=self.vectors.beside(hit.id) if self.vectors is not None else (),
             ignored=() if self.signals is None else self.signals.question.ignored,
         )
@@ -235,46 +253,26 @@ class SearchResult:
         text = embedded_text(self.snapshot, request) if by_vector or by_tokens else request.text
         return None if text == request.text else text
 
-    def _is_fused(self, frame: int) -> bool:
-        """Return whether the score of a frame is a sum of several parts."""
-        adding = None if self.signals is None else self.signals.sums
-        return is_fused(self._rankings_of(frame), adding)
-
-    def _share(self, lane: Lane, frame: int, *, is_fused: bool) -> LaneShare:
-        """Return the share of a lane in a frame's score; a single lane adds its whole score."""
-        request = self.request
-        weight = self._weights_of(frame)[lane.name]
+    def _share(self, lane: Lane, frame: int) -> LaneShare:
+        """Return the share of a lane in a frame's score."""
         rankings = {ranking.name: ranking for ranking in self._rankings_of(frame)}
-        ranking = rankings.get(lane.name, LaneRanking(lane.name, (), ()))
-        places = np.flatnonzero(np.asarray(ranking.ids, np.int64) == frame)
-        rank: int | None = None
-        score: float | None = None
-        added = 0.0
-        if len(places):
-            at = int(places[0])
-            rank = at + 1 if ranking.ranks is None else int(ranking.ranks[at])
-            added = float(ranking.scores[at])
-            score = round(added, bm25.SCORE_DECIMALS)
-            if is_fused:
-                added = float(weight * worth(ranking, request.profile.method)[at])
+        ids = rankings[lane.name].ids if lane.name in rankings else ()
+        places = np.flatnonzero(np.asarray(ids, np.int64) == frame).tolist()
+        score = lane.score_of(frame)
+        share = float(lane.shares(np.array([frame], np.int64)).shares[0])
+        weight = self.weights[lane.name]
         return explanations.LaneShare(
             lane=lane.name,
             weight=weight,
-            rank=rank,
-            score=score,
-            added=added,
-            found=len(ranking.ids),
-            left_out=left_out_frames.left_out(self.snapshot.layers, lane.candidates(), request),
+            rank=places[0] + 1 if places else None,
+            score=None if score is None else round(score, bm25.SCORE_DECIMALS),
+            share=share,
+            added=weight * share,
+            found=len(ids),
+            left_out=left_out_frames.left_out(
+                self.snapshot.layers, lane.candidates(), self.request
+            ),
         )
-
-    def _weights_of(self, frame: int) -> Mapping[str, float]:
-        """Return the weights of the lanes for a frame."""
-        weights = self.weights
-        if self.turns is not None and self.turns.are_turns(np.array([frame])).all():
-            weights = self.turns.weights
-        if self.signals is None:
-            return weights
-        return shared_weights(self._rankings_of(frame), weights)
 
     def _reranked(self, frame: int) -> Reranked | None:
         """Return how reranking moved a frame; None if the frame was not reranked."""

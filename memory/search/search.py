@@ -9,12 +9,11 @@ of their rankings (`cerata.retrieval.ranking.fusion`), and the blocks (`pages`) 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 
 from cerata.engine.arguments import expect_type
@@ -22,12 +21,13 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.late import late
 from cerata.projections.columnar.scopes import sees_same
 from cerata.retrieval.ranking.fusion import (
+    OF_FACTS,
     Fused,
     LaneRanking,
     boosted,
+    candidates_of,
     fuse,
     reranked,
-    shared_weights,
 )
 
 from ..values.frames import Hit
@@ -40,6 +40,7 @@ from .result import SearchResult
 from .signals import Signals, signals_of
 
 if TYPE_CHECKING:
+    from cerata.projections.columnar.columns import F64, I64
     from cerata.retrieval.base_level_activation import Use
 
     from ..frames import access as accesses
@@ -58,61 +59,41 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
         EmbedderFailed: the embedder could not embed the question.
         Unsupported: none of the profile's lanes can run.
     """
-    request = request.resolved(snapshot.layers)
-    fusion = _Fusion(
-        request,
-        running_lanes(snapshot, request),
-        signals_of(snapshot, request),
-        RankedLanes(snapshot, request),
-    ).with_feedback()
-    running = fusion.running
+    running = running_lanes(snapshot, request)
+    fusion = Fusion(request, running, signals_of(snapshot, request), RankedLanes(snapshot, request))
     reranking = reranking_of(snapshot, request, running.late)
     rerank_hits = 0 if reranking is None else reranking.hits
 
     # One order: that of the fused ranks, then of the uses, then of the reranking.
-    bounds = Bounds(
-        request,
-        running.weights,
-        running.turns,
-        running.compared,
-        fusion.signals,
-        running.has_cosines,
-    )
+    bounds = Bounds(request, fusion)
     builder = _BlockBuilder(snapshot, fusion, bounds, rerank_hits)
     blocks = builder.blocks()
     fused = [hit for block in blocks for hit in block.hits]
     rerank_scores: Mapping[int, float] = {}
     if reranking is not None:
         rerank_scores = reranking.scores_of([hit.id for hit in fused[:rerank_hits]])
-    rankings = blocks[-1].rankings
-    order = bounds.within(reranked(fused, rerank_scores), rankings)
+    order = bounds.within(reranked(fused, rerank_scores))
 
     best, grouped = _page(snapshot, request, order)
     return SearchResult(
         snapshot=snapshot,
         request=request,
-        weights=running.weights,
-        turns=running.turns,
-        facts=running.facts,
-        vectors=running.vectors,
-        late=running.late,
-        lanes=running.lanes,
+        fusion=fusion,
         blocks=blocks,
         uses=builder.uses,
-        signals=fusion.signals,
-        feedback=running.feedback,
         fused=fused,
         reranking=reranking,
         rerank_scores=rerank_scores,
         order=order,
         best=best,
         grouped=grouped,
-        cosines=bounds.cosines_of([*best, *chain(*grouped.values())], rankings),
+        cosines=bounds.cosines_of([*best, *chain(*grouped.values())]),
     )
 
 
-class _Fusion(msgspec.Struct, frozen=True):
-    """The lanes of a question, and the sum of their rankings and the signals."""
+@dataclass(frozen=True)
+class Fusion:
+    """The sum of the lanes and the signals of a question (`cerata.retrieval.ranking.fusion`)."""
 
     request: SearchRequest
     running: RunningLanes
@@ -120,28 +101,28 @@ class _Fusion(msgspec.Struct, frozen=True):
     ranked: RankedLanes
 
     def rankings(self, depth: int) -> list[LaneRanking]:
+        """Return the rankings of the lanes that found frames, and that of the text in any case."""
         return self.ranked.rankings(self.running.lanes, depth)
 
     def fused(self, rankings: Sequence[LaneRanking], count: int) -> list[Fused]:
-        weights, turns = self.running.weights, self.running.turns
-        adding = None
-        if self.signals is not None:
-            weights = shared_weights(rankings, weights)
-            turns = None if turns is None else turns.shared(rankings)
-            adding = self.signals.sums
-        method = self.request.profile.method
-        return fuse(rankings, count, method=method, weights=weights, turns=turns, adding=adding)
+        """Return the best candidates of rankings by the sum of their parts."""
+        ids = candidates_of(rankings)
+        shares = {lane.name: lane.shares(ids) for lane in self.running.lanes}
+        return fuse(ids, shares, self.weights, self.added(ids), count)
 
-    def with_feedback(self) -> _Fusion:
-        """Return the fusion with the question's vector moved toward its best hits, if they count.
+    def added(self, ids: I64) -> F64:
+        """Return what the signals add to the scores of frames, (frames,)."""
+        if self.signals is None:
+            return np.zeros(len(ids))
+        return self.running.step * self.signals.sums(ids)
 
-        The scores of a search by vectors alone are cosines of the question, so it has no feedback.
-        """
-        count = self.request.profile.feedback
-        if not count or self.running.compared is None or self.request.mode == "vector":
-            return self
-        first = self.fused(self.rankings(LANE_HITS), count)
-        return msgspec.structs.replace(self, running=self.running.moved([hit.id for hit in first]))
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """What each lane adds for a share of 1."""
+        return {
+            name: weight * self.running.step if name in OF_FACTS else weight
+            for name, weight in self.running.weights.items()
+        }
 
 
 class _BlockBuilder:
@@ -151,7 +132,7 @@ class _BlockBuilder:
     """
 
     def __init__(
-        self, snapshot: Snapshot, fusion: _Fusion, bounds: Bounds, rerank_hits: int
+        self, snapshot: Snapshot, fusion: Fusion, bounds: Bounds, rerank_hits: int
     ) -> None:
         self.uses: dict[int, Use] = {}
         self._seen: set[int] = set()
@@ -208,7 +189,7 @@ class _BlockBuilder:
         """
         least = self._request.min_cosine
         lane = self._fusion.running.compared
-        if least is None or lane is None or not lane.is_cosine or self._bounds.has_cosines:
+        if least is None or lane is None or not lane.is_cosine or lane.has_cosines:
             return None
         alone = lane.alone()
         depth = LANE_HITS
@@ -219,8 +200,8 @@ class _BlockBuilder:
                 return {*np.asarray(ranking.ids)[near].tolist()}
             depth *= 4
 
-    def _is_enough(self, order: Sequence[Fused], rankings: Sequence[LaneRanking]) -> bool:
-        hits = self._bounds.within(order, rankings)
+    def _is_enough(self, order: Sequence[Fused]) -> bool:
+        hits = self._bounds.within(order)
         group_by = self._request.group_by
         if len(hits) < self._need or group_by is None:
             return len(hits) >= self._need

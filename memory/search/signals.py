@@ -22,7 +22,7 @@ from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
 from cerata.projections.fulltext.marks import Mark
 from cerata.retrieval.proper_nouns import proper_nouns
 from cerata.retrieval.question_analysis import QuestionAnalysis, analysis_of
-from cerata.retrieval.ranking.signals import SCALES, SIGNALS, Candidates, sum_of, values_of
+from cerata.retrieval.ranking.signals import SIGNALS, Candidates, sum_of, values_of
 
 if TYPE_CHECKING:
     from cerata.projections.columnar.columns import F64, I64, U32, Mask
@@ -46,6 +46,12 @@ _OF_TURNS: Final = frozenset(
 """Signals that only frames with a role have."""
 
 
+_OF_DIALOGUE: Final = frozenset({"question", "follows", "short"})
+"""Signals of the talk of people, which count less the longer turns are."""
+
+OF_SHORT_TURNS: Final = 20.0
+"""Mean terms of turns up to which the signals of talk count wholly."""
+
 _NO_NUMBERS: Final = np.empty(0, np.int64)
 
 
@@ -57,7 +63,7 @@ class _Roles(NamedTuple):
 
 
 class Signals(msgspec.Struct, frozen=True):
-    """The signals that count for a question, with their weights in the method of fusion."""
+    """The signals that count for a question, with their weights in steps of a score."""
 
     snapshot: Snapshot
     text: str
@@ -66,11 +72,11 @@ class Signals(msgspec.Struct, frozen=True):
 
     @property
     def most(self) -> float:
-        """The most that the signals add to a score."""
+        """The most steps that the signals add to a score."""
         return sum(max(weight, 0.0) for weight in self.weights.values())
 
     def sums(self, ids: I64) -> F64:
-        """Return the sums of the signals of frames, parts of their scores, (frames,)."""
+        """Return the sums of the signals of frames, in steps of their scores, (frames,)."""
         if not len(ids):
             return np.zeros(0)
         return sum_of(self.weights, self.question, self._candidates(ids)).round(SCORE_DECIMALS)
@@ -80,15 +86,15 @@ class Signals(msgspec.Struct, frozen=True):
         candidates = self._candidates(ids)
         return np.stack([values_of(name, self.question, candidates) for name in SIGNALS], axis=1)
 
-    def shares(self, frame: int) -> tuple[SignalShare, ...]:
-        """Return the signals that a frame has, with their parts of its score."""
+    def shares(self, frame: int, step: float) -> tuple[SignalShare, ...]:
+        """Return the signals that a frame has, with their parts of its score of such steps."""
         candidates = self._candidates(np.array([frame], np.int64))
         shares: list[SignalShare] = []
         for name in SIGNALS:
             weight = self.weights.get(name, 0.0)
             value = float(values_of(name, self.question, candidates)[0]) if weight else 0.0
             if value:
-                shares.append(explanations.SignalShare(name, weight, value, weight * value))
+                shares.append(explanations.SignalShare(name, weight, value, step * weight * value))
         return tuple(shares)
 
     def name_speaker_of(self, frames: Sequence[int]) -> bool:
@@ -244,6 +250,10 @@ def signals_of(snapshot: Snapshot, request: SearchRequest) -> Signals | None:
     profile = request.profile
     if not request.text or request.mode == "vector" or not any(profile.signals.values()):
         return None
-    scale = SCALES[profile.method]
-    weights = {name: weight * scale for name, weight in profile.signals.items() if weight}
+    weights = {name: weight for name, weight in profile.signals.items() if weight}
+    mean = snapshot.layers.ranking.turn_mean
+    if mean > OF_SHORT_TURNS:
+        # A long turn with a question in it, or after one, says more than that.
+        for name in _OF_DIALOGUE.intersection(weights):
+            weights[name] *= OF_SHORT_TURNS / mean
     return Signals(snapshot, request.text, analysis_of(request.text, lambda: snapshot.now), weights)

@@ -7,7 +7,8 @@ out the comparison of vectors (`vector_lane`, `late_lane`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -17,12 +18,11 @@ from cerata.engine.events import Embedding, PutEmbedding, PutFrame, chosen, is_t
 from cerata.projections.vectors.projection import key_of
 from cerata.retrieval.ranking.fusion import LaneRanking
 
+from .pages import LANE_HITS
+
 if TYPE_CHECKING:
     from cerata.projections.columnar.columns import Mask
     from cerata.projections.vectors.columns import Key
-    from cerata.projections.vectors.nearest import Nearest
-    from cerata.projections.vectors.reader import Space
-    from cerata.replay.vector_store import StoredSpace
 
     from ..snapshot.snapshot import Snapshot
 
@@ -38,39 +38,24 @@ class SpaceLane(ABC):
         self.key = key
 
     @abstractmethod
-    def _nearest(self, space: Space, allowed: Mask, k: int) -> Nearest:
-        """Return the best rows among the allowed rows, and their scores."""
-
-    @abstractmethod
-    def _scores(self, data: Sequence[bytes]) -> list[float]:
-        """Return the scores of pending vectors."""
-
-    @abstractmethod
-    def _stored_space(self, space: Space) -> StoredSpace:
-        """Return the cache of the space that all views share."""
-
     def rank(self, k: int, among: Mask | None) -> LaneRanking:
-        """Return the best ``k`` frames among the rows of a mask, by default the current rows.
+        """Return the best ``k`` frames; as `Lane.rank`."""
 
-        The mask is over the rows of the view's layers. Ties go to the older frame.
+    @property
+    @abstractmethod
+    def finds_any(self) -> bool:
+        """True if any frame has vectors in the space."""
 
-        Raises:
-            Corrupt: a vector is damaged.
+    @cached_property
+    def least(self) -> float:
+        """The score of the last of the best current frames, at least 0.
+
+        A frame without vectors, such as one that is not embedded yet, counts as the least near one
+        of a list, so that its words decide. The list is of all current frames: no filter changes a
+        score.
         """
-        layers = self._snapshot.layers
-        if among is None:
-            among = layers.sought
-        pending = pending_vectors(self._snapshot, self.key)
-        logged = among if len(layers.all) == 1 else among[: layers.base.rows]
-        best = self._stored(k, logged, [*pending])
-        if not pending:
-            return best
-        frames = layers.among([*pending], among)
-        hits = [*zip(frames, self._scores([pending[frame] for frame in frames]), strict=True)]
-        hits += zip(np.asarray(best.ids).tolist(), np.asarray(best.scores).tolist(), strict=True)
-        hits.sort(key=lambda item: (-item[1], layers.moment(item[0])))
-        del hits[k:]
-        return LaneRanking(self.name, [frame for frame, _ in hits], [score for _, score in hits])
+        best = self.rank(LANE_HITS, None)
+        return max(float(best.scores[-1]), 0.0) if len(best.ids) else 0.0
 
     def candidates(self) -> Mask:
         """Return the rows that have a vector in the space, also of closed frames."""
@@ -78,21 +63,6 @@ class SpaceLane(ABC):
         mask = layers.rank_mask(pending_vectors(self._snapshot, self.key))
         mask[: layers.base.rows] |= _rows_with(self._snapshot, self.key)
         return mask
-
-    def _stored(self, k: int, mask: Mask, replaced: Sequence[int]) -> LaneRanking:
-        """Return the best of the log, without frames whose vectors are ``replaced`` by drafts."""
-        snapshot = self._snapshot
-        space = snapshot.vectors.find(self.key, snapshot.basis)
-        if space is None:
-            return LaneRanking(self.name, np.empty(0, np.int64), np.empty(0))
-        base = snapshot.layers.base
-        rows = [row for frame in replaced if frame > 0 and (row := base.row_of(frame)) is not None]
-        if rows:
-            mask = mask.copy()
-            mask[rows] = False
-        allowed = self._stored_space(space).of_frames(space, base.frames, mask, snapshot.basis)
-        best = self._nearest(space, allowed, k)
-        return LaneRanking(self.name, space.frames[best.rows].astype(np.int64), best.scores)
 
 
 def key_for(snapshot: Snapshot, dimension: int, space: str | None, *, tokens: bool) -> Key:

@@ -6,8 +6,8 @@ Owns the checks of a question's vector. Leaves out the search for the nearest ve
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
@@ -27,8 +27,7 @@ from cerata.projections.vectors.nearest import (
 )
 from cerata.projections.vectors.vector_window import around, means
 from cerata.retrieval.embedders.identity import metric_of
-from cerata.retrieval.ranking.feedback import moved
-from cerata.retrieval.ranking.fusion import LaneRanking
+from cerata.retrieval.ranking.fusion import LaneRanking, Shares
 
 from ..values.vectors import Vector, numbers_of
 from .space_lane import SpaceLane, key_for, key_of_frame, pending_vectors
@@ -53,13 +52,10 @@ BEST_ALONE: Final = 128
 class VectorLane(SpaceLane):
     """A question's vector and its space in a snapshot.
 
-    Scores are cosines, or inner products if the space's metric is that. Cost of a search: the
-    signs of all vectors, and the numbers of at most 2,048 vectors.
-
-    With a window, the score of a turn is the mean of its score and those of the turns beside it
-    (`cerata.projections.vectors.vector_window`).
-
-    - ``feedback`` are the frames toward which the question's vector was moved (`toward`).
+    Scores are cosines, of a turn the mean of its cosine and those of the turns beside it
+    (`cerata.projections.vectors.vector_window`). With ``is_alone``, for a search by vectors alone,
+    a score is the frame's own, and inner products if the space's metric is that. Cost of a search:
+    the signs of all vectors, and the numbers of at most 2,048 vectors.
     """
 
     name: ClassVar[str] = "vectors"
@@ -71,25 +67,23 @@ class VectorLane(SpaceLane):
         space: str | None,
         *,
         approximate: bool = False,
-        in_window: bool = False,
+        is_alone: bool = False,
     ) -> None:
         """``vector`` has numbers of any dtype; ``space`` may be None if a single space fits.
 
-        With ``approximate`` a graph proposes the vectors to compare. With ``in_window`` the vectors
-        of neighbouring turns count for a turn.
+        With ``approximate`` a graph proposes the vectors to compare.
 
         Raises:
             InvalidInput: the vector is not valid, no space has its dimension, or several have.
             NotFound: no space is named, and there are no vectors at the snapshot's basis.
         """
         self.query = _checked(vector)
-        self.feedback: tuple[int, ...] = ()
         super().__init__(snapshot, key_for(snapshot, len(self.query), space, tokens=False))
         self.approximate = approximate
-        # The rows that a ranking with a window compared, ascending, and their scores.
+        self._is_alone = is_alone
+        # The rows that were compared, ascending, and their scores.
         self._compared: tuple[I64, F64] = np.empty(0, np.int64), np.empty(0)
-        self._in_window = in_window
-        self._metric: Metric = metric_of(self.key[0])
+        self._metric: Metric = metric_of(self.key[0]) if is_alone else "cosine"
 
     @property
     def is_cosine(self) -> bool:
@@ -99,39 +93,135 @@ class VectorLane(SpaceLane):
     @property
     def has_cosines(self) -> bool:
         """True if the scores are cosines of the question itself."""
-        return self.is_cosine and not self.feedback and self._order is None
+        return self.is_cosine and self._order is None
 
     @property
     def _order(self) -> TurnOrder | None:
-        return self._snapshot.layers.turns if self._in_window else None
+        return None if self._is_alone else self._snapshot.layers.turns
+
+    @cached_property
+    def _rows(self) -> VectorRows:
+        return VectorRows(self._snapshot, self.key)
+
+    @property
+    def finds_any(self) -> bool:
+        return bool(self._rows.has.any())
 
     def alone(self) -> VectorLane:
-        """Return the lane of the question in which each frame has its cosine."""
-        return VectorLane(self._snapshot, self.query, self.key[0], approximate=self.approximate)
+        """Return the lane of the question in which each frame has its own score."""
+        return VectorLane(
+            self._snapshot,
+            self.query,
+            self.key[0],
+            approximate=self.approximate,
+            is_alone=True,
+        )
 
     def rank(self, k: int, among: Mask | None) -> LaneRanking:
-        """Return the best ``k`` frames; as `SpaceLane.rank`."""
+        """Return the best ``k`` frames among the rows of a mask, by default the current rows.
+
+        The mask is over the rows of the view's layers. Ties go to the older frame.
+
+        Raises:
+            Corrupt: a vector is damaged.
+        """
         order = self._order
         if order is None:
-            return super().rank(k, among)
+            return self._ranked(k, among)
         layers = self._snapshot.layers
         among = layers.sought if among is None else among
-        vectors = VectorRows(self._snapshot, self.key)
-        targets = np.flatnonzero(among & vectors.has)
+        targets = np.flatnonzero(among & self._rows.has)
         if len(targets) > max(ALL_ROWS_MAX, k):
             # Among many, the turns beside the best are the only further candidates.
-            best = super().rank(max(k, BEST_ALONE), among)
+            best = self._ranked(max(k, BEST_ALONE), among)
             near = around(order, np.sort(layers.rows_at(np.asarray(best.ids, np.int64))))
-            targets = np.flatnonzero(near & among & vectors.has)
-        sources = np.flatnonzero(around(order, targets) & vectors.has)
-        if not len(targets):
-            return LaneRanking(self.name, np.empty(0, np.int64), np.empty(0))
-        alone = self._scores_of(*vectors.read(sources))
-        self._compared = sources, alone
-        scores = means(targets, sources, alone, order)
+            targets = np.flatnonzero(near & among & self._rows.has)
+        scores = self._scores_at(targets)
         # Rows are in order of age, which decides ties.
         first = np.argsort(-scores, kind="stable")[:k]
         return LaneRanking(self.name, layers.ids_at(targets[first]), scores[first])
+
+    def _ranked(self, k: int, among: Mask | None) -> LaneRanking:
+        """Return the best ``k`` frames by their own scores; ties go to the older frame."""
+        layers = self._snapshot.layers
+        if among is None:
+            among = layers.sought
+        pending = pending_vectors(self._snapshot, self.key)
+        logged = among if len(layers.all) == 1 else among[: layers.base.rows]
+        best = self._stored(k, logged, [*pending])
+        if not pending:
+            return best
+        frames = layers.among([*pending], among)
+        hits = [*zip(frames, self._scores([pending[frame] for frame in frames]), strict=True)]
+        hits += zip(np.asarray(best.ids).tolist(), np.asarray(best.scores).tolist(), strict=True)
+        hits.sort(key=lambda item: (-item[1], layers.moment(item[0])))
+        del hits[k:]
+        return LaneRanking(self.name, [frame for frame, _ in hits], [score for _, score in hits])
+
+    def _stored(self, k: int, mask: Mask, replaced: Sequence[int]) -> LaneRanking:
+        """Return the best of the log, without frames whose vectors are ``replaced`` by drafts."""
+        snapshot = self._snapshot
+        space = snapshot.vectors.find(self.key, snapshot.basis)
+        if space is None:
+            return LaneRanking(self.name, np.empty(0, np.int64), np.empty(0))
+        base = snapshot.layers.base
+        rows = [row for frame in replaced if frame > 0 and (row := base.row_of(frame)) is not None]
+        if rows:
+            mask = mask.copy()
+            mask[rows] = False
+        allowed = self._stored_space(space).of_frames(space, base.frames, mask, snapshot.basis)
+        best = self._nearest(space, allowed, k)
+        return LaneRanking(self.name, space.frames[best.rows].astype(np.int64), best.scores)
+
+    def scores(self, ids: I64) -> F64:
+        """Return the score of each frame, (frames,); NaN for one without a vector."""
+        rows = self._snapshot.layers.rows_at(ids)
+        scores = np.full(len(rows), np.nan)
+        at = np.flatnonzero(self._rows.has[rows])
+        scores[at] = self._scores_at(rows[at])
+        return scores
+
+    def shares(self, ids: I64) -> Shares:
+        """Return the share of each frame; that of the least near one of a list without a vector."""
+        scores = self.scores(ids)
+        lack = np.isnan(scores)
+        if lack.any():
+            scores[lack] = self.least
+        return Shares(scores if self._is_alone else np.maximum(scores, 0.0), ~lack)
+
+    def score_of(self, frame: int) -> float | None:
+        """Return the score of a frame, or None without a vector."""
+        score = float(self.scores(np.array([frame]))[0])
+        return None if np.isnan(score) else score
+
+    def _scores_at(self, rows: I64) -> F64:
+        """Return the scores of rows with a vector, (n,)."""
+        order = self._order
+        if not len(rows):
+            return np.empty(0)
+        if order is None:
+            sources = np.sort(rows)
+            return self._own_scores(sources)[sources.searchsorted(rows)]
+        sources = np.flatnonzero(around(order, rows) & self._rows.has)
+        return means(rows, sources, self._own_scores(sources), order)
+
+    def _own_scores(self, rows: I64) -> F64:
+        """Return the scores of rows without the turns beside them; rows ascend."""
+        known, scores = self._compared
+        if len(known):
+            at = np.minimum(known.searchsorted(rows), len(known) - 1)
+            is_new = known[at] != rows
+            if not is_new.any():
+                return scores[at]
+            new = rows[is_new]
+        else:
+            new = rows
+        of_new = exact_scores(*self._rows.read(new), self.query, self._metric)
+        all_rows = np.concatenate([known, new])
+        order = np.argsort(all_rows)
+        self._compared = all_rows[order], np.concatenate([scores, of_new])[order]
+        known, scores = self._compared
+        return scores[known.searchsorted(rows)]
 
     def beside(self, frame: int) -> tuple[int, ...]:
         """Return the turns beside a frame whose vectors count for it, in order of age."""
@@ -140,12 +230,9 @@ class VectorLane(SpaceLane):
         row = layers.rank_row(frame)
         if order is None or row is None:
             return ()
-        near = around(order, np.array([row])) & VectorRows(self._snapshot, self.key).has
+        near = around(order, np.array([row])) & self._rows.has
         near[row] = False
         return tuple(layers.ids_at(np.flatnonzero(near)).tolist())
-
-    def _scores_of(self, vectors: Matrix, lengths: F64) -> F64:
-        return exact_scores(vectors, lengths, self.query, self._metric)
 
     def _stored_space(self, space: Space) -> StoredVectors:
         return self._snapshot.stored_vectors(space)
@@ -159,96 +246,26 @@ class VectorLane(SpaceLane):
             propose = partial(stored.graph(metric).proposed, space, lambda rows: fetch(rows)[0])
         return nearest(space, allowed, self.query, k, metric, fetch, propose)
 
-    def cosines_of(
-        self, frames: Sequence[int], rankings: Sequence[LaneRanking]
-    ) -> dict[int, float]:
+    def cosines_of(self, frames: Sequence[int]) -> dict[int, float]:
         """Return the cosines of the question and the frames that have a vector in the space.
 
-        The scores that this lane computed are not computed again. Rounded to 9 digits.
+        Rounded to 9 digits.
 
         Raises:
             Corrupt: the vector of a frame is damaged.
         """
-        cosines: dict[int, float] = {}
-        for ranking in rankings:
-            if ranking.name == self.name and self.has_cosines:
-                ids = np.asarray(ranking.ids, np.int64).tolist()
-                wanted = set(frames)
-                cosines = {
-                    frame: float(score)
-                    for frame, score in zip(ids, ranking.scores, strict=True)
-                    if frame in wanted
-                }
-        cosines |= self._compared_cosines([frame for frame in frames if frame not in cosines])
-        cosines |= self._cosines([frame for frame in frames if frame not in cosines])
-        return {frame: round(cosine, SCORE_DECIMALS) for frame, cosine in cosines.items()}
-
-    def _compared_cosines(self, frames: Sequence[int]) -> dict[int, float]:
-        """Return the cosines of frames that a ranking with a window compared."""
-        compared, scores = self._compared
-        if not (self.is_cosine and len(compared) and frames):
+        if not frames:
             return {}
         rows = self._snapshot.layers.rows_at(np.array(frames, np.int64))
-        at = np.minimum(compared.searchsorted(rows), len(compared) - 1)
-        are_there = (compared[at] == rows).tolist()
-        return {
-            frame: score
-            for frame, score, is_there in zip(frames, scores[at].tolist(), are_there, strict=True)
-            if is_there
-        }
-
-    def _cosines(self, frames: Sequence[int]) -> dict[int, float]:
-        cosines: dict[int, float] = {}
-        for part, vectors, lengths in self._vectors(frames):
-            scores = exact_scores(vectors, lengths, self.query, "cosine").tolist()
-            cosines |= zip(part, scores, strict=True)
-        return cosines
-
-    def _vectors(self, frames: Sequence[int]) -> Iterator[tuple[list[int], Matrix, F64]]:
-        """Yield the frames with a vector in the space, their vectors and the `lengths_of` these."""
-        snapshot = self._snapshot
-        pending = pending_vectors(snapshot, self.key)
-        drafts = [frame for frame in frames if frame in pending]
-        if drafts:
-            matrix = matrix_of(b"".join(pending[frame] for frame in drafts), self.key)
-            yield drafts, matrix, lengths_of(matrix)
-        space = snapshot.vectors.find(self.key, snapshot.basis)
-        if space is None:
-            return
-        rows = {
-            row: frame
-            for frame in frames
-            if frame not in pending and (row := space.row_of(frame, snapshot.basis)) is not None
-        }
-        if rows:
-            ascending = sorted(rows)
-            stored = self._stored_space(space).rows(space, np.array(ascending, np.int64))
-            yield [rows[row] for row in ascending], *stored
-
-    def toward(self, frames: Sequence[int]) -> VectorLane:
-        """Return the lane of the question moved toward the vectors of frames.
-
-        The lane itself if none of the frames has a vector in the space.
-
-        Raises:
-            Corrupt: the vector of a frame is damaged.
-        """
-        vectors: dict[int, Matrix] = {}
-        for part, matrix, _ in self._vectors(frames):
-            vectors |= zip(part, matrix, strict=True)
-        feedback = tuple(frame for frame in frames if frame in vectors)
-        query = moved(self.query, [vectors[frame] for frame in feedback])
-        if query is None:
-            return self
-        lane = VectorLane(
-            self._snapshot,
-            query,
-            self.key[0],
-            approximate=self.approximate,
-            in_window=self._in_window,
-        )
-        lane.feedback = feedback
-        return lane
+        embedded = self._rows.has[rows]
+        ascending = np.unique(rows[embedded])
+        if self.is_cosine:
+            scores = self._own_scores(ascending)
+        else:
+            scores = exact_scores(*self._rows.read(ascending), self.query, "cosine")
+        cosines = scores[ascending.searchsorted(rows[embedded])].round(SCORE_DECIMALS).tolist()
+        have = zip(frames, embedded.tolist(), strict=True)
+        return dict(zip((frame for frame, has in have if has), cosines, strict=True))
 
     def _scores(self, data: Sequence[bytes]) -> list[float]:
         matrix = matrix_of(b"".join(data), self.key)

@@ -492,16 +492,6 @@ class Layers:
             return self.base.ranking
         return self.pending.folds.fulltext().view(self.ranked, self.turns)
 
-    @cached_property
-    def _ranking_alone(self) -> FulltextView:
-        if self.pending is None:
-            return self.base.ranking_alone
-        return self.pending.folds.fulltext().view(self.ranked)
-
-    def ranking_of(self, *, in_context: bool) -> FulltextView:
-        """Return the ranking with the words of neighbouring turns, or of each frame by itself."""
-        return self.ranking if in_context else self._ranking_alone
-
     @once
     def turns(self) -> TurnOrder | None:
         """The order of the current turns over the rows of all layers; None without any."""

@@ -6,25 +6,19 @@ Owns the values and their printed forms. Leaves out their computation (`search.r
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from cerata.engine.plain_value import PlainValue, plain_fields
 
 if TYPE_CHECKING:
     from cerata.engine.events import JsonValue
     from cerata.projections.fulltext.bm25 import WordScore
-    from cerata.retrieval.query_classifier import Classified
-    from cerata.retrieval.ranking.fusion import Method
     from cerata.retrieval.ranking.profile import Profile
 
-_FORMULAS: Final[Mapping[Method, str]] = {
-    "rrf": "ranks fused: weight / (60 + rank)",
-    "minmax": "scores fused: weight x (score - least) / (best - least)",
-    "zscore": "scores fused: weight x (score - least) / deviation",
-}
+    from .vector_trust import VectorTrust
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +54,18 @@ class LeftOut(PlainValue):
 class LaneShare(PlainValue):
     """The share of a lane that ran in a hit's score.
 
-    - ``rank`` and ``score`` are set if the lane found the hit; in the graph, hops are ranks.
-    - ``found`` counts the lane's hits; a lane stops at a depth, so it may have more candidates.
+    - ``rank`` is the place among the lane's best, None if the hit is not among them.
+    - ``score`` is in the unit of the lane (BM25, a cosine), None for a hit that the lane cannot
+      find; ``share`` is from 0, about 1 for a hit that fits the whole question.
+    - ``added`` is ``weight`` times ``share``.
+    - ``found`` counts the lane's best; a lane stops at a depth, so it may have more candidates.
     """
 
     lane: str
     weight: float
     rank: int | None
     score: float | None
+    share: float
     added: float
     found: int
     left_out: LeftOut
@@ -91,7 +89,7 @@ class TokenShare(PlainValue):
 
 @dataclass(frozen=True, slots=True)
 class SignalShare(PlainValue):
-    """The part of a signal in a hit's score: its weight, its value from 0 to 1, their product."""
+    """The part of a signal in a hit's score: its weight in steps, its value from 0 to 1."""
 
     signal: str
     weight: float
@@ -99,7 +97,7 @@ class SignalShare(PlainValue):
     added: float
 
     def __str__(self) -> str:
-        return f"{self.signal} {self.added:+.3f} = weight {self.weight:g} x {self.value:.3f}"
+        return f"{self.signal} {self.added:+.3f} = {self.weight:g} steps x {self.value:.3f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,31 +135,25 @@ class Boost(PlainValue):
 class Explanation(PlainValue):
     """The parts of a hit's score: the share of each lane, and of each word in the text lane.
 
-    - ``score`` is the sum of ``added`` over ``lanes``, in their order, rounded to 9 digits; with a
-      ``boost``, times its factor and rounded again.
+    - ``score`` is the sum of ``added`` over ``lanes`` and ``signals``, in their order, rounded to 9
+      digits; with a ``boost``, times its factor and rounded again.
     - The score of the lane "text" is the same sum over ``words``.
-    - ``method`` is None if only one lane ran or found hits: its scores are the scores of the hits.
-    - ``question`` has the kind of the question, and the words that decided the kind.
+    - ``trust`` is how far the vectors count, None if they were not compared or alone.
     - ``facts`` are the ids of facts about the question's entities that were read in the frame.
     - The score of the lane "late" is the same sum over ``tokens``, if these have weights or the
       evidence of neighbouring turns counts; a token of weight 0 is left out.
     - ``embedded`` is the text that the embedder read, if names of speakers were left out.
     - ``reranked`` has the ranks before and after reranking, which changes no score; None if no
       reranking ran, or it had no score for the frame.
-    - ``feedback`` are the frames toward which the question's vector was moved: the best of a first
-      fusion. The scores of the lane "vectors" are then those of the moved vector.
     - ``beside`` are the turns beside the frame: the score of the lane "vectors" is the mean of the
       frame's score and theirs, weighted by distance.
-    - ``signals`` are the signals that the frame has; their ``added`` follow those of the lanes in
-      the sum, rounded to 9 digits together. ``ignored`` are the dates of the question that have two
+    - ``signals`` are the signals that the frame has. ``ignored`` are the dates of the question that have two
       readings.
     """
 
     id: int
     score: float
-    question: Classified
     profile: Profile
-    method: Method | None
     lanes: tuple[LaneShare, ...]
     words: tuple[WordScore, ...]
     facts: tuple[int, ...]
@@ -171,27 +163,26 @@ class Explanation(PlainValue):
     embedded: str | None = None
     signals: tuple[SignalShare, ...] = ()
     ignored: tuple[str, ...] = ()
-    feedback: tuple[int, ...] = ()
+    trust: VectorTrust | None = None
     beside: tuple[int, ...] = ()
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
             **plain_fields(self, ("id", "score")),
-            "question": plain_fields(self.question, ("kind", "cue")),
             "profile": plain_fields(self.profile, ("name", "version")),
-            **plain_fields(self, ("method", "lanes", "words", "facts", "reranked", "boost")),
+            **plain_fields(self, ("lanes", "words", "facts", "reranked", "boost")),
             **plain_fields(self, ("tokens", "embedded")),
-            **plain_fields(self, ("signals", "ignored", "feedback", "beside")),
+            **plain_fields(self, ("signals", "ignored", "trust", "beside")),
         }
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        cue = f" ({self.question.cue})" if self.question.cue else ""
-        how = "" if self.method is None else f", {_FORMULAS[self.method]}"
         yield f"#{self.id} scores {self._sum()}"
-        yield f"  {self.question.kind} question{cue}, profile {self.profile.label}{how}"
+        yield f"  profile {self.profile.label}, 1 for a frame with all words of the question"
+        if self.trust is not None and self.trust.trust < 1.0:
+            yield f"  {self.trust}"
         if self.embedded is not None:
             yield f"  embedded without names of speakers: {self.embedded}"
         if self.boost is not None:
@@ -207,40 +198,33 @@ class Explanation(PlainValue):
             yield from (f"  {'':{width}}  {line}" for line in self._sources(share))
 
     def _sum(self) -> str:
-        digits = 6 if self.method == "rrf" else 3
-        parts = [
-            f"{share.lane} {share.added:.{digits}f}"
-            for share in self.lanes
-            if share.rank is not None
-        ]
-        formula = " + ".join(parts)
+        parts = [f"{share.lane} {share.added:.3f}" for share in self.lanes if share.added]
+        formula = " + ".join(parts) or "0"
         if self.signals:
-            formula += f" {math.fsum(share.added for share in self.signals):+.{digits}f} of signals"
+            formula += f" {math.fsum(share.added for share in self.signals):+.3f} of signals"
         if self.boost is not None:
             formula = f"({formula}) x {self.boost.factor:.3f}"
-        elif self.method is None:
-            return f"{self.score:.{digits}f}"
-        return f"{self.score:.{digits}f} = {formula}"
+        return f"{self.score:.3f} = {formula}"
 
     def _place(self, share: LaneShare) -> str:
-        if share.rank is None or share.score is None:
+        if share.score is None:
             return f"not among its {share.found:,}" if share.found else "found nothing"
-        weight = "" if self.method is None else f", weight {share.weight:g}"
-        return f"rank {share.rank:,} of {share.found:,}, score {share.score:.3f}{weight}"
+        place = f"not among its {share.found:,}"
+        if share.rank is not None:
+            place = f"rank {share.rank:,} of {share.found:,}"
+        sum_ = f"{share.added:.3f} = weight {share.weight:.3g} x {share.share:.3f}"
+        return f"{sum_}, {place}, score {share.score:.3f}"
 
     def _sources(self, share: LaneShare) -> Iterator[str]:
         """Yield lines for the words or facts that matched, and for the frames left out."""
-        if share.rank is not None and share.lane == "vectors" and self.feedback:
-            frames = ", ".join(f"#{frame}" for frame in self.feedback)
-            yield f"question moved toward {frames}"
-        if share.rank is not None and share.lane == "vectors" and self.beside:
+        if share.score is not None and share.lane == "vectors" and self.beside:
             turns = ", ".join(f"#{frame}" for frame in self.beside)
             yield f"mean of it and, by distance, the turns beside it: {turns}"
-        if share.rank is not None and share.lane == "text":
+        if share.score is not None and share.lane == "text":
             yield from _word_lines(self.words)
-        if share.rank is not None and share.lane == "late":
+        if share.score is not None and share.lane == "late":
             yield from _token_lines(self.tokens)
-        if share.rank is not None and share.lane == "facts":
+        if share.score is not None and share.lane == "facts":
             yield f"read in it: {', '.join(f'fact #{fact}' for fact in self.facts)}"
         if share.left_out.is_any:
             yield str(share.left_out)

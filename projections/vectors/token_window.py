@@ -83,21 +83,17 @@ def beside(order: TurnOrder, rows: I64) -> Mask:
 
 
 class TokenQuestion(NamedTuple):
-    """The tokens of a question with a weight above 0: (tokens, dimension), and (tokens,).
-
-    With ``is_windowed`` the evidence of neighbouring turns counts, and cosines have the floor.
-    """
+    """The tokens of a question with a weight above 0: (tokens, dimension), and (tokens,)."""
 
     tokens: Tokens
     weights: F64
-    is_windowed: bool
 
 
-def token_question(tokens: Tokens, weights: F64 | None, *, is_windowed: bool) -> TokenQuestion:
+def token_question(tokens: Tokens, weights: F64 | None) -> TokenQuestion:
     """Return a question without its tokens of weight 0; all weights are 1 by default."""
     if weights is None:
         weights = np.ones(len(tokens))
-    return TokenQuestion(tokens[weights > 0], weights[weights > 0], is_windowed)
+    return TokenQuestion(tokens[weights > 0], weights[weights > 0])
 
 
 def window_scores(
@@ -122,7 +118,7 @@ def window_scores(
     for start in range(0, len(question.tokens), _QUESTION_TOKENS):
         part = slice(start, start + _QUESTION_TOKENS)
         matches = best_matches(fetch(sources), question.tokens[part])
-        evidence = evidence_of(matches, question)
+        evidence = evidence_of(matches)
         step = max(_BLOCK_NUMBERS // evidence.shape[1], 1)
         for first in range(0, len(rows), step):
             block = slice(first, first + step)
@@ -138,11 +134,9 @@ def total_weight(question: TokenQuestion) -> float:
     return float(sum(question.weights.tolist())) or 1.0
 
 
-def evidence_of(matches: BestMatches, question: TokenQuestion) -> F64:
-    """Return the evidence in best matches, (n, tokens): cosines, above the floor if windowed."""
+def evidence_of(matches: BestMatches) -> F64:
+    """Return the evidence in best matches, (n, tokens): cosines above the floor."""
     cosines: F64 = matches / TOKEN_SCALE**2
-    if not question.is_windowed:
-        return cosines
     cosines -= FLOOR
     return np.maximum(cosines, 0.0, out=cosines)
 

@@ -23,8 +23,7 @@ weight (`profiles`); a signal without weight is off. Leaves out where the proper
     replies     the turn follows a question of another speaker, which has words of the question:
                 their share of its words, by idf
 
-Weights are in standard deviations of a lane's scores, as z-scores are; `SCALES` converts them for
-the other methods of fusion.
+Weights are in steps: a step is a twentieth of the most that the lanes can add to a score (`fusion`).
 """
 
 from collections.abc import Mapping
@@ -37,17 +36,12 @@ from cerata.projections.columnar.columns import F64, I64, U8, Mask
 from cerata.projections.fulltext.marks import Mark
 
 from ..question_analysis import Period, QuestionAnalysis
-from .fusion import Method
 
 SIGNALS: Final = (
     *("speaker", "period", "when", "count", "name", "why"),
     *("question", "follows", "short", "recency", "thread", "test", "noun", "replies"),
 )
 """All signals, in the order of their sum."""
-
-SCALES: Final[Mapping[Method, float]] = {"zscore": 1.0, "minmax": 0.25, "rrf": 0.003}
-"""The worth of a deviation: the best of 128 scores is about 4 deviations above the least, and the
-shares of 128 ranks, 1 / 61 to 1 / 188, have a deviation of 0.003."""
 
 SHORT_TERMS: Final = 8
 """A turn with as many terms is not short."""
