@@ -69,10 +69,22 @@ class PairSums:
 
     def __init__(self, words: Counts, pair_count: int) -> None:
         self._words = words
-        self._count = pair_count
+        self._pair_count = pair_count
         self._pair = np.dtype(f"u{2 * words.counts.itemsize}")
         self._step = max(_ROWS_BYTES // (pair_count * self._pair.itemsize), 1)
         self._kept: Counted | None = None
+
+    @property
+    def count(self) -> int:
+        """The number of counts of all words."""
+        return len(self._words.places)
+
+    def reached(self) -> I64:
+        """Return the pairs in which any of the counts has a share."""
+        is_reached = np.zeros(self._pair_count, np.bool_)
+        is_reached[self._words.places >> 1] = True
+        _widen(is_reached)
+        return np.flatnonzero(is_reached)
 
     def weighted(self, worth: F64) -> F64:
         """Return the weighted sum of the counts of each place, (pairs, 2).
@@ -83,7 +95,7 @@ class PairSums:
             worth: The weight of each word; (words,).
         """
         words = self._words
-        counts = np.bincount(words.places, words.of_words(worth), 2 * self._count)
+        counts = np.bincount(words.places, words.of_words(worth), 2 * self._pair_count)
         return counts.astype(np.float64, copy=False).reshape(-1, 2)
 
     def at(self, pairs: I64) -> F64:
@@ -125,7 +137,7 @@ class PairSums:
     def _rows_of(self, first: int, end: int) -> Counted:
         """Return the counts of words in all pairs, (words, pairs), both of a pair as one number."""
         words = self._words
-        rows: Counted = np.zeros((end - first, 2 * self._count), words.counts.dtype)
+        rows: Counted = np.zeros((end - first, 2 * self._pair_count), words.counts.dtype)
         ends = words.ends[max(first - 1, 0) : end].tolist()
         if not first:
             ends.insert(0, 0)
@@ -182,14 +194,6 @@ def sums_of_some(weighted: F64, pairs: I64) -> F64:
     sums: F64 = within @ _PAIR_PARTS
     sums /= MILLION
     return sums
-
-
-def reached_pairs(words: Counts, pair_count: int) -> I64:
-    """Return the pairs in which any of the counts has a share."""
-    is_reached = np.zeros(pair_count, np.bool_)
-    is_reached[words.places >> 1] = True
-    _widen(is_reached)
-    return np.flatnonzero(is_reached)
 
 
 def _widen(mask: Mask) -> None:

@@ -33,6 +33,7 @@ from .query import (
     Words,
     words_of,
 )
+from .term_weights import weight_of
 from .vocabulary import VocabularyView
 
 Filters: TypeAlias = Callable[[Filter], Mask]
@@ -43,16 +44,24 @@ GroupKey: TypeAlias = tuple[int, int | str, int]
 
 Term ids follow the first occurrence in the log, so later events leave the order unchanged."""
 
+_TERM: Final = 0
+_PREFIX: Final = 1
+_WILDCARD: Final = 2
+"""Kinds of groups, in the order of their sum."""
 
 _RUN_SIZE: Final = 32
 """Terms of a phrase up to which each is looked up, the rarest first."""
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Words that count as one: ``rows`` (p,) with any of them, ascending, and ``weights`` (p,)."""
+    """Words that count as one: ``rows`` (p,) with any of them, ascending, and ``weights`` (p,).
+
+    ``part`` is the part of a word that they are (`term_weights`), and multiplies their idf.
+    """
 
     rows: I64
     weights: I64
+    part: float = 1.0
 
 
 class Matching:
@@ -155,22 +164,23 @@ class Matching:
         match words:
             case Prefix(start):
                 ids = self._vocabulary.starting_with(one_word(start), self._occurrences.rows)
-                yield (1, start, which), ids, field
+                yield (_PREFIX, start, which), ids, field
             case Wildcard(pattern):
                 ids = self._vocabulary.matching(folded_pattern(pattern), self._occurrences.rows)
-                yield (2, pattern, which), ids, field
+                yield (_WILDCARD, pattern, which), ids, field
             case Term(cut) | AnyWord(cut) | Phrase(cut):
                 for term in dict.fromkeys(text.terms(cut)):
                     term_id = self._vocabulary.find(term)
                     if term_id is not None:
-                        yield (0, term_id, which), np.array([term_id], np.uint32), field
+                        yield (_TERM, term_id, which), np.array([term_id], np.uint32), field
                     else:
-                        yield (0, term, which), np.empty(0, np.uint32), field
+                        yield (_TERM, term, which), np.empty(0, np.uint32), field
 
     def _group(self, key: GroupKey, ids: U32, field: Field | None) -> Group:
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = Group(*self._occurrences.of(ids, field))
+            part = weight_of(self._term(key)) if key[0] == _TERM else 1.0
+            group = self._groups[key] = Group(*self._occurrences.of(ids, field), part)
         return group
 
     def _rows(self, key: GroupKey, ids: U32, field: Field | None) -> Mask:

@@ -13,14 +13,14 @@ steps, then by V itself. Leaves out the sums (`context_kernel`, `pair_sums`).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from ..columnar.columns import F32, F64, I64, Mask
 from .context_kernel import Counts
-from .pair_sums import PairSums, bounds_of_all, reached_pairs, sums_of_some
+from .pair_sums import PairSums, bounds_of_all, sums_of_some
 
 _ALL_PLACES_MAX: Final = 8_192
 """With as many places, the scores of all are faster than bounds."""
@@ -51,62 +51,87 @@ class TurnNorms(NamedTuple):
 
     - ``norms`` (places,) are the parts, and ``inverse`` (places,) their inverses, 0 in gaps.
     - ``of_pairs`` (pairs,) has the larger inverse of each pair.
+    - ``k1`` is that of BM25, which the norms have as a factor.
     """
 
     norms: F64
     inverse: F32
     of_pairs: F32
+    k1: float
 
     def among(self, mask: Mask) -> TurnNorms:
         """Return the norms with inverses of 0 outside the mask of the first places."""
         inverse = self.inverse.copy()
         inverse[: len(mask)] *= mask
-        return TurnNorms(self.norms, inverse, _larger_of_pairs(inverse))
+        return self._replace(inverse=inverse, of_pairs=_larger_of_pairs(inverse))
 
 
-def turn_norms(norms: F64, is_turn: Mask) -> TurnNorms:
+def turn_norms(norms: F64, is_turn: Mask, k1: float) -> TurnNorms:
     """Return the norms of turns from those of all places, to a whole number of pairs.
 
     Args:
         norms: The norms of places, and of a place more if their number is odd.
         is_turn: The places that are turns; (places,).
+        k1: That of BM25.
     """
     inverse = np.zeros(len(norms), np.float32)
     of_places = inverse[: len(is_turn)]
     # Computes in float64, without an array of all places between.
     np.divide(1.0, norms[: len(is_turn)], out=of_places, casting="same_kind")
     of_places *= is_turn
-    return TurnNorms(norms, inverse, _larger_of_pairs(inverse))
+    return TurnNorms(norms, inverse, _larger_of_pairs(inverse), k1)
 
 
 def _larger_of_pairs(inverse: F32) -> F32:
     return np.maximum(inverse[::2], inverse[1::2])
 
 
-def best_turns(
-    words: Counts, idfs: F64, norms: TurnNorms, k: int, *, scale: float, among: Mask | None
-) -> tuple[I64, F64]:
-    """Return the places with the k best scores, and more, in any order, and their scores.
+class TurnScores:
+    """The scores of turns by the words of a question. Not thread-safe."""
 
-    Cost: 15 ns a count, 3 ns a place, and 20 ns for each word of the turns that may be among the
-    best: about 2 % of the turns for the first word, 1 % for the second.
+    def __init__(self, words: Counts, idfs: F64, norms: TurnNorms) -> None:
+        """Create the scores from the counts of the words in turns, and the idf of each word."""
+        self._words = words
+        self._idfs = idfs
+        self._norms = norms
 
-    Args:
-        words: The counts of the words in turns.
-        idfs: The idf of each word, in the order of their sum; (words,).
-        norms: The norms of the turns.
-        k: The number of turns.
-        scale: k1 + 1 of BM25.
-        among: The places that count, (places,); None: all.
-    """
-    if among is not None:
-        norms = norms.among(among)
-    if len(norms.norms) <= _ALL_PLACES_MAX:
-        scores = _sum_of(words.spread(len(norms.norms)), idfs, norms.norms, scale)
-        scores *= norms.inverse > 0
-        best = np.flatnonzero(scores >= max(_near_best(scores, k) - _SCORE_ERROR, _TINY))
-        return best, scores[best]
-    return _Choice(words, idfs, norms, scale).best(k)
+    def best(self, k: int, among: Mask | None) -> tuple[I64, F64]:
+        """Return the places with the k best scores, and more, in any order, and their scores.
+
+        Cost: 15 ns a count, 3 ns a place, and 20 ns for each word of the turns that may be among
+        the best: about 2 % of the turns for the first word, 1 % for the second.
+
+        Args:
+            k: The number of turns.
+            among: The places that count, (places,); None: all.
+        """
+        norms = self._norms if among is None else self._norms.among(among)
+        if len(norms.norms) <= _ALL_PLACES_MAX:
+            scores = self._of_all * (norms.inverse > 0)
+            best = np.flatnonzero(scores >= max(_near_best(scores, k) - _SCORE_ERROR, _TINY))
+            return best, scores[best]
+        return _Choice(self._sums, self._idfs, norms).best(k)
+
+    def at(self, places: I64) -> F64:
+        """Return the scores of turns in some places, with the bits of `best`; (n,)."""
+        if "_of_all" in vars(self):
+            return self._of_all[places]
+        pairs, index = np.unique(places >> 1, return_inverse=True)
+        of_pairs = (2 * pairs[:, np.newaxis] + _BOTH).ravel()
+        norms = self._norms.norms[of_pairs]
+        scores = _sum_of([self._sums.at(pairs)], self._idfs, norms, self._norms.k1)
+        of_places: F64 = scores[2 * index + (places & 1)]
+        return of_places
+
+    @cached_property
+    def _of_all(self) -> F64:
+        """The scores in all places; those of gaps have no meaning."""
+        norms = self._norms.norms
+        return _sum_of(self._words.spread(len(norms)), self._idfs, norms, self._norms.k1)
+
+    @cached_property
+    def _sums(self) -> PairSums:
+        return PairSums(self._words, len(self._norms.of_pairs))
 
 
 class _Scored(NamedTuple):
@@ -120,18 +145,17 @@ class _Scored(NamedTuple):
 class _Choice:
     """The choice of the turns of a question that need their score."""
 
-    def __init__(self, words: Counts, idfs: F64, norms: TurnNorms, scale: float) -> None:
-        self._words = words
+    def __init__(self, sums: PairSums, idfs: F64, norms: TurnNorms) -> None:
+        self._sums = sums
         self._idfs = idfs
         self._norms = norms
-        self._scale = scale
-        self._sums = PairSums(words, len(norms.of_pairs))
+        self._scale = norms.k1 + 1.0
         _keep_free_memory()
 
     def best(self, k: int) -> tuple[I64, F64]:
         """Return the places with the k best scores, and more."""
-        if len(self._words.places) <= _FEW:
-            pairs = reached_pairs(self._words, len(self._norms.of_pairs))
+        if self._sums.count <= _FEW:
+            pairs = self._sums.reached()
             reached = self._scored(pairs[self._norms.of_pairs[pairs] > 0])
             return reached.places, reached.scores
         weighted = self._sums.weighted(self._idfs)
@@ -192,12 +216,12 @@ class _Choice:
         """Return the admitted turns of pairs that have a score."""
         places = (2 * pairs[:, np.newaxis] + _BOTH).ravel()
         sums = self._sums.at(pairs)
-        scores = _sum_of([sums], self._idfs, self._norms.norms[places], self._scale)
+        scores = _sum_of([sums], self._idfs, self._norms.norms[places], self._norms.k1)
         is_scored = (scores > 0) & (self._norms.inverse[places] > 0)
         return _Scored(places[is_scored], scores[is_scored], sums.sum(axis=1))
 
 
-def _sum_of(counts: Iterable[F64], idfs: F64, norms: F64, scale: float) -> F64:
+def _sum_of(counts: Iterable[F64], idfs: F64, norms: F64, k1: float) -> F64:
     """Return the scores of turns by the sums of shares of some words each.
 
     Overwrites the sums with their parts of the scores.
@@ -206,8 +230,9 @@ def _sum_of(counts: Iterable[F64], idfs: F64, norms: F64, scale: float) -> F64:
         counts: The sums of all words, in order; (words of each, turns).
         idfs: The idf of each word; (words,).
         norms: The norm of each turn; (turns,).
-        scale: k1 + 1 of BM25.
+        k1: That of BM25.
     """
+    scale = k1 + 1.0
     scores = np.zeros(len(norms))
     first = 0
     for sums in counts:

@@ -70,9 +70,9 @@ def test_a_view_of_the_past_ranks_as_a_store_that_stopped(share: int, seed: int)
             then = stopped.snapshot().view(stopped_frames.snapshot().alive(n))
             past = index.view(table.alive(n))
             assert answers(past) == answers(then), f"history {number} at {n}"
-            assert (past.document_count, past.token_count) == (
-                then.document_count,
-                then.token_count,
+            assert (past._scoring.document_count, past._scoring.token_count) == (
+                then._scoring.document_count,
+                then._scoring.token_count,
             )
             asked += 1
     assert asked >= HISTORIES // SHARES

@@ -49,9 +49,9 @@ def act(store: Store, name: str, number: int, session: int, role: str | None) ->
 
 def arrays_of(snapshot: Snapshot) -> Iterator[npt.NDArray[np.generic] | float | int]:
     """Yield everything that depends on the order of turns."""
-    order, ranking = snapshot.layers.turns, snapshot.layers.ranking
-    norms, lengths = ranking._turn_norms, ranking._turn_lengths
-    yield ranking._average_length
+    order, scoring = snapshot.layers.turns, snapshot.layers.ranking._scoring
+    norms, lengths = scoring.turn_norms, scoring.turn_lengths
+    yield scoring.average_length
     yield from norms
     if order is not None and lengths is not None:
         yield from (order.places, order.rows, order.is_turn, order.turn_count)

@@ -28,6 +28,7 @@ from cerata.projections.fulltext.query import (
     Words,
     words_of,
 )
+from cerata.projections.fulltext.term_weights import weight_of
 
 from ..histories import Model, weighed
 
@@ -101,12 +102,13 @@ def expected(model: Model, query: Query, among: Collection[int]) -> list[tuple[i
     results: list[tuple[int, float]] = []
     for frame in among:
         score = 0.0
-        for _, group in sorted(scored.items()):
+        for (kind, *_), group in sorted(scored.items()):
             if tf := occurrences(frame, group):
                 df = sum(occurrences(one, group) > 0 for one in alive)
                 idf = float(np.float32(math.log(1 + (len(alive) - df + 0.5) / (df + 0.5))))
                 norm = 1.2 * ((1 - 0.75) + 0.75 * (len(model.tokens[frame]) / average))
-                score += tf * (1.2 + 1.0) / (tf + norm) * idf
+                part = 1.0 if kind else weight_of(next(iter(group[0])))
+                score += tf * (1.2 + 1.0) / (tf + norm) * (idf * part)
         decided = found(query, frame)
         if decided or (decided is None and score > 0):
             results.append((frame, float(np.round(score, 9))))

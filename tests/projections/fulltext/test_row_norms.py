@@ -11,7 +11,7 @@ def test_the_first_question_scores_as_the_later_ones_do() -> None:
             [f"note {n} " + "tea " * (n % 7) + f"word{n % 50} " * (1 + n % 3) for n in range(400)]
         )
         view = store.at(400)
-        base = snapshot_of(view).layers.base.ranking
+        base = snapshot_of(view).layers.base.ranking._scoring
 
         def scores() -> list[tuple[int, float]]:
             return [(hit.id, hit.score) for hit in view.search("word7 word9", k=50)]

@@ -15,9 +15,10 @@ from cerata.projections.fulltext.context_kernel import (
     summed,
 )
 from cerata.projections.fulltext.pair_sums import PairSums, bounds_of_all
-from cerata.projections.fulltext.turn_ranking import best_turns, turn_norms
+from cerata.projections.fulltext.turn_ranking import TurnScores, turn_norms
 
-SCALE = 2.2
+K1 = 1.2
+SCALE = K1 + 1.0
 
 
 def order_of(source: np.random.Generator, rows: int) -> TurnOrder:
@@ -80,9 +81,9 @@ def test_the_best_turns_are_those_of_all_scores(
     for name, value in constants.items():
         monkeypatch.setattr(turn_ranking, name, value)
     for k in (1, 5, 30, 1_000):
-        places, scores = best_turns(
-            words, idfs, turn_norms(in_pairs(norms), order.is_turn), k, scale=SCALE, among=among
-        )
+        asked = TurnScores(words, idfs, turn_norms(in_pairs(norms), order.is_turn, K1))
+        places, scores = asked.best(k, among)
+        assert (asked.at(places) == scores).all()
         assert len({*places.tolist()}) == len(places)
         assert scores == pytest.approx(expected[places], abs=1e-12)
         wanted = np.sort(expected[expected > 0])[::-1][:k]
@@ -97,9 +98,9 @@ def test_bounds_leave_out_most_turns(shares: list[float]) -> None:
     words = counts_of(source, order, shares)
     # Words that a turn repeats 30 times are rare.
     words = words._replace(counts=np.minimum(words.counts, np.uint8(2)))
-    norms = turn_norms(in_pairs(np.ones(len(order.rows))), order.is_turn)
+    norms = turn_norms(in_pairs(np.ones(len(order.rows))), order.is_turn, K1)
     idfs = np.log(1 / np.array(shares))
-    places, _ = best_turns(words, idfs, norms, 10, scale=SCALE, among=None)
+    places, _ = TurnScores(words, idfs, norms).best(10, None)
     assert 10 <= len(places) < 1_000
 
 

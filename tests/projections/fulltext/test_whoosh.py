@@ -80,7 +80,7 @@ def through_whooshs_table(view: Fulltext, count: int) -> FulltextView:
     found = Fulltext(view.pieces, view.vocabulary, changed, view.seq, view.marks).view(
         np.ones(count, np.bool_)
     )
-    found.token_count = int(exact.total.sum())
+    found._scoring.token_count = int(exact.total.sum())
     return found
 
 

@@ -1,0 +1,274 @@
+"""A question to a state: its words are gathered once, for the best rows, and for any rows.
+
+    asked = view.asked("which index")
+    asked.best(10)          # the ranking
+    asked.at(rows)          # the scores of rows that another lane found: equal to those of `best`
+    asked.most              # the score of a frame with all words, about
+
+Owns the sums of a question's words (the formula is in `bm25`), and the bonus of its quoted phrases.
+Leaves out the contribution of a word (`scoring`), and the best of many turns (`turn_ranking`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+
+from cerata.engine.late import late
+
+from ..columnar.columns import F64, I64, U32, Mask
+from ..columnar.turn_order import NO_ROW
+from .best_rows import NOTHING, SCORE_DECIMALS, Ranking, best, best_of_rows, candidates, joined
+from .query import Query
+from .query_evaluation import Group, Matching
+from .scoring import Scoring, saturated
+from .term_weights import weight_of
+from .vocabulary import VocabularyView
+
+if TYPE_CHECKING:
+    from . import context_kernel, turn_ranking
+    from .turn_ranking import TurnScores
+else:
+    context_kernel = late("cerata.projections.fulltext.context_kernel")
+    turn_ranking = late("cerata.projections.fulltext.turn_ranking")
+
+MOST: Final = 2.0
+"""The idf of a word that counts in a frame full of the word: the limit of its saturation is
+k1 + 1, from 1.9 to 2.2."""
+
+_DENSE_SHARE: Final = 16
+"""With fewer postings than rows / 16, a sort adds up faster than an array of all rows."""
+
+
+class Asked(Protocol):
+    """The scores of a question. Not thread-safe."""
+
+    @property
+    def most(self) -> float:
+        """2 · Σ idf(t) over the distinct words, those of no frame included; 0 without words.
+
+        A quoted phrase adds nothing: a frame with all words scores about as much, quoted or not.
+        """
+        ...
+
+    def best(self, k: int, among: Mask | None = None) -> Ranking:
+        """Return the best ``k`` rows of a mask, (rows,), by default of the current rows."""
+        ...
+
+    def at(self, rows: I64) -> F64:
+        """Return the scores of rows, as `best` has them, 0 for a row that it leaves out; (n,)."""
+        ...
+
+
+class AskedWords:
+    """A question in plain language: any of its words may match.
+
+    Cost: about 10 ns a posting of the words; in conversations see `TurnScores`.
+    """
+
+    def __init__(
+        self, scoring: Scoring, vocabulary: VocabularyView, term_count: int, terms: Iterable[str]
+    ) -> None:
+        """Gather the postings of terms, in any order, among the first terms of a vocabulary."""
+        self._scoring = scoring
+        distinct = set(terms)
+        ids = {term: vocabulary.find(term, term_count) for term in distinct}
+        known = sorted((code, term) for term, code in ids.items() if code is not None)
+        self._ids: U32 = np.array([code for code, _ in known], np.uint32)
+        rows, self._ends, self._counts = scoring.occurrences.gather(self._ids)
+        self._rows = rows
+        self._idfs = scoring.idfs(rows, self._ends)
+        weights = [weight_of(term) for _, term in known]
+        if any(weight != 1.0 for weight in weights):
+            self._idfs *= weights
+        self._missing = [weight_of(term) for term, code in ids.items() if code is None]
+
+    @cached_property
+    def most(self) -> float:
+        """As `Asked.most`."""
+        none = self._scoring.idf(0) if self._missing else 0.0
+        return MOST * math.fsum([*self._idfs.tolist(), *(none * part for part in self._missing)])
+
+    def best(self, k: int, among: Mask | None = None) -> Ranking:
+        """As `Asked.best`."""
+        if k <= 0 or not len(self._rows):
+            return NOTHING
+        scoring = self._scoring
+        if scoring.turns is None:
+            return self._best_of_rows(k, among)
+        turns = NOTHING
+        if self._turns is not None:
+            is_admitted = None if among is None else among[scoring.turns.rows]
+            places, scores = self._turns.best(k, is_admitted)
+            turns = Ranking(scoring.turns.rows[places], scores)
+        by_row = self._totals() if len(self._of_rows[0]) else None
+        return joined(best_of_rows(by_row, k, scoring.dead, among), turns, k)
+
+    def at(self, rows: I64) -> F64:
+        """As `Asked.at`. Cost: 15 ns for each word and row, beyond the postings."""
+        scores = np.zeros(len(rows))
+        turns = self._scoring.turns
+        if turns is None:
+            scores = self._sums_at(rows)
+        else:
+            places = turns.places[rows]
+            is_turn = places != NO_ROW
+            scores[~is_turn] = self._sums_at(rows[~is_turn])
+            if self._turns is not None:
+                scores[is_turn] = self._turns.at(places[is_turn])
+        return np.round(scores, SCORE_DECIMALS)
+
+    def shares_at(self, rows: I64) -> F64:
+        """Return the share of the distinct words that rows have, each by its idf; (n,)."""
+        shares = np.zeros(len(rows))
+        start = 0
+        for end, idf in zip(self._ends, self._idfs.tolist(), strict=True):
+            # The rows of a word ascend, and each is there once.
+            of_word = self._rows[start:end]
+            shares += idf * (of_word.searchsorted(rows, "right") - of_word.searchsorted(rows))
+            start = end
+        return shares / (self.most / MOST) if self.most else shares
+
+    # --- rows that are no turns ------------------------------------------------------------------
+
+    @cached_property
+    def _is_turn(self) -> Mask | None:
+        """Which postings are of turns; None if none is."""
+        turns = self._scoring.turns
+        if turns is None:
+            return None
+        is_turn: Mask = turns.places[self._rows] != NO_ROW
+        return is_turn if is_turn.any() else None
+
+    @cached_property
+    def _of_rows(self) -> tuple[I64, list[int], F64]:
+        """The postings of rows that are no turns: rows, ends of the words, contributions."""
+        rows, ends, counts, idfs = self._rows, self._ends, self._counts, self._idfs
+        if self._is_turn is not None:
+            others = np.flatnonzero(~self._is_turn)
+            ends = np.searchsorted(others, ends).tolist()
+            rows, counts = rows[others], counts[others]
+        weights = self._scoring.contributions(rows, counts)
+        start = 0
+        for end, idf in zip(ends, idfs.tolist(), strict=True):
+            weights[start:end] *= idf
+            start = end
+        return rows, ends, weights
+
+    def _totals(self) -> F64:
+        """Return the score of every row that is no turn; (rows,)."""
+        rows, _, weights = self._of_rows
+        return np.bincount(rows, weights, self._scoring.rows).astype(np.float64, copy=False)
+
+    def _best_of_rows(self, k: int, among: Mask | None) -> Ranking:
+        """Return the best of a state without turns."""
+        rows, _, weights = self._of_rows
+        scoring = self._scoring
+        if len(rows) * _DENSE_SHARE < scoring.rows:
+            admitted = (scoring.alive if among is None else among)[rows]
+            distinct, inverse = np.unique(rows[admitted], return_inverse=True)
+            totals = np.bincount(inverse, weights[admitted], len(distinct))
+            return best(distinct, totals.astype(np.float64, copy=False), k)
+        scores = self._totals()
+        if among is None:
+            scores[scoring.dead] = 0.0
+        else:
+            scores *= among
+        chosen = candidates(scores, k)
+        return best(chosen, scores[chosen], k)
+
+    def _sums_at(self, rows: I64) -> F64:
+        """Return the sums of contributions to some rows, (n,), in the order of `_totals`."""
+        sums = np.zeros(len(rows))
+        if not len(rows) or not len(self._rows):
+            return sums
+        of_rows, ends, weights = self._of_rows
+        start = 0
+        for end in ends:
+            of_word = of_rows[start:end]
+            if start < end:
+                # The rows of a word ascend.
+                index = np.minimum(of_word.searchsorted(rows), len(of_word) - 1)
+                found = np.flatnonzero(of_word[index] == rows)
+                sums[found] += weights[start:end][index[found]]
+            start = end
+        return sums
+
+    # --- turns -----------------------------------------------------------------------------------
+
+    @cached_property
+    def _turns(self) -> TurnScores | None:
+        """The scores of turns; None if no turn has a word."""
+        turns, is_turn = self._scoring.turns, self._is_turn
+        if turns is None or is_turn is None:
+            return None
+        places, ends, counts = turns.places[self._rows], np.array(self._ends), self._counts
+        if not is_turn.all():
+            ends = np.searchsorted(np.flatnonzero(is_turn), ends)
+            places, counts = places[is_turn], counts[is_turn]
+        counted = context_kernel.Counts(ends, places, counts)
+        return turn_ranking.TurnScores(counted, self._idfs, self._scoring.turn_norms)
+
+
+class AskedQuery:
+    """A query: conditions and words. Cost: a pass over all rows for each word."""
+
+    def __init__(self, scoring: Scoring, matching: Matching, query: Query) -> None:
+        self._scoring = scoring
+        self._matching = matching
+        self._query = query
+
+    @cached_property
+    def most(self) -> float:
+        """As `Asked.most`."""
+        idf_of = self._scoring.idf_of
+        return MOST * math.fsum(idf_of(group.rows) * group.part for group in self._groups)
+
+    def best(self, k: int, among: Mask | None = None) -> Ranking:
+        """As `Asked.best`."""
+        scores = self.scores
+        rows = np.flatnonzero(self._matches & (self._scoring.alive if among is None else among))
+        return best(rows, scores[rows], k) if k > 0 else NOTHING
+
+    def at(self, rows: I64) -> F64:
+        """As `Asked.at`."""
+        return np.round(self.scores[rows] * self._matches[rows], SCORE_DECIMALS)
+
+    @cached_property
+    def _matches(self) -> Mask:
+        return self._matching.found(self._query)
+
+    @cached_property
+    def _groups(self) -> Sequence[Group]:
+        return self._matching.groups(self._query)
+
+    @cached_property
+    def scores(self) -> F64:
+        """The score of every row by its words, whether or not it matches; (rows,)."""
+        scoring = self._scoring
+        order = scoring.turns
+        scores = np.zeros(scoring.rows)
+        by_place = np.zeros(0 if order is None else len(order.rows))
+        shares = None if order is None else context_kernel.Shares(len(order.rows))
+        for group in self._groups:
+            rows, counts = group.rows, group.weights.astype(np.float64)
+            idf = scoring.idf_of(rows) * group.part
+            if order is not None and shares is not None:
+                places = order.places[rows]
+                is_turn = places != NO_ROW
+                reached, sums = shares.spread(places[is_turn], counts[is_turn])
+                norms = scoring.turn_norms
+                # A place may occur several times: assigned again, its sum stays the same.
+                added = saturated(sums, norms.norms[reached], norms.k1) * idf
+                by_place[reached] = by_place[reached] + added
+                rows, counts = rows[~is_turn], counts[~is_turn]
+            if len(rows):
+                scores[rows] += scoring.contributions(rows, counts) * idf
+        if order is not None:
+            is_scored = order.is_turn & (by_place > 0)
+            scores[order.rows[is_scored]] = by_place[is_scored]
+        return scores

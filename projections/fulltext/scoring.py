@@ -1,0 +1,173 @@
+"""BM25: the contribution of a word to a frame, with the statistics of a state.
+
+Owns the idf of a term, the saturation of its counts, and the norms: the length parts of the
+denominator. Leaves out the choice of the best rows (`asked`), and the formula as a whole (`bm25`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from cerata.engine.late import late
+
+from ..columnar.columns import F64, I64, U32, Mask, Unsigned
+from ..columnar.turn_order import TurnOrder
+from .occurrences import Occurrences
+
+if TYPE_CHECKING:
+    from . import turn_lengths, turn_ranking
+    from .turn_lengths import LastLengths, TurnLengths
+    from .turn_ranking import TurnNorms
+else:
+    turn_lengths = late("cerata.projections.fulltext.turn_lengths")
+    turn_ranking = late("cerata.projections.fulltext.turn_ranking")
+
+K1: Final = 1.2
+B: Final = 0.75
+
+TURN_K1: Final = 0.9
+TURN_B: Final = 0.5
+"""Of turns in context, whose counts and lengths are sums over 13 turns: a sum varies less with the
+length of its turn, and a word that occurs again beside a turn adds less."""
+
+
+class Scoring:
+    """The statistics of the current rows of a state, and the norms of all its rows."""
+
+    def __init__(
+        self,
+        occurrences: Occurrences,
+        alive: Mask,
+        turns: TurnOrder | None,
+        last: LastLengths | None,
+    ) -> None:
+        self.occurrences = occurrences
+        self.rows = len(alive)
+        self.lengths = occurrences.fields.weighted()
+        self.alive = alive
+        self.dead = np.flatnonzero(~alive)
+        self.turns = turns
+        counted = self.lengths[alive] if len(self.dead) else self.lengths
+        self.document_count = int(np.count_nonzero(counted))
+        self.token_count = int(counted.sum(dtype=np.int64))
+        self._last = last
+        self._scored_rows = 0
+
+    # --- words -----------------------------------------------------------------------------------
+
+    def idf(self, frequency: int) -> float:
+        """Return the idf of a word that so many current rows have."""
+        odds = (self.document_count - frequency + 0.5) / (frequency + 0.5)
+        # libm may differ in the last bit between machines; float32 drops that bit.
+        return float(np.float32(math.log(1.0 + odds)))
+
+    def idf_of(self, rows: I64) -> float:
+        """Return the idf of a word from all rows that have the word."""
+        return self.idf(int(np.count_nonzero(self.alive[rows])))
+
+    def idfs(self, rows: I64, ends: Sequence[int]) -> F64:
+        """Return the idf of each word from the rows of the words, word after word; (words,)."""
+        return np.array([self.idf(count) for _, count in self._frequencies(rows, ends)])
+
+    def _frequencies(self, rows: I64, ends: Sequence[int]) -> Iterator[tuple[slice, int]]:
+        """Yield the slice of each word and the number of its current rows."""
+        alive = self.alive[rows] if len(self.dead) else None
+        start = 0
+        for end in ends:
+            part = slice(start, end)
+            yield part, end - start if alive is None else int(np.count_nonzero(alive[part]))
+            start = end
+
+    # --- lengths ---------------------------------------------------------------------------------
+
+    def text_lengths_at(self, rows: I64) -> I64:
+        """Return how many terms the text field of rows has."""
+        # A term of another field weighs 2, so weighted lengths have it once more.
+        lengths = 2 * self.occurrences.fields.total[rows].astype(np.int64)
+        lengths -= self.lengths[rows]
+        return lengths
+
+    @cached_property
+    def turn_lengths(self) -> TurnLengths | None:
+        """The lengths of turns with shares of their neighbours; None without turns."""
+        if self.turns is None:
+            return None
+        last = self._last
+        earlier = None if last is None else last.lengths
+        lengths = turn_lengths.turn_lengths(self.lengths, self.turns, earlier)
+        if last is not None:
+            last.lengths = lengths
+        return lengths
+
+    @cached_property
+    def average_length(self) -> float:
+        """The mean weighted length of the current rows with tokens."""
+        lengths = self.turn_lengths
+        tokens = self.token_count + (0.0 if lengths is None else lengths.shares)
+        return tokens / self.document_count if self.document_count else 1.0
+
+    # --- rows that are no turns ------------------------------------------------------------------
+
+    def contributions(self, rows: I64, counts: F64 | Unsigned) -> F64:
+        """Return the saturated counts of words in rows that are no turns, without idf; (n,)."""
+        # Most words occur once in a row.
+        weights = self._ones_at(rows)
+        heavy = np.flatnonzero(counts != 1)
+        weights[heavy] = saturated(counts[heavy].astype(np.float64), self._norms_at(rows[heavy]))
+        return weights
+
+    def norm(self, lengths: F64 | U32) -> F64:
+        """Return the length parts of the denominator of rows that are no turns."""
+        return K1 * ((1.0 - B) + B * (lengths / self.average_length))
+
+    @cached_property
+    def _row_norms(self) -> F64:
+        return self.norm(self.lengths)
+
+    @cached_property
+    def _ones(self) -> F64:
+        """The contribution of a word with a single occurrence in each row, without its idf."""
+        return (K1 + 1.0) / (1.0 + self._row_norms)
+
+    def _ones_at(self, rows: I64) -> F64:
+        """Return `_ones` of some rows."""
+        if self._has_paid(len(rows)):
+            return self._ones[rows]
+        return (K1 + 1.0) / (1.0 + self.norm(self.lengths[rows]))
+
+    def _norms_at(self, rows: I64) -> F64:
+        """Return `_row_norms` of some rows."""
+        return self._row_norms[rows] if self._has_paid(0) else self.norm(self.lengths[rows])
+
+    def _has_paid(self, count: int) -> bool:
+        """Count rows of a question; return whether the questions so far had most rows of the state.
+
+        Then the arrays of all rows are made, which serve many questions. A view of the past mostly
+        has a single question, of few rows; the numbers are the same.
+        """
+        self._scored_rows += count
+        return 2 * self._scored_rows > self.rows
+
+    # --- turns -----------------------------------------------------------------------------------
+
+    @cached_property
+    def turn_norms(self) -> TurnNorms:
+        """The length parts of the denominator of turns."""
+        lengths = self.turn_lengths
+        if lengths is None:
+            return turn_ranking.turn_norms(np.empty(0), np.zeros(0, np.bool_), TURN_K1)
+        norms = lengths.in_context / self.average_length
+        norms *= TURN_B
+        norms += 1.0 - TURN_B
+        norms *= TURN_K1
+        return turn_ranking.turn_norms(norms, lengths.order.is_turn, TURN_K1)
+
+
+def saturated(counts: F64, norms: F64, k1: float = K1) -> F64:
+    """Return the saturated counts of a word, (n,); ``norms`` are the parts of the lengths, (n,)."""
+    return counts * (k1 + 1.0) / (counts + norms)
