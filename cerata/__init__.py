@@ -107,7 +107,8 @@ projections.rows.row_projection RowProjection
 retrieval.context.blocks ContextItem
 retrieval.context.packing Omission
 retrieval.context.policies ContextPolicy
-retrieval.embedders.embedder CallableEmbedder ContextEmbedder Embedder TokenEmbedder TurnWindow
+retrieval.embedders.callable_embedder CallableEmbedder
+retrieval.embedders.embedder ContextEmbedder Embedder TokenEmbedder TurnWindow
 retrieval.embedders.endpoint EndpointEmbedder
 retrieval.embedders.identity EmbedderIdentity
 retrieval.embedders.minilm MiniLMEmbedder

@@ -159,7 +159,7 @@ from cerata.projections.rows.row_projection import RowProjection as RowProjectio
 from cerata.retrieval.context.blocks import ContextItem as ContextItem
 from cerata.retrieval.context.packing import Omission as Omission
 from cerata.retrieval.context.policies import ContextPolicy as ContextPolicy
-from cerata.retrieval.embedders.embedder import CallableEmbedder as CallableEmbedder
+from cerata.retrieval.embedders.callable_embedder import CallableEmbedder as CallableEmbedder
 from cerata.retrieval.embedders.embedder import ContextEmbedder as ContextEmbedder
 from cerata.retrieval.embedders.embedder import Embedder as Embedder
 from cerata.retrieval.embedders.embedder import TokenEmbedder as TokenEmbedder

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from cerata.replay.rebuild import Rebuild
     from cerata.replay.verify import Verification
     from cerata.retrieval.embedders import built_in as built_in_embedders
-    from cerata.retrieval.embedders import embedder as embedders
+    from cerata.retrieval.embedders import members as embedder_members
     from cerata.retrieval.embedders.embedder import Embedder
 
     from .batch.transaction import Transaction
@@ -77,7 +77,7 @@ else:
     remembered = late("cerata.engine.remembered")
     replay_fold = late("cerata.replay.fold")
     built_in_embedders = late("cerata.retrieval.embedders.built_in")
-    embedders = late("cerata.retrieval.embedders.embedder")
+    embedder_members = late("cerata.retrieval.embedders.members")
     projection_registry = late("cerata.projections.registry")
 
 WORKERS_MAX: Final = 64
@@ -446,7 +446,7 @@ def open_store(
     if isinstance(embedder, str):
         embedder = built_in_embedders.built_in(embedder)
     if embedder is not None:
-        embedders.check_embedder(embedder)
+        embedder_members.check_embedder(embedder)
     name = path_name(path)
     registry = projection_registry.Registry(projections)
     require_scope = expect_bool("require_scope", require_scope)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from cerata.projections.frames.filters import Filter
     from cerata.retrieval.embedders import built_in
+    from cerata.retrieval.embedders import callable_embedder as callable_embedders
     from cerata.retrieval.embedders import embedder as embedders
     from cerata.retrieval.embedders.embedder import Embedder, Progress
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 else:
     np = late("numpy")
     built_in = late("cerata.retrieval.embedders.built_in")
+    callable_embedders = late("cerata.retrieval.embedders.callable_embedder")
     embedders = late("cerata.retrieval.embedders.embedder")
     batch_attempts = late("cerata.memory.batch.attempts")
     embedder_uses = late("cerata.memory.batch.embedder_use")
@@ -119,7 +121,7 @@ class EmbeddingCommands(Writer):
                 "embed_missing writes several batches and cannot run in a transaction",
                 remedy="Call embed_missing() after the block.",
             )
-        embedders.check_batch(batch)
+        callable_embedders.check_batch(batch)
         self._session.check_writable()
         session = self._session.by(actor)
         # Half, since the first vectors of each tenant record its embedder in their batch.

@@ -317,7 +317,7 @@ def vector_lane_of(snapshot: Snapshot, request: SearchRequest) -> VectorLane | N
         is_there = name in (key[0] for key in space_lanes.keys_of(snapshot, tokens=False))
         if is_text_only or not (is_needed or is_there):
             return None
-        vector = embedders.embed_texts(embedder, [embedded_text(snapshot, request)])[0]
+        vector = embedders.embed_question(embedder, embedded_text(snapshot, request))
         return search_vector_lanes.VectorLane(
             snapshot, vector, name, approximate=request.approximate, is_alone=is_alone
         )

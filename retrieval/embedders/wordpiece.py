@@ -55,6 +55,10 @@ class WordPiece:
         self._folds = _Folds()
         self._known: dict[str, tuple[int, ...]] = {}
 
+    def __contains__(self, word: object) -> bool:
+        """Return whether the vocabulary has a word whole."""
+        return word in self._numbers
+
     def encode(self, text: str, tokens_max: int) -> list[int]:
         """Return the numbers of a text's pieces between two markers, ``tokens_max`` at most.
 

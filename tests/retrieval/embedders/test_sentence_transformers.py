@@ -67,6 +67,20 @@ def test_it_is_fetched_only_when_that_is_said(transformer: type[Transformer]) ->
     assert transformer.made[0][1]["local_files_only"] is False
 
 
+def test_prefixes_are_added_and_the_model_keeps_its_revision(
+    transformer: type[Transformer],
+) -> None:
+    embedder = SentenceTransformersEmbedder(
+        "m", revision="1", dimension=4, text_prefix="passage: ", question_prefix="query: "
+    )
+    embedder.embed(["wax"])
+    vector = embedder.embed_question("wax")
+    assert vector.tolist() == words_hashed("query: wax", 4)
+    assert [texts for texts, _ in transformer.asked] == [["passage: wax"], ["query: wax"]]
+    assert transformer.made[0][1]["revision"] == "1"
+    assert embedder.identity.revision == "1-prefix-b87d0bdc"
+
+
 def test_a_model_of_another_dimension_is_refused(transformer: type[Transformer]) -> None:
     transformer.dimension = 5
     with pytest.raises(EmbedderFailed, match=r"shape \(1, 5\), not \(1, 4\)"):
