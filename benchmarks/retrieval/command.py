@@ -34,7 +34,8 @@ from typing import Final
 from cerata import CerataError, InvalidInput, NotFound
 from cerata.retrieval.embedders.built_in import built_in
 
-from . import conversations, cranfield, guard, jsonl, run_file
+from . import conversations, cranfield, jsonl, overview, run_file
+from .development import PLAIN
 from .embedding_cache import CachedEmbedder
 from .ingest import SESSION_STYLES, SPEAKER_STYLES, Style
 from .judged_set import JudgedSet
@@ -43,7 +44,7 @@ from .report import Report
 from .synthetic import synthetic_documents, synthetic_set
 from .tuning import TuningReport, tuned
 
-EMBEDDERS: Final = (guard.PLAIN, "minilm", "minilm-tokens")
+EMBEDDERS: Final = (PLAIN, "minilm", "minilm-tokens")
 
 CONTEXT_EMBEDDERS: Final = ("minilm-context", "minilm-context-tokens")
 """Those of one set alone: a turn takes the time of eight."""
@@ -62,21 +63,12 @@ LOADERS: Final[dict[str, Callable[[Path], JudgedSet]]] = {
 }
 """The loader of each set with a path."""
 
-FILES: Final = {
-    "locomo": "locomo*.json",
-    "friendsqa": "friendsqa*.json",
-    "qmsum": "qmsum*.json",
-    "cranfield": "cranfield",
-}
-"""The file or folder of each set inside the folder of all sets."""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
     options = _parser().parse_args(arguments)
     try:
         if options.set == "all":
-            return _run_all(options)
+            return overview.main(options, _progress)
         report: Report | TuningReport = tune(options) if options.tune else run(options)
     except CerataError as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
@@ -125,42 +117,6 @@ def run(options: argparse.Namespace) -> Report:
     return report
 
 
-def _run_all(options: argparse.Namespace) -> int:
-    """Run all sets of a folder with each embedder; return 1 if an embedder lowers a profile."""
-    reports: list[Report] = []
-    for judged in _sets_in(options.path):
-        for profile in options.profile or [None]:
-            for name in options.embedder or EMBEDDERS:
-                settings = Settings(profile=profile, contexts=tuple(options.contexts))
-                reports.append(_report(judged, settings, name, options.cache))
-    lowered = guard.losses(reports)
-    if options.json:
-        runs = [report.to_dict() for report in reports]
-        print(json.dumps({"runs": runs, "lowered": [loss._asdict() for loss in lowered]}, indent=1))
-    else:
-        for line in guard.lines(reports):
-            print(line)
-    return 1 if lowered else 0
-
-
-def _sets_in(folder: Path) -> list[JudgedSet]:
-    """Return the sets of a folder, then the synthetic sets.
-
-    Raises:
-        NotFound: the folder has no set.
-    """
-    found = [
-        LOADERS[name](path) for name, form in FILES.items() for path in sorted(folder.glob(form))
-    ]
-    if not found:
-        raise NotFound(
-            "The folder has no judged set",
-            where=str(folder),
-            remedy=f"Pass a folder with any of {', '.join(FILES.values())}.",
-        )
-    return [*found, synthetic_set(), synthetic_documents()]
-
-
 def _report(
     judged: JudgedSet,
     settings: Settings,
@@ -200,7 +156,7 @@ def embedding(
     name: str, cache: Path, judged: JudgedSet, style: Style
 ) -> Generator[CachedEmbedder | None]:
     """Yield an embedder whose cache has all texts and questions of a set; None for no embedder."""
-    if name == guard.PLAIN:
+    if name == PLAIN:
         yield None
         return
     embedder = CachedEmbedder(built_in(name), cache)
@@ -246,18 +202,14 @@ def _parser() -> argparse.ArgumentParser:
             adding.add_argument("path", type=Path, help="the file or folder of the set")
         _add_options(adding)
     adding = sets.add_parser("all", help="ask the questions of all sets, with each embedder")
-    adding.add_argument("path", type=Path, help="the folder of the sets")
-    adding.add_argument(
-        "--embedder", action="append", choices=EMBEDDERS, help="default all; repeat it"
-    )
-    adding.add_argument("--profile", action="append", help="repeat it; default that of the store")
-    _add_shared_options(adding)
+    overview.add_options(adding)
+    _add_cache(adding)
     return parser
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     choices = (*EMBEDDERS, *CONTEXT_EMBEDDERS)
-    parser.add_argument("--embedder", choices=choices, default=guard.PLAIN, help="default none")
+    parser.add_argument("--embedder", choices=choices, default=PLAIN, help="default none")
     parser.add_argument("--profile", help="a profile by name; default that of the store")
     parser.add_argument(
         "--without",
@@ -292,16 +244,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tune", action="store_true", help="learn weights, and measure them on left-out corpora"
     )
-    _add_shared_options(parser)
-
-
-def _add_shared_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--cache",
-        type=Path,
-        default=default_cache(),
-        help="the folder of cached embeddings; default a temporary folder",
-    )
+    _add_cache(parser)
     parser.add_argument(
         "--contexts",
         type=_budgets,
@@ -310,6 +253,15 @@ def _add_shared_options(parser: argparse.ArgumentParser) -> None:
         help="budgets of contexts, separated by commas; default 500,1000,2000; 0 for none",
     )
     parser.add_argument("--json", action="store_true", help="print a JSON object")
+
+
+def _add_cache(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        default=default_cache(),
+        help="the folder of cached embeddings; default a temporary folder",
+    )
 
 
 def _weight(text: str) -> tuple[str, float]:

@@ -1,84 +1,121 @@
-"""All sets in one table, and the guard that an embedder never lowers a profile by far.
+"""The guard over all development sets: which figures must not be lower than which.
 
-Owns the comparison of runs of one set and profile with and without an embedder. A lane that finds
-nothing changes no order, and a lane that finds other frames is worth its weight on every set; so a
-loss of more than `LOWERED_MOST` in recall or nDCG is a fault of the profile.
+Owns the rules. Each yields lines that pass or fail (`Line`):
+
+- an embedder lowers no set by more than `EMBEDDER_LOSS`;
+- no set is below the best tokenizer of FTS5 by more than `PEER_LOSS`;
+- in a mixed folder an embedder loses no answer that words alone show, nor a first hit, and a word
+  of one passage finds the passage first;
+- questions about a conversation are answered, and those about another mostly are not.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from __future__ import annotations
 
-from .metrics import GAIN_DEPTH, RECALL_DEPTHS, SESSION_METRICS, TURN_METRICS, evidence_name
-from .report import Report, percent, table
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-PLAIN: Final = "none"
-"""The name of runs without an embedder."""
+from .development import PLAIN
+from .metrics import GAIN_DEPTH, RECALL_DEPTHS
+from .report import percent
 
-LOWERED_MOST: Final = 0.003
-"""The largest loss, as a share: 0.3 points, what a question or two in a thousand change."""
+if TYPE_CHECKING:
+    from .overview import Row
 
+EMBEDDER_LOSS: Final = 0.003
+"""The largest loss by an embedder, as a share: what a question or two in a thousand change."""
+
+PEER_LOSS: Final = 0.005
+OWN_LEAST: Final = 175
+RENAMED_MOST: Final = {PLAIN: 120}
+"""Most answered questions of another conversation with this one's names, by embedder."""
+RENAMED_MOST_EMBEDDED: Final = 95
+SILENT_MOST: Final = 0.02
 GUARDED: Final = (f"R@{RECALL_DEPTHS[1]}", f"nDCG@{GAIN_DEPTH}")
+PEER: Final = "fts5 "
 
 
-class Loss(NamedTuple):
-    """A metric that an embedder lowers: shares without it and with it."""
+class Line(NamedTuple):
+    """A rule for a set and an embedder: whether it passes, and its figures."""
 
+    rule: str
     set: str
-    profile: str
-    embedder: str
-    metric: str
-    plain: float
-    lowered: float
+    system: str
+    passes: bool
+    figures: str
 
     @property
-    def line(self) -> str:
-        """The loss in a line."""
-        return (
-            f"{self.set}, {self.profile}: {self.embedder} lowers {self.metric} "
-            f"from {percent(self.plain)} to {percent(self.lowered)}"
+    def text(self) -> str:
+        """The rule in a line."""
+        outcome = "pass" if self.passes else "FAIL"
+        return f"{outcome}  {self.set}, {self.system}: {self.rule}: {self.figures}"
+
+
+def guard(rows: Sequence[Row]) -> list[Line]:
+    """Return the lines of all rules that the rows have figures for."""
+    lines: list[Line] = []
+    for name in dict.fromkeys(row.set for row in rows):
+        of_set = {row.system: row for row in rows if row.set == name}
+        peers = [row for system, row in of_set.items() if system.startswith(PEER)]
+        plain = of_set.get(PLAIN)
+        for system, row in of_set.items():
+            if row in peers:
+                continue
+            if plain is not None and row is not plain:
+                lines += _beside_words(row, plain)
+            if peers:
+                lines += _beside_peers(row, peers)
+            lines += _alone(row)
+            assert row.system == system
+    return lines
+
+
+def _beside_words(row: Row, plain: Row) -> Iterator[Line]:
+    for metric in GUARDED if row.scores else ():
+        score, least = row.scores[metric], plain.scores[metric]
+        yield Line(
+            f"{metric} is not below words alone",
+            row.set,
+            row.system,
+            score >= least - EMBEDDER_LOSS,
+            f"{percent(score)}, words {percent(least)}",
+        )
+    if row.folder is not None and plain.folder is not None:
+        pairs = {
+            "answers in contexts": (row.folder.shown, plain.folder.shown),
+            "first hits": (row.folder.first, plain.folder.first),
+        }
+        for rule, (count, least) in pairs.items():
+            figures = f"{count}, words {least} of {row.folder.asked}"
+            passes = count >= least
+            yield Line(f"{rule} are not fewer", row.set, row.system, passes, figures)
+
+
+def _beside_peers(row: Row, peers: Sequence[Row]) -> Iterator[Line]:
+    for metric in GUARDED:
+        best = max(peers, key=lambda peer: peer.scores[metric])
+        score, least = row.scores[metric], best.scores[metric]
+        yield Line(
+            f"{metric} is not below FTS5",
+            row.set,
+            row.system,
+            score >= least - PEER_LOSS,
+            f"{percent(score)}, {best.system} {percent(least)}",
         )
 
 
-def losses(reports: Sequence[Report]) -> list[Loss]:
-    """Return the guarded metrics that are lower with an embedder, by more than `LOWERED_MOST`.
-
-    Args:
-        reports: runs; those of one set and profile are compared with the run without an embedder
-    """
-    plain = {
-        (report.judged.name, report.profile): report.groups["all"]
-        for report in reports
-        if report.embedder == PLAIN
-    }
-    found: list[Loss] = []
-    for report in reports:
-        key = report.judged.name, report.profile
-        if report.embedder == PLAIN or key not in plain:
-            continue
-        scores = report.groups["all"]
-        found += [
-            Loss(*key, report.embedder, metric, plain[key][metric], scores[metric])
-            for metric in GUARDED
-            if scores[metric] < plain[key][metric] - LOWERED_MOST
-        ]
-    return found
-
-
-def lines(reports: Sequence[Report]) -> Iterable[str]:
-    """Yield a row for each run, then each loss."""
-    budgets = dict.fromkeys(
-        evidence_name(tokens) for report in reports for tokens in report.settings.contexts
-    )
-    names = [*TURN_METRICS, *SESSION_METRICS, *budgets]
-    rows = [["set", "embedder", "profile", *names, "ms", "rankings"]]
-    for report in reports:
-        scores = report.groups["all"]
-        figures = [percent(scores[name]) if name in scores else "" for name in names]
-        ending = f"{report.milliseconds['mean']:.2f}", report.measurement.digest
-        rows.append([report.judged.name, report.embedder, report.profile, *figures, *ending])
-    yield from table(rows)
-    yield ""
-    lowered = losses(reports)
-    yield from (loss.line for loss in lowered)
-    if not lowered:
-        yield f"No embedder lowers {' or '.join(GUARDED)} by more than {percent(LOWERED_MOST)}."
+def _alone(row: Row) -> Iterator[Line]:
+    if row.silent is not None:
+        passes = row.silent <= SILENT_MOST
+        rule = "answerable questions get something"
+        yield Line(rule, row.set, row.system, passes, f"{percent(row.silent)} get nothing")
+    if row.folder is not None:
+        first, words = row.folder.words_first, row.folder.words
+        rule = "a word of one passage finds it first"
+        yield Line(rule, row.set, row.system, first == words, f"{first} of {words}")
+    if row.answered:
+        own, renamed = row.answered["own"], row.answered["with names"]
+        most = RENAMED_MOST.get(row.system, RENAMED_MOST_EMBEDDED)
+        rule = "questions of this conversation are answered"
+        yield Line(rule, row.set, row.system, own >= OWN_LEAST, f"{own}, at least {OWN_LEAST}")
+        rule = "questions of another are not, with this one's names"
+        yield Line(rule, row.set, row.system, renamed <= most, f"{renamed}, at most {most}")

@@ -37,7 +37,7 @@ from cerata.retrieval.speaker_names import without_names
 
 from .command import EMBEDDERS, LOADERS, default_cache, embedding
 from .embedding_cache import CachedEmbedder
-from .guard import PLAIN
+from .development import PLAIN
 from .ingest import Style
 from .judged_set import Corpus, JudgedSet, Question
 from .report import percent, table

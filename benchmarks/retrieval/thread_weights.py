@@ -22,7 +22,8 @@ from cerata.retrieval.ranking.profiles import profile_of
 
 from .command import EMBEDDERS, LOADERS, default_cache, embedding
 from .embedding_cache import CachedEmbedder
-from .guard import GUARDED, PLAIN
+from .development import PLAIN
+from .guard import GUARDED
 from .ingest import StoredCorpus, Style, ingest
 from .judged_set import Corpus, JudgedSet, Question
 from .metrics import turn_scores
