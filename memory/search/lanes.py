@@ -24,7 +24,7 @@ from ..values.vector_trust import VectorTrust
 
 if TYPE_CHECKING:
     from cerata.projections.columnar.columns import I64, Mask
-    from cerata.projections.fulltext.bm25 import Asked
+    from cerata.projections.fulltext.asked import Asked
     from cerata.projections.fulltext.query import Query
     from cerata.retrieval import speaker_names
     from cerata.retrieval import token_weights as question_weights
@@ -102,7 +102,7 @@ class TextLane:
     @cached_property
     def occurs(self) -> bool:
         """True if a word of the query occurs in a current frame."""
-        return len(self.asked.best(1, None)) > 0
+        return len(self.asked.best(1)) > 0
 
     def rank(self, k: int, among: Mask | None) -> LaneRanking:
         """Return the best ``k`` frames; scores are BM25."""
@@ -112,7 +112,7 @@ class TextLane:
     def shares(self, ids: I64) -> Shares:
         """Return BM25 over the most that a frame with all words would have, about."""
         scores = self.asked.at(self._layers.rows_at(ids))
-        return Shares(scores / self.asked.most, scores > 0)
+        return Shares(scores / (self.asked.most or 1.0), scores > 0)
 
     def score_of(self, frame: int) -> float | None:
         """Return the BM25 of a frame, or None without any of the words."""

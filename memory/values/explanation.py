@@ -147,8 +147,8 @@ class Explanation(PlainValue):
       reranking ran, or it had no score for the frame.
     - ``beside`` are the turns beside the frame: the score of the lane "vectors" is the mean of the
       frame's score and theirs, weighted by distance.
-    - ``signals`` are the signals that the frame has. ``ignored`` are the dates of the question that have two
-      readings.
+    - ``signals`` are the signals that the frame has. ``ignored`` are the dates of the question that
+      have two readings.
     """
 
     id: int

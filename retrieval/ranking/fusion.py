@@ -102,6 +102,7 @@ def fuse(
         lanes: The shares of each lane, in the order of the sum.
         weights: What each lane adds for a share of 1.
         added: What the signals add; (items,).
+        k: The number of items.
 
     >>> text = Shares(np.array([0.5, 0.25]), np.array([True, True]))
     >>> fuse(np.array([7, 8]), {"text": text}, {"text": 1.0}, np.array([0.0, 0.5]), k=1)

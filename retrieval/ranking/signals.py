@@ -23,7 +23,7 @@ weight (`profiles`); a signal without weight is off. Leaves out where the proper
     replies     the turn follows a question of another speaker, which has words of the question:
                 their share of its words, by idf
 
-Weights are in steps: a step is a twentieth of the most that the lanes can add to a score (`fusion`).
+Weights are in steps: a step is a twentieth of the most that lanes add to a score (`fusion`).
 """
 
 from collections.abc import Mapping
