@@ -460,8 +460,9 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     weights of these: float64, little-endian. ``now`` is the meaning of "now", by which frames
     expire; ``times`` are the intervals that the question's filters name.
     ``neighbours`` of each result on either side were candidates too.
-    With ``floor`` an unrelated question is shown nothing; ``floor_cosine`` and ``floor_words`` are
-    its numbers. With ``shared`` the reader's scope admitted shared events, too. The frames
+    The vectors count ``trust`` and ``vector_weight`` times their weight in the profile. With
+    ``floor`` an unrelated question is shown nothing; ``floor_clear`` and ``floor_least`` are its
+    marks on the best score. With ``shared`` the reader's scope admitted shared events, too. The frames
     ``reranked`` were sorted by ``reranked_scores``, a float64 of each, little-endian, which the
     model ``reranker`` returned; it is None if the caller passed the scores.
     An assembled context has ``assembly``, its arguments as JSON, the session ``activity`` that it
@@ -489,13 +490,15 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     tokens_space: str | None = None
     tokens: bytes | None = None
     token_weights: bytes | None = None
+    trust: float = 1.0
+    vector_weight: float = 1.0
     rerank: bool = False
     approximate: bool = False
     include_superseded: bool = False
     neighbours: int = 0
     floor: bool = False
-    floor_cosine: float | None = None
-    floor_words: float | None = None
+    floor_clear: float | None = None
+    floor_least: float | None = None
     frames: tuple[int, ...] = ()
     facts: tuple[int, ...] = ()
     omitted: tuple[int, ...] = ()

@@ -158,6 +158,8 @@ class Assembling:
             tokens_space=vectors.tokens_space,
             tokens=vectors.tokens,
             token_weights=vectors.token_weights,
+            trust=vectors.trust,
+            vector_weight=vectors.vector_weight,
             frames=frames,
             facts=facts,
             now=to_microseconds(assembly.now),

@@ -1,35 +1,33 @@
-"""Retrieval for a question: exchanges of the mode group and entries of knowledge, each gated.
+"""Retrieval for a question: exchanges of the mode group, and entries of knowledge.
 
 Owns the factors, the choice of exchanges and of knowledge, and what a mode group may read. Leaves
-out the search (`cerata.memory.search`) and the gate (`cerata.memory.search.gate`). An exchange
+out the search and its floor, which are those of every recall (`cerata.memory.search`). An exchange
 scores as the better of its messages, an entry of knowledge by itself:
 
     exchange     score · (1 + .15 · exp(−days / 14)) · (1.8 in the same thread, unless "main")
     knowledge    score · (1 + .1 · exp(−days / 14))
 
-Days count from the frame to the last event. The signals `recency` and `thread` of a profile, which
-know no session, do not count beside these factors. A question that asks for memory admits exchanges
-and no knowledge. Unvalidated heuristics.
+Days count from the frame to the last event. Unvalidated heuristics.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from cerata.engine.plain_value import PlainValue
 from cerata.engine.unreadable import frame_place, readable
-from cerata.memory.search.gate import Admitted, admitted, alone, floor_of_gate
 from cerata.memory.search.question_vectors import (
     QuestionVectors,
     Stored,
     vectors_of_question,
     with_vectors,
 )
+from cerata.memory.search.relevance import Relevant, floor_for, relevant_hits
 from cerata.memory.search.request import SearchRequest
 from cerata.memory.search.search import run_search
 from cerata.memory.snapshot.snapshot import Snapshot
@@ -51,13 +49,12 @@ from cerata.retrieval.ranking.profiles import profile_of
 
 from .exchanges import ASSISTANT, Exchange, Pair, Talk
 
-PROFILE: Final = "chat"
-GATED: Final = True
+PROFILE: Final = "default"
 EXCHANGES: Final = 3
-"""Exchanges that a recall shows, at most."""
+"""Exchanges that a recall shows, at most; one if none clearly answers."""
 
 KNOWLEDGE: Final = 3
-"""Entries of knowledge that a recall shows, at most."""
+"""Entries of knowledge that a recall shows, at most; one if none clearly answers."""
 
 ENTRY_MAX: Final = 600
 """Characters of an entry of knowledge."""
@@ -68,7 +65,6 @@ _RECENCY: Final = 0.15
 _RECENCY_OF_KNOWLEDGE: Final = 0.1
 _RECENCY_DAYS: Final = 14.0
 _SAME_THREAD: Final = 1.8
-_OF_NO_SESSION: Final = ("recency", "thread")
 _HITS: Final = 64
 _DAY_US: Final = 24 * 3_600_000_000
 _MODES_OF_CHAT: Final = ("chat", "booth")
@@ -121,7 +117,7 @@ def recalled_for(
     shown: Collection[int] = (),
     of_user: bool = False,
     profile: str = PROFILE,
-    gated: bool | None = None,
+    floor: bool = True,
     vectors: Stored | None = None,
 ) -> Recalled:
     """Return the exchanges of a mode group, and the knowledge, that answer a question.
@@ -132,16 +128,15 @@ def recalled_for(
         question: The question, in plain language.
         shown: Messages that the context shows already; their exchanges are not recalled.
         of_user: True to search the user's messages alone; default False.
-        profile: The name of the profile that ranks; default "chat".
-        gated: False to recall the best hits of any question; default `GATED`.
+        profile: The name of the profile that ranks; default "default".
+        floor: False to recall the best hits of any question; default True.
         vectors: The vectors of the question; default those of the store's embedder.
     """
     if not words(question):
         return Recalled((), "the question has no word")
     snapshot = snapshot.log_only
     talk = Talk(snapshot, line.agent, group=line.group)
-    is_gated = GATED if gated is None else gated
-    recall = _Recall(snapshot, line, talk, question, profile, is_gated, vectors)
+    recall = _Recall(snapshot, line, talk, question, profile, floor, vectors)
     exchanges, reason = recall.exchanges(set(shown), of_user=of_user)
     return Recalled(tuple(exchanges), reason, tuple(recall.knowledge()))
 
@@ -155,7 +150,7 @@ class _Recall:
     talk: Talk
     question: str
     profile: str
-    gated: bool
+    floor: bool
     vectors: Stored | None
 
     def exchanges(self, shown: set[int], *, of_user: bool) -> tuple[list[RecalledExchange], str]:
@@ -165,10 +160,12 @@ class _Recall:
         where = Filter(kind=MESSAGE_KIND, track=self.line.agent) & _of_group(self.line.group)
         if of_user:
             where &= ~Filter(role=ASSISTANT)
-        passed = self._admitted(where, by_request=True)
-        if passed is None:
+        relevant = self._relevant(where)
+        if relevant.confidence == "none":
             return [], "nothing is close enough to the question"
-        return self._best({hit.id: hit.score for hit in passed.hits}, shown), passed.rule
+        scores = {hit.id: hit.score for hit in relevant.hits}
+        count = 1 if relevant.confidence == "unclear" else EXCHANGES
+        return self._best(scores, shown, count), _reason(relevant)
 
     def knowledge(self) -> list[RecalledKnowledge]:
         """Return the recalled entries of knowledge, best first."""
@@ -177,11 +174,9 @@ class _Recall:
         masks = self.snapshot.layers.admitted(of_kind, include_superseded=False)
         if not any(mask.any() for mask in masks):
             return []
-        passed = self._admitted(_knowledge_of(self.line), by_request=False)
-        if passed is None:
-            return []
+        relevant = self._relevant(_knowledge_of(self.line))
         scored: list[tuple[float, Frame]] = []
-        scores = {hit.id: hit.score for hit in passed.hits}
+        scores = {hit.id: hit.score for hit in relevant.hits}
         for frame in readable(scores, self.snapshot.frame_at, frame_place):
             # Again, besides the filter of the search: no other mode group, thread or kind.
             if frame.kind == KNOWLEDGE_KIND and _is_of_line(frame.scope, self.line):
@@ -190,32 +185,16 @@ class _Recall:
                     (scores[frame.id] * self._recency(created, _RECENCY_OF_KNOWLEDGE), frame)
                 )
         scored.sort(key=lambda item: (-item[0], item[1].id))
-        return [self._entry(frame, score, passed.rule) for score, frame in scored[:KNOWLEDGE]]
+        count = 1 if relevant.confidence == "unclear" else KNOWLEDGE
+        reason = _reason(relevant)
+        return [self._entry(frame, score, reason) for score, frame in scored[:count]]
 
-    def _admitted(self, where: Filter, *, by_request: bool) -> Admitted | None:
+    def _relevant(self, where: Filter) -> Relevant:
         request = _request(self.question, self.profile, where)
         if self.vectors is not None:
             request = with_vectors(self.snapshot, request, self.vectors)
         result = run_search(self.snapshot, request)
-        if not self.gated:
-            return Admitted(result.best, "the gate is off") if result.best else None
-        columns = self.talk.messages.columns
-        count = int(np.count_nonzero(columns.by_agent.view()[self.talk.rows] == 0))
-        return admitted(
-            result,
-            floor_of_gate(count),
-            by_request=by_request,
-            exchange_of=self._exchange_of if by_request else alone,
-        )
-
-    def _exchange_of(self, frame: int) -> tuple[int, ...]:
-        """Return a message and the messages of its exchange."""
-        seqs = self.talk.messages.columns.seq
-        row = int(np.searchsorted(seqs.view(), frame))
-        if row not in set(self.talk.rows.tolist()):
-            return (frame,)
-        _, pair = self._pair_of(row)
-        return (frame, *(seqs.item(each) for each in pair.rows))
+        return relevant_hits(result, floor_for(result, floor=self.floor))
 
     def _pair_of(self, row: int) -> tuple[Talk, Pair]:
         """Return the session of a message's row, and its exchange."""
@@ -245,7 +224,9 @@ class _Recall:
             reason=rule,
         )
 
-    def _best(self, hits: Mapping[int, float], shown: set[int]) -> list[RecalledExchange]:
+    def _best(
+        self, hits: Mapping[int, float], shown: set[int], count: int
+    ) -> list[RecalledExchange]:
         talk, line = self.talk, self.line
         columns = talk.messages.columns
         seqs = columns.seq.view()
@@ -261,7 +242,7 @@ class _Recall:
         best: list[tuple[float, Exchange]] = []
         known: set[int] = set()
         for row in sorted(scores, key=lambda row: (-scores[row], row)):
-            if len(best) == EXCHANGES:
+            if len(best) == count:
                 break
             if row in known:
                 continue
@@ -274,6 +255,12 @@ class _Recall:
             ]
         best.sort(key=lambda item: item[1].id)
         return [RecalledExchange(exchange, score) for score, exchange in best]
+
+
+def _reason(relevant: Relevant) -> str:
+    """Return the rule that let hits in."""
+    note = ", which is no clear answer" if relevant.confidence == "unclear" else ""
+    return f"a score of {relevant.score:.2f}{note}"
 
 
 def vectors_for(snapshot: Snapshot, question: str) -> QuestionVectors:
@@ -289,15 +276,11 @@ def vectors_for(snapshot: Snapshot, question: str) -> QuestionVectors:
 
 
 def _request(question: str, profile: str, where: Filter) -> SearchRequest:
-    ranking = profile_of(profile)
-    signals = {
-        name: weight for name, weight in ranking.signals.items() if name not in _OF_NO_SESSION
-    }
     return SearchRequest(
         query=question,
         k=_HITS,
         mode="hybrid",
-        profile=replace(ranking, signals=signals),
+        profile=profile_of(profile),
         where=where,
         embedding=None,
         space=None,

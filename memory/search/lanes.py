@@ -240,13 +240,13 @@ def running_lanes(snapshot: Snapshot, request: SearchRequest) -> RunningLanes:
     lanes = [lane for lane in able if lane is not None and lane.name in weights]
     trust = None
     if request.mode == "hybrid" and not OF_VECTORS.isdisjoint(weights):
-        trust = _trust_in(snapshot, request, text, vectors)
+        trust = vector_trust_of(snapshot, request, text, vectors)
         for name in OF_VECTORS.intersection(weights):
             weights[name] *= trust.factor_of(name)
     return RunningLanes(weights, facts, vectors, late, lanes, trust)
 
 
-def _trust_in(
+def vector_trust_of(
     snapshot: Snapshot, request: SearchRequest, text: TextLane, vectors: VectorLane | None
 ) -> VectorTrust:
     """Return how far the vectors of a question count.

@@ -14,7 +14,8 @@ import numpy as np
 
 from cerata.engine.late import late
 
-from .lanes import late_lane_of, vector_lane_of
+from ..values.vector_trust import VectorTrust
+from .lanes import TextLane, late_lane_of, vector_lane_of, vector_trust_of
 
 if TYPE_CHECKING:
     from ..snapshot.snapshot import Snapshot
@@ -40,20 +41,29 @@ class Stored(Protocol):
     def tokens(self) -> bytes | None: ...
     @property
     def token_weights(self) -> bytes | None: ...
+    @property
+    def trust(self) -> float: ...
+    @property
+    def vector_weight(self) -> float: ...
 
 
 class QuestionVectors(msgspec.Struct, frozen=True):
-    """The vectors of a question: bytes, little-endian, as in `RecallContext`."""
+    """The vectors of a question: bytes, little-endian, and how far they count: `RecallContext`."""
 
     space: str | None = None
     vector: bytes | None = None
     tokens_space: str | None = None
     tokens: bytes | None = None
     token_weights: bytes | None = None
+    trust: float = 1.0
+    vector_weight: float = 1.0
 
 
-def stored_vectors(vectors: VectorLane | None, tokens: LateLane | None) -> QuestionVectors:
-    """Return the vectors of two lanes."""
+def stored_vectors(
+    vectors: VectorLane | None, tokens: LateLane | None, trust: VectorTrust | None
+) -> QuestionVectors:
+    """Return the vectors of two lanes, and how far they count; ``trust`` is None if wholly."""
+    trust = VectorTrust() if trust is None else trust
     weights = None if tokens is None or tokens.weights is None else tokens.weights.astype("<f8")
     return QuestionVectors(
         space=None if vectors is None else vectors.key[0],
@@ -61,6 +71,8 @@ def stored_vectors(vectors: VectorLane | None, tokens: LateLane | None) -> Quest
         tokens_space=None if tokens is None else tokens.key[0],
         tokens=None if tokens is None else tokens.tokens.tobytes(),
         token_weights=None if weights is None else weights.tobytes(),
+        trust=trust.trust,
+        vector_weight=trust.weight,
     )
 
 
@@ -70,13 +82,18 @@ def vectors_of_question(snapshot: Snapshot, request: SearchRequest) -> QuestionV
     Raises:
         EmbedderFailed: the embedder could not embed the question.
     """
-    return stored_vectors(vector_lane_of(snapshot, request), late_lane_of(snapshot, request))
+    vectors, tokens = vector_lane_of(snapshot, request), late_lane_of(snapshot, request)
+    if vectors is None and tokens is None:
+        return QuestionVectors()
+    trust = vector_trust_of(snapshot, request, TextLane(snapshot, request.tree), vectors)
+    return stored_vectors(vectors, tokens, trust)
 
 
 def with_vectors(snapshot: Snapshot, request: SearchRequest, stored: Stored) -> SearchRequest:
     """Return a request with stored vectors; without any, the request is by words alone."""
     if stored.vector is None and stored.tokens is None:
         return replace(request, mode="text")
+    request = replace(request, trust=VectorTrust(stored.trust, stored.vector_weight))
     if stored.vector is not None:
         vector = np.frombuffer(stored.vector, "<f4")
         request = replace(request, embedding=vector, space=stored.space)

@@ -93,14 +93,11 @@ def context_of(result: SearchResult, recall: RecallOptions) -> Context:
     """Return the context of a result: a pure function of its snapshot, question and policy."""
     snapshot = result.snapshot
     options = recall.options
-    floor = recall.floor
     fact_hits = result.facts[: options.max_tokens // _TOKENS_A_FACT]
-    hits = result.best if floor is False else relevant_hits(result, floor_for(result, floor=floor))
-    is_answered = hits is not None
-    frames = [hit.id for hit in hits or ()]
-    if not is_answered:
-        fact_hits = []
-    is_fallback = is_answered and not frames and not fact_hits
+    floor = floor_for(result, floor=recall.floor)
+    relevant = relevant_hits(result, floor)
+    frames = [hit.id for hit in relevant.hits]
+    is_fallback = relevant.confidence == "clear" and not frames and not fact_hits
     if is_fallback:
         frames = _newest(result)
     if recall.neighbours:
@@ -119,11 +116,19 @@ def context_of(result: SearchResult, recall: RecallOptions) -> Context:
             for frame in frames
         ),
     ]
-    lead = ""
+    is_unclear = relevant.confidence == "unclear"
+    lead = framing.UNCLEAR if is_unclear else ""
     if recall.is_framed:
         lead = framing.FOUND if frames or fact_hits else framing.EMPTY
         lead = framing.FALLBACK if is_fallback and frames else lead
-    packed = pack(candidates, options, result.highlights, lead=lead)
+        lead = f"{framing.UNCLEAR} {framing.FOUND}" if is_unclear else lead
+    budget = options.max_tokens // 2 or 1 if is_unclear else options.max_tokens
+    packed = pack(
+        candidates,
+        msgspec.structs.replace(options, max_tokens=budget),
+        result.highlights,
+        lead=lead,
+    )
     notices = result.notices
     notices += tuple(
         f"entry {omission.id:,} cannot be read and was left out: {omission.error}"
@@ -147,8 +152,10 @@ def context_of(result: SearchResult, recall: RecallOptions) -> Context:
         lanes=result.ran(),
         profile=result.request.profile.label,
         policy=options.policy.label,
-        framed=packed.has_lead,
-        relevant=is_answered,
+        framed=recall.is_framed and packed.has_lead,
+        confidence=relevant.confidence,
+        score=relevant.score,
+        floor=floor,
         notices=notices,
     )
 
@@ -269,14 +276,14 @@ def recall_of(result: SearchResult, recall: RecallOptions, context: Context) -> 
     salts = [result.snapshot.layers.salt(number) for number in (*frames, *facts)]
     query, where = _stated(request, snapshot_now=result.snapshot.now)
     vectors = result.vectors
-    stored = stored_vectors(vectors, result.late)
+    stored = stored_vectors(vectors, result.late, result.trust)
     reranking = result.reranking
     # Scores by token vectors follow from the tokens; those of a model are an input.
     scores: Mapping[int, float] = result.rerank_scores
     if isinstance(reranking, ByTokens):
         scores = {}
     reach = result.snapshot.reach
-    numbers_of_floor = floor_for(result, floor=recall.floor)
+    floor = floor_for(result, floor=recall.floor)
     return RecallContext(
         query=query,
         basis=context.basis,
@@ -298,13 +305,15 @@ def recall_of(result: SearchResult, recall: RecallOptions, context: Context) -> 
         tokens_space=stored.tokens_space,
         tokens=stored.tokens,
         token_weights=stored.token_weights,
+        trust=stored.trust,
+        vector_weight=stored.vector_weight,
         rerank=isinstance(reranking, ByTokens),
         approximate=vectors is not None and vectors.approximate,
         include_superseded=request.include_superseded,
         neighbours=recall.neighbours,
         floor=recall.floor is not False,
-        floor_cosine=None if numbers_of_floor is None else float(numbers_of_floor.cosine),
-        floor_words=None if numbers_of_floor is None else float(numbers_of_floor.words),
+        floor_clear=None if floor is None else float(floor.clear),
+        floor_least=None if floor is None else float(floor.least),
         frames=frames,
         facts=facts,
         omitted=tuple(number for number in context.omitted if number not in is_fact),
@@ -342,7 +351,7 @@ def call_of(request: SearchRequest, recall: RecallOptions) -> tuple[object, ...]
         *(request.rerank_key, request.approximate, request.include_superseded),
         *(options.max_tokens, options.entry_tokens, options.form, options.order),
         *(options.policy.label, recall.is_framed, recall.neighbours),
-        floor if isinstance(floor, bool) else (float(floor.cosine), float(floor.words)),
+        floor if isinstance(floor, bool) else (float(floor.clear), float(floor.least)),
     )
 
 

@@ -1,36 +1,61 @@
-"""The relevance of the result of a search: evidence that the memory answers the question.
+"""The relevance of the result of a search: how well it answers, and the hits that a context shows.
 
-Owns the evidence of hits for a floor, and the choice of the floor. Leaves out the numbers of the
-floors (`cerata.retrieval.ranking.relevance`).
+Owns the choice of the marks, and that of the hits. Leaves out the numbers of the marks
+(`cerata.retrieval.ranking.relevance`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from cerata.engine.errors import InvalidInput, value_text
-from cerata.engine.late import late
+from cerata.engine.unreadable import frame_place, readable
+from cerata.projections.fulltext.analyzer import terms, words
 from cerata.projections.fulltext.query import has_words
 from cerata.retrieval.embedders.identity import parse_space
 from cerata.retrieval.ranking import relevance
-from cerata.retrieval.ranking.relevance import Floor
+from cerata.retrieval.ranking.relevance import BY_WORDS, CLOSE, Confidence, Floor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cerata.retrieval.ranking.fusion import Fused
 
-    from . import gate
     from .result import SearchResult
-else:
-    gate = late("cerata.memory.search.gate")
 
-_EXAMINED: Final = 10
-"""Hits by words whose words are examined: one with most of the question's words ranks high."""
+
+class Relevant(NamedTuple):
+    """The hits that a context may show, best first, and how well they answer the question.
+
+    ``score`` is that of the best frame that is not the question itself, 0 without any.
+    """
+
+    hits: Sequence[Fused]
+    confidence: Confidence
+    score: float
+
+
+def _without_question(result: SearchResult) -> Sequence[Fused]:
+    """Return the hits without those whose words are the question's."""
+    asked = words(result.request.text)
+    layers = result.snapshot.layers
+    rows = layers.rows_at(np.array([hit.id for hit in result.best], np.int64))
+    are_as_long = layers.ranking.text_lengths_at(rows) == len(terms(result.request.text))
+    alike = [result.best[place].id for place in np.flatnonzero(are_as_long).tolist()]
+    same = {
+        frame.id
+        for frame in readable(alike, result.frame_at, frame_place)
+        if words(frame.text) == asked
+    }
+    return [hit for hit in result.best if hit.id not in same] if same else result.best
 
 
 def floor_for(result: SearchResult, *, floor: Floor | bool) -> Floor | None:
-    """Return the floor of a question: the passed one, or that of the space; None for none.
+    """Return the marks of a question: the passed ones, or the measured ones; None for none.
+
+    The marks of a model count as far as its vectors do.
 
     Raises:
         InvalidInput: floor is neither a `Floor` nor a bool.
@@ -40,50 +65,36 @@ def floor_for(result: SearchResult, *, floor: Floor | bool) -> Floor | None:
     if not isinstance(floor, bool):
         raise InvalidInput(
             f"floor must be a Floor, True or False, not {value_text(floor):.60}",
-            remedy="Pass cerata.Floor(0.36, 0.6), or False for no floor.",
+            remedy="Pass cerata.Floor(0.45, 0.2), or False for no floor.",
         )
-    if not floor:
+    if not floor or result.request.mode == "vector":
         return None
-    if result.request.profile.gate:
-        # A view knows no agent: two turns are an exchange.
-        return gate.floor_of_gate(result.snapshot.layers.shape[0] // 2)
-    if result.vectors is None or "vectors" not in result.weights:
-        return None
+    weight = result.weights.get("vectors", 0.0)
+    if result.vectors is None or not weight:
+        return BY_WORDS
     identity = parse_space(result.vectors.key[0])
-    return None if identity is None else relevance.MEASURED.get(identity.name)
+    by_meaning = None if identity is None else relevance.BY_MEANING.get(identity.name)
+    return None if by_meaning is None else BY_WORDS.toward(by_meaning, min(weight, 1.0))
 
 
-def relevant_hits(result: SearchResult, floor: Floor | None) -> Sequence[Fused] | None:
-    """Return the hits that a context may show; None without evidence that the memory answers.
+def relevant_hits(result: SearchResult, floor: Floor | None) -> Relevant:
+    """Return the hits that a context may show.
 
-    - A question without a word, such as "what is it?", has nothing to compare and passes.
-    - Facts pass, and so do the hits of a query or of quoted words, which state what must occur.
-    - Without a floor every hit passes.
-    - The gate of a profile may admit a part of the hits (`gate`).
-    - A hit without a vector passes if words found it.
-    - A turn passes if the question names its speaker, and the profile counts that: the name is not
-      in the question's vector, and one name is a small share of its words.
+    - A frame that is the question itself, which an agent stored, does not answer it.
+    - A question without a word, such as "?", has nothing to compare and passes.
+    - Facts pass, and so do the hits of a query, which states what must occur.
+    - Else the best score decides, and hits far below it are left out.
     """
     request = result.request
+    best = _without_question(result) if request.text else result.best
+    most = max((hit.score for hit in best), default=0.0)
     if not has_words(request.tree) or result.facts:
-        return result.best
+        return Relevant(best, "clear", most)
+    if not best:
+        return Relevant(best, "none", most)
     if floor is None or not request.is_plain:
-        return result.best or None
-    if request.profile.gate:
-        admitted = gate.admitted(result, floor)
-        return None if admitted is None else admitted.hits
-    return result.best if _reaches(result, floor) else None
-
-
-def _reaches(result: SearchResult, floor: Floor) -> bool:
-    """Return whether a hit reaches a floor."""
-    by_words = [hit.id for hit in result.best if "text" in hit.lanes][:_EXAMINED]
-    cosines = result.cosines
-    if any(cosine >= floor.cosine for cosine in cosines.values()):
-        return True
-    if result.signals is not None and result.signals.name_speaker_of(by_words):
-        return True
-    return any(
-        frame not in cosines or floor.admits(cosines[frame], result.share_of_words(frame))
-        for frame in by_words
-    )
+        return Relevant(best, "clear", most)
+    confidence = floor.confidence_at(most)
+    if confidence == "none":
+        return Relevant((), "none", most)
+    return Relevant([hit for hit in best if hit.score >= CLOSE * most], confidence, most)

@@ -162,8 +162,8 @@ def _options(recall: RecallContext, settings: RecallSettings) -> RecallOptions:
     """Return the options of a recall under settings. Raises `InvalidInput`."""
     recorded = recall.policy and f"{recall.policy} {recall.policy_version}"
     floor: Floor | bool = recall.floor
-    if recall.floor and recall.floor_cosine is not None and recall.floor_words is not None:
-        floor = Floor(recall.floor_cosine, recall.floor_words)
+    if recall.floor and recall.floor_clear is not None and recall.floor_least is not None:
+        floor = Floor(recall.floor_clear, recall.floor_least)
     return RecallOptions(
         ContextOptions(
             _either(settings.max_tokens, recall.max_tokens),

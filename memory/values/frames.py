@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from cerata.retrieval.context import best_span as best_spans
     from cerata.retrieval.context.blocks import ContextItem
     from cerata.retrieval.context.packing import Omission
+    from cerata.retrieval.ranking.relevance import Confidence, Floor
 
     from .acts import Act
     from .explanation import Explanation
@@ -301,7 +302,10 @@ class Context(PlainValue):
 
     - ``text`` takes ``tokens`` of at most ``max_tokens``.
     - ``omissions`` are the results that ``text`` does not show, each with the reason.
-    - ``relevant`` is False if no result reaches the floor of relevance; the text has no entry.
+    - ``confidence`` is "clear"; or "unclear" if no entry clearly answers the question, so that the
+      text has the closest ones in half of the budget; or "none", and the text has no entry.
+    - ``score`` is that of the best result, 1 for all words of the question, and ``floor`` has the
+      marks that it was compared with (None for no floor).
     - ``fallback`` is True if the newest frames are shown, since the question has no word to find.
     - ``notices`` has a line for each thing that limited the answer, such as a missing embedder.
     - ``basis`` and ``now`` are the view's; pass the context to `Store.at` to get that view.
@@ -312,7 +316,7 @@ class Context(PlainValue):
     _plain = (
         "text", "tokens", "max_tokens", "tokenizer", "items", "omitted", "omissions", "basis",
         "now", "fallback", "lanes", "profile", "policy", "framed", "recorded",
-        "relevant", "notices",
+        "confidence", "score", "floor", "notices",
     )  # fmt: skip
 
     text: str
@@ -335,7 +339,9 @@ class Context(PlainValue):
     """True if the text begins with words to the model, which may take at most half the budget."""
     recorded: int | None = None
     """The seq of the event that records this context; None without ``record=True``."""
-    relevant: bool = True
+    confidence: Confidence = "clear"
+    score: float = 0.0
+    floor: Floor | None = None
     notices: tuple[str, ...] = ()
     branch_id: bytes | None = None
     """The id of the newest branch of the recalled log; None if the log is no fork."""
@@ -353,7 +359,7 @@ class Context(PlainValue):
     @property
     def summary(self) -> str:
         """One line: how much was shown, how many tokens, as of which basis."""
-        if not self.relevant:
+        if self.confidence == "none":
             return f"nothing relevant, basis {self.basis}"
         joined = sum(len(item.joined) for item in self.items)
         total = len(self.items) + joined + len(self.omitted)
@@ -361,6 +367,7 @@ class Context(PlainValue):
         candidates = f"{total:,}" if total < CONTEXT_HITS else f"the first {total:,}"
         entries = f" in {len(self.items):,} entries" if joined and len(self.items) > 1 else ""
         note = "nothing matched, newest first; " if self.fallback and total else ""
+        note = "no entry clearly answers; " if self.confidence == "unclear" else note
         return (
             f"{note}{len(self.items) + joined:,} of {candidates} shown{entries}, "
             f"{self.tokens:,} of {self.max_tokens:,} tokens, basis {self.basis}"

@@ -1,54 +1,86 @@
-"""Relevance floors: the least evidence with which a context answers a question.
+"""Relevance: how well a memory answers a question, by the best score of its frames.
 
-Owns `Floor`, its test of a hit, and the measured floors by model. A nearest vector always exists,
-so without a floor an unrelated question gets the least unrelated notes. Leaves out the evidence of
-a hit (`cerata.memory.search.relevance`).
+Owns `Floor`, the two marks on a score, and the measured marks. A nearest vector always exists, and
+one common word occurs somewhere, so without marks an unrelated question gets the least unrelated
+notes. Leaves out which hits a context then shows (`cerata.memory.search.relevance`).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
-from cerata.engine.errors import InvalidInput
+from cerata.engine.arguments import is_number
+from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.plain_value import PlainValue
+
+Confidence: TypeAlias = Literal["clear", "unclear", "none"]
+"""How well a memory answers: clearly, perhaps, or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Floor(PlainValue):
-    """The least evidence of relevance; a question passes if one of its hits has enough.
+    """Two marks on the best score of a question, from 0, where 1 is "all words of the question".
 
     Args:
-        cosine: least cosine of a hit and the question, from −1 to 1
-        words: least share of the question's words in a hit, weighted by rarity, from 0 to 1
+        clear: from this score a context is as full as its budget
+        least: below this score a context has no entry; between the two it has the closest entries,
+            in half of its budget, and says that none clearly answers
 
-    >>> Floor(0.36, 0.6).admits(0.2, 0.7)
-    True
+    >>> Floor(0.45, 0.2).confidence_at(0.3)
+    'unclear'
 
     Raises:
-        InvalidInput: a number is out of range.
+        InvalidInput: a mark is no number from 0 to 10, or ``least`` is above ``clear``.
     """
 
-    cosine: float
-    words: float = 0.6
+    clear: float
+    least: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, value, least in (("cosine", self.cosine, -1), ("words", self.words, 0)):
-            is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not is_number or not least <= value <= 1:
+        for name, value in (("clear", self.clear), ("least", self.least)):
+            if not is_number(value) or not 0 <= value <= _MARK_MAX:
                 raise InvalidInput(
-                    f"A floor's {name} must be a number from {least} to 1, not {value!r:.60}",
-                    remedy="Pass a form such as Floor(0.36, 0.6), or floor=False for none.",
+                    f"A floor's {name} must be a number from 0 to 10, not {value_text(value):.60}",
+                    remedy="Pass a form such as Floor(0.45, 0.2), or floor=False for none.",
                 )
+        if self.least > self.clear:
+            raise InvalidInput(
+                f"A floor's least mark, {self.least:g}, is above its clear mark, {self.clear:g}",
+                remedy="Pass the larger mark first, such as Floor(0.45, 0.2).",
+            )
 
-    def admits(self, cosine: float, words: float) -> bool:
-        """Return whether a hit with these values is relevant.
+    def confidence_at(self, score: float) -> Confidence:
+        """Return the confidence of an answer with a best score.
 
         Args:
-            cosine: the cosine of the hit and the question
-            words: the share of the question's words in the hit
+            score: the best score of a frame
         """
-        return cosine >= self.cosine or words >= self.words
+        if score >= self.clear:
+            return "clear"
+        return "unclear" if score >= self.least else "none"
+
+    def toward(self, floor: "Floor", part: float) -> "Floor":
+        """Return the marks of a part of the way to another floor's.
+
+        Args:
+            floor: the other floor
+            part: 0 for these marks, 1 for those of the other
+        """
+        return Floor(
+            self.clear + part * (floor.clear - self.clear),
+            self.least + part * (floor.least - self.least),
+        )
 
 
-MEASURED: Final[Mapping[str, Floor]] = {"all-MiniLM-L6-v2": Floor(0.36, 0.6)}
-"""The floor of each measured model (docs/measurements.md#relevance); other models have none."""
+_MARK_MAX: Final = 10.0
+"""Far above any score: 1 is all words, and the same again for each kind of vectors."""
+
+BY_WORDS: Final = Floor(0.2, 0.06)
+"""The marks of a search by words alone (docs/measurements.md#relevance)."""
+
+BY_MEANING: Final[Mapping[str, Floor]] = {"all-MiniLM-L6-v2": Floor(0.45, 0.25)}
+"""The marks with the vectors of each measured model; other models have none, since the cosines of
+unrelated texts differ from model to model."""
+
+CLOSE: Final = 0.5
+"""Hits below so much of the best score are not close to it, and a context leaves them out."""
