@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from cerata.projections.fulltext.query import Query, loosened
+from cerata.projections.fulltext.query import loosened
 
 from ..snapshot.layers import both, end_to_end
 from .pages import LANE_HITS
@@ -75,16 +75,14 @@ class RankedLanes:
     def _passing(self) -> Mask | None:
         """The admitted rows that the query admits in lanes that do not search words.
 
-        A query of the full language admits rows by its filters and NOTs; a plain question with
-        quotes, the rows that have the quoted words.
+        A query of the full language admits rows by its filters and NOTs; a question admits all.
         """
         request = self._request
         admitted = self._admitted
         if request.is_plain:
             return admitted
         layers = self._snapshot.layers
-        tree = loosened(request.query) if isinstance(request.query, Query) else request.tree
-        passing = layers.ranking.passing(tree, layers.mask_of)
+        passing = layers.ranking.passing(loosened(request.tree), layers.mask_of)
         if passing is None:
             return admitted
         return passing & (layers.sought if admitted is None else admitted)

@@ -93,12 +93,12 @@ class SearchReads(Reader):
         Text scores are BM25 over the frames that are current in this view, so the same basis gives
         the same scores. A question in plain language that names an entity with known facts, or
         shares enough words with facts, adds the lane "facts": the frames in which these were read.
-        Quoted words, filters and NOT in the query hold in every lane. `Hit.lanes` names the lanes
+        Filters and NOT in the query hold in every lane. `Hit.lanes` names the lanes
         that found a hit (an approximate lane as "vectors (hnsw)"), and `explain` shows the share of
         each in its score.
 
         Args:
-            query: Plain language (any word may match, quoted words must), a query, or a vector.
+            query: Plain language (any word may match), a query, or a vector.
             embedding: The question's vector, for the lane "vectors"; by default the embedder's.
             space: The vector space to search; needed if several spaces have the same dimension.
             k: Most hits to return.
@@ -271,7 +271,7 @@ class SearchReads(Reader):
         an empty context and a line in `Context.notices`.
 
         Args:
-            query: Plain language (any word may match, quoted words must), or a `cerata.query`.
+            query: Plain language (any word may match), or a `cerata.query`.
             embedding: The question's vector; as in `search`.
             space: The vector space to search; as in `search`.
             mode: "hybrid", "text" or "vector"; as in `search`.

@@ -16,7 +16,7 @@ from cerata.engine.arguments import expect_text, is_integer, is_number, wrong_ty
 from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.json_value import exact_fields
 from cerata.projections.frames.filters import Filter, kinds_named
-from cerata.projections.fulltext.query import AnyWord, Query, check_size, filters_of, plain
+from cerata.projections.fulltext.query import Query, check_size, filters_of, plain
 from cerata.retrieval.question_times import time_filter
 from cerata.retrieval.ranking.profile import Profile
 from cerata.retrieval.reranker import Reranker, check_rerank
@@ -53,7 +53,7 @@ class SearchRequest:
 
     - ``text`` is a question in plain language; empty if it is blank or a query.
     - ``tree`` is the query, or that of the question in plain language.
-    - ``is_plain`` is true for a question in plain language without words in quotes.
+    - ``is_plain`` is true for a question in plain language, false for a query.
 
     Raises:
         InvalidInput: the query is neither text nor a query, or an argument is out of range.
@@ -131,7 +131,7 @@ class SearchRequest:
         tree = plain(self.query) if isinstance(self.query, str) else self.query
         object.__setattr__(self, "text", self.query if text else "")
         object.__setattr__(self, "tree", tree)
-        object.__setattr__(self, "is_plain", tree is not self.query and isinstance(tree, AnyWord))
+        object.__setattr__(self, "is_plain", tree is not self.query)
 
     @property
     def is_bounded(self) -> bool:

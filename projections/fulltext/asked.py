@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,8 +22,9 @@ from cerata.engine.late import late
 
 from ..columnar.columns import F64, I64, U32, Mask
 from ..columnar.turn_order import NO_ROW
+from . import analyzer as text
 from .best_rows import NOTHING, SCORE_DECIMALS, Ranking, best, best_of_rows, candidates, joined
-from .query import Query
+from .query import AnyWord, Phrase, Query
 from .query_evaluation import Group, Matching
 from .scoring import Scoring, saturated
 from .term_weights import weight_of
@@ -64,6 +65,17 @@ class Asked(Protocol):
         ...
 
 
+class QuotedPhrase(NamedTuple):
+    """A quoted phrase of a question: the rows that have it, and the bonus to their scores.
+
+    - ``rows`` (n,) ascend, and may be rows that are not current.
+    """
+
+    text: str
+    rows: I64
+    added: float
+
+
 class AskedWords:
     """A question in plain language: any of its words may match.
 
@@ -71,7 +83,12 @@ class AskedWords:
     """
 
     def __init__(
-        self, scoring: Scoring, vocabulary: VocabularyView, term_count: int, terms: Iterable[str]
+        self,
+        scoring: Scoring,
+        vocabulary: VocabularyView,
+        term_count: int,
+        terms: Iterable[str],
+        phrases: Sequence[QuotedPhrase] = (),
     ) -> None:
         """Gather the postings of terms, in any order, among the first terms of a vocabulary."""
         self._scoring = scoring
@@ -85,6 +102,7 @@ class AskedWords:
         weights = [weight_of(term) for _, term in known]
         if any(weight != 1.0 for weight in weights):
             self._idfs *= weights
+        self._phrases = phrases
         self._missing = [weight_of(term) for term, code in ids.items() if code is None]
 
     @cached_property
@@ -97,6 +115,16 @@ class AskedWords:
         """As `Asked.best`."""
         if k <= 0 or not len(self._rows):
             return NOTHING
+        by_words = self._best_by_words(k, among)
+        if not self._phrases:
+            return by_words
+        # A row without a phrase is among the best only if it is among the best by words.
+        quoting = np.concatenate([phrase.rows for phrase in self._phrases])
+        quoting = quoting[(self._scoring.alive if among is None else among)[quoting]]
+        rows = np.union1d(by_words.rows, quoting)
+        return best(rows, self.at(rows), k)
+
+    def _best_by_words(self, k: int, among: Mask | None) -> Ranking:
         scoring = self._scoring
         if scoring.turns is None:
             return self._best_of_rows(k, among)
@@ -120,6 +148,8 @@ class AskedWords:
             scores[~is_turn] = self._sums_at(rows[~is_turn])
             if self._turns is not None:
                 scores[is_turn] = self._turns.at(places[is_turn])
+        for phrase in self._phrases:
+            scores[np.isin(rows, phrase.rows)] += phrase.added
         return np.round(scores, SCORE_DECIMALS)
 
     def shares_at(self, rows: I64) -> F64:
@@ -212,6 +242,26 @@ class AskedWords:
             places, counts = places[is_turn], counts[is_turn]
         counted = context_kernel.Counts(ends, places, counts)
         return turn_ranking.TurnScores(counted, self._idfs, self._scoring.turn_norms)
+
+
+def quoted_phrases(
+    scoring: Scoring, matching: Matching, phrases: Iterable[str]
+) -> list[QuotedPhrase]:
+    """Return the phrases that rows have, each once, in the order of their terms.
+
+    Cost: a pass over the places of their words.
+    """
+    quoted: list[QuotedPhrase] = []
+    # Two texts with the same terms are one phrase; the order of a sum is not that of the question.
+    by_terms = {tuple(text.terms(phrase)): phrase for phrase in reversed([*phrases])}
+    for _, phrase in sorted(by_terms.items()):
+        mask = matching.mask(Phrase(phrase))
+        rows = np.flatnonzero(False if mask is None else mask)
+        if len(rows):
+            groups = matching.groups(AnyWord(phrase))
+            idfs = [scoring.idf_of(group.rows) * group.part for group in groups]
+            quoted.append(QuotedPhrase(phrase, rows, MOST * math.fsum(idfs)))
+    return quoted
 
 
 class AskedQuery:

@@ -34,7 +34,7 @@ from cerata.engine.plain_value import PlainValue
 from ..columnar.columns import F64, I64, U8, U32, Mask
 from ..columnar.turn_order import NO_ROW, TurnOrder
 from . import analyzer as text
-from .asked import Asked, AskedQuery, AskedWords
+from .asked import Asked, AskedQuery, AskedWords, QuotedPhrase, quoted_phrases
 from .best_rows import SCORE_DECIMALS, Ranking
 from .fields import Field, FieldLengths
 from .joined_postings import PieceGroup
@@ -63,7 +63,9 @@ class WordScore(PlainValue):
     """The contribution of a query word to a row's score: ``idf`` times the saturated sum of counts.
 
     ``word`` is spelled as in the query. ``count`` is weighted by field, 0 if the row lacks the
-    word. ``near`` is the share of neighbouring turns' occurrences, 0 outside a conversation.
+    word. ``near`` is the share of neighbouring turns' occurrences, 0 outside a conversation. A
+    phrase that the query quotes is in quotes here, too: it adds twice the idf of its words, and has
+    no idf of its own.
     """
 
     word: str
@@ -142,12 +144,21 @@ class FulltextView:
         """
         tree = plain(query) if isinstance(query, str) else query
         if isinstance(tree, AnyWord) and tree.field is None:
-            return self._asked_words(text.terms(tree.text))
+            return self._asked_words(text.terms(tree.text), self._quoted(tree))
         matching = Matching(self._occurrences, self._vocabulary, filters)
         return AskedQuery(self._scoring, matching, tree)
 
-    def _asked_words(self, terms: Iterable[str]) -> AskedWords:
-        return AskedWords(self._scoring, self._vocabulary, self._terms, terms)
+    def _asked_words(
+        self, terms: Iterable[str], phrases: Sequence[QuotedPhrase] = ()
+    ) -> AskedWords:
+        return AskedWords(self._scoring, self._vocabulary, self._terms, terms, phrases)
+
+    def _quoted(self, query: Query) -> Sequence[QuotedPhrase]:
+        """Return the quoted phrases of a question that rows have; a tree has none."""
+        if not (isinstance(query, AnyWord) and query.phrases):
+            return ()
+        matching = Matching(self._occurrences, self._vocabulary)
+        return quoted_phrases(self._scoring, matching, query.phrases)
 
     def search(
         self,
@@ -194,6 +205,11 @@ class FulltextView:
         tree = plain(query) if isinstance(query, str) else query
         matching = Matching(self._occurrences, self._vocabulary)
         scores = [self._word(name, group, row) for name, group in matching.named_groups(tree)]
+        scores += [
+            WordScore(f'"{phrase.text}"', 0.0, 1, 0.0, phrase.added)
+            for phrase in self._quoted(tree)
+            if row in phrase.rows
+        ]
         # Not in the order of the vocabulary, which contains words of later events.
         return sorted(scores, key=lambda score: (-round(score.added, SCORE_DECIMALS), score.word))
 

@@ -41,8 +41,9 @@ def highlights(
         if words.field is not None and words.field != field:
             continue
         match words:
-            case AnyWord(any_words):
+            case AnyWord(any_words, _, quoted):
                 terms.update(cutting.terms(any_words))
+                phrases.update(tuple(cutting.terms(phrase)) for phrase in quoted)
             case Term(phrase) | Phrase(phrase):
                 phrases.add(tuple(cutting.terms(phrase)))
             case Prefix(start):

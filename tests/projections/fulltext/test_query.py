@@ -1,6 +1,7 @@
 """Every shape of query at every past state: the reference, and a fold that stopped, agree."""
 
 import random
+import re
 import time
 
 import numpy as np
@@ -149,7 +150,7 @@ def view_of(*texts: str, title: str | None = None) -> FulltextView:
 
 
 def rows(view: FulltextView, query: Query | str) -> list[int]:
-    found: list[int] = view.search(query).rows.tolist()
+    found: list[int] = view.search(query, k=99).rows.tolist()
     return found
 
 
@@ -182,19 +183,49 @@ def test_every_word_of_a_corpus_in_one_document_only_finds_it(seed: int) -> None
         assert rows(view, word) == holders[terms(word)[0]]
 
 
-def test_what_is_quoted_in_a_question_must_occur() -> None:
-    view = view_of("the event log is long", "a log of the event", "log", "events and logs")
-    assert sorted(rows(view, "event log")) == [0, 1, 2, 3]
-    assert rows(view, '"event log" long') == [0, 3]
-    assert sorted(rows(view, "“event log”")) == [0, 3]
+def test_a_quoted_phrase_comes_first_and_leaves_out_nothing() -> None:
+    """A quotation mark emptied an answer whose words were all there."""
+    view = view_of("a log of the event", "the event log is long", "log", "events and logs")
+    assert rows(view, '"event log"')[:2] == [3, 1]
+    assert sorted(rows(view, '"event log" long')) == [0, 1, 2, 3]
     # Stop words do not stand between: positions do not count them.
-    assert sorted(rows(view, '"event and logs"')) == [0, 3]
-    assert sorted(rows(view, 'a 5" event')) == [0, 1, 3]
-    assert sorted(rows(view, '"" event')) == [0, 1, 3]
-    assert sorted(rows(view, '"the" event')) == [0, 1, 3]
-    assert plain('say "a" twice "b c"') == And(
-        (Phrase("a"), Phrase("b c"), Maybe(AnyWord("say   twice  ")))
-    )
+    assert rows(view, "“event and logs”") == rows(view, '"event log"') == rows(view, "«Event log»")
+    for question in ('a 5" event', '"" event', '"the" event', '"event', "event“", '"log"" event'):
+        assert rows(view, question) == rows(view, question.replace('"', " ")), question
+    assert rows(view, '"no such phrase" event') == rows(view, "event")
+    quoted = plain('say "a" twice "b c", “d-e”')
+    assert quoted == AnyWord('say "a" twice "b c", “d-e”', phrases=("b c", "d-e"))
+
+
+@given(
+    histories,
+    st.lists(st.sampled_from((*WORDS, '"index memory"', "“memory index”", '"')), max_size=5),
+)
+def test_a_quoted_question_finds_what_its_words_find(
+    events: list[Folded], parts: list[str]
+) -> None:
+    """A phrase adds to the score of the frames that have it, and changes no other score."""
+    frames, fulltext = fold(events)
+    table = frames.snapshot()
+    view = fulltext.snapshot().view(table.alive(len(events)))
+    question = " ".join(parts)
+    plainly = re.sub('["“”]', " ", question)
+    quoted, unquoted = (dict(found_by(view, table.ids, text)) for text in (question, plainly))
+    assert quoted.keys() == unquoted.keys()
+    phrases = {" ".join(terms(phrase)) for phrase in plain(question).phrases}
+    for row, frame in enumerate(table.ids.tolist()):
+        words_of_row = view.words(question, row)
+        if frame in quoted:
+            added = sum(word.added for word in words_of_row)
+            assert quoted[frame] == pytest.approx(added, abs=1e-8)
+            has_phrase = any(row in rows(view, Phrase(phrase)) for phrase in phrases)
+            assert (quoted[frame] > unquoted[frame]) == has_phrase
+    whole = view.search(question, k=99)
+    for k in (1, 2, 5):
+        best = view.search(question, k=k)
+        assert best.rows.tolist() == whole.rows[:k].tolist()
+        assert view.asked(question).at(best.rows).tolist() == whole.scores[:k].tolist()
+    assert view.asked(question).most == view.asked(plainly).most
 
 
 def test_the_start_of_a_word_finds_it_however_it_is_stemmed() -> None:
