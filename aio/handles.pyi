@@ -825,6 +825,7 @@ class AsyncStore(Handle):
         scope: Mapping[str, ScopeValue] | None = None,
         actor: str | None = None,
         expires: date | str | None = None,
+        embed_limit: int | None = 256,
     ) -> Receipt: ...
     async def remember_files(
         self,
@@ -839,6 +840,7 @@ class AsyncStore(Handle):
         scope: Mapping[str, ScopeValue] | None = None,
         dry_run: bool = False,
         report: FolderReport | None = None,
+        embed_limit: int | None = 256,
         actor: str | None = None,
     ) -> Remembered: ...
     async def remember_messages(

@@ -44,6 +44,13 @@ def _add_remember(adding: Adding) -> None:
         "--dry-run", action="store_true", help="print the outcome of each file; write nothing"
     )
     add_embedder(verb)
+    verb.add_argument(
+        "--embed-limit",
+        type=_embed_limit,
+        default=256,
+        metavar="N",
+        help="most passages of a log or table with vectors, or all (256)",
+    )
     verb.add_argument("--jsonl", action="store_true", help="print one JSON object per file")
     verb.add_argument(
         "-v",
@@ -51,6 +58,10 @@ def _add_remember(adding: Adding) -> None:
         action="store_true",
         help="print every file, not only replaced and skipped files",
     )
+
+
+def _embed_limit(text: str) -> int | None:
+    return None if text == "all" else int(text)
 
 
 def _add_put(adding: Adding) -> None:

@@ -73,7 +73,13 @@ def _remember_files(options: Namespace, store: Callable[[], Store], output: Outp
         is_there = Path(file_of(options, default=DEFAULT_FILE)).exists()
         target = session_of(store()) if is_there else lambda: session_of(store())
         return remember_files(
-            target, sources, fields, _stamped(options), dry_run=options.dry_run, report=report
+            target,
+            sources,
+            fields,
+            _stamped(options),
+            dry_run=options.dry_run,
+            report=report,
+            embed_limit=options.embed_limit,
         )
 
 

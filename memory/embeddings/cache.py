@@ -117,21 +117,35 @@ class TextVectors:
             return False
         return embedded_text(body) is not None
 
-    def of_drafts(self, drafts: Sequence[Draft], snapshot: Snapshot) -> list[Draft]:
+    def of_drafts(
+        self, drafts: Sequence[Draft], snapshot: Snapshot, chunks_max: int | None = None
+    ) -> list[Draft]:
         """Return drafts with vectors added to the frames that lack a vector.
+
+        Args:
+            drafts: The drafts; those of other events stay as they are.
+            snapshot: The state whose vectors are looked up.
+            chunks_max: Chunks from this index on get a vector only if the log has it; None for all.
 
         Raises:
             EmbedderFailed: the embedder failed; nothing was written.
         """
-        bodies = (draft.body for draft in drafts if self.lacks(draft.body))
-        self.prepare((body for body in bodies if isinstance(body, PutFrame)), snapshot)
+        bodies = [draft.body for draft in drafts if self.lacks(draft.body)]
+        frames = [body for body in bodies if isinstance(body, PutFrame)]
+        if chunks_max is not None:
+            self._find((body for body in frames if (body.chunk_index or 0) >= chunks_max), snapshot)
+            frames = [body for body in frames if (body.chunk_index or 0) < chunks_max]
+        self.prepare(frames, snapshot)
         return [self._embedded(draft) for draft in drafts]
 
     def _embedded(self, draft: Draft) -> Draft:
         body = draft.body
         if not isinstance(body, PutFrame) or not self.lacks(body):
             return draft
-        embedding, data = self._by_text[embedded_text(body) or ""]
+        vector = self._by_text.get(embedded_text(body) or "")
+        if vector is None:
+            return draft
+        embedding, data = vector
         return msgspec.structs.replace(
             draft,
             body=msgspec.structs.replace(body, **{self._maker.field: embedding}),
@@ -147,26 +161,30 @@ class TextVectors:
 
     def prepare(self, bodies: Iterable[PutFrame], snapshot: Snapshot) -> None:
         """Look up the vector of each text of these frames, and compute the missing vectors."""
-        texts: dict[str, PutFrame] = {}
-        for body in bodies:
-            text = embedded_text(body)
-            if text is not None and text not in self._by_text:
-                texts.setdefault(text, body)
-        identity = self._maker.identity
-        stored = Stored(snapshot, identity)
-        for text, body in texts.items():
-            vector = stored.find(text, body)
-            if vector is not None:
-                self._by_text[text] = vector
-        missing = [text for text in texts if text not in self._by_text]
+        missing = self._find(bodies, snapshot)
         if not missing:
             return
+        identity = self._maker.identity
         computed = self._maker.make(missing)
         self.asked += len(missing)
         for text, data in zip(missing, computed, strict=True):
             attachment = Attachment(hash_bytes(data), len(data))
             embedding = Embedding(identity.space, identity.dtype, identity.dimension, attachment)
             self._by_text[text] = embedding, data
+
+    def _find(self, bodies: Iterable[PutFrame], snapshot: Snapshot) -> list[str]:
+        """Look up the vector of each text of these frames; return the texts without one."""
+        texts: dict[str, PutFrame] = {}
+        for body in bodies:
+            text = embedded_text(body)
+            if text is not None and text not in self._by_text:
+                texts.setdefault(text, body)
+        stored = Stored(snapshot, self._maker.identity)
+        for text, body in texts.items():
+            vector = stored.find(text, body)
+            if vector is not None:
+                self._by_text[text] = vector
+        return [text for text in texts if text not in self._by_text]
 
     def learn(self, frames: Iterable[int], snapshot: Snapshot) -> None:
         """Take over the vectors of frames: a new version of a document repeats most texts."""

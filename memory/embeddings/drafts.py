@@ -19,7 +19,7 @@ from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.projections.columnar.scopes import tenant_in
 
 from ..batch.conditional_draft import conditional
-from ..batch.embedder_use import check_room
+from ..batch.embedder_use import check_room, has_vectors
 from ..batch.session import WriteSession, contents_of
 from ..batch.text_dates import with_text_dates
 from ..values.arguments import arguments_hash
@@ -145,8 +145,12 @@ def with_vectors(
     drafts: Sequence[Draft],
     vectors: Sequence[TextVectors],
     key: str | None = None,
+    *,
+    chunks_max: int | None = None,
 ) -> Sequence[Draft]:
     """Return drafts with the vectors of their texts; ``vectors`` are the call's caches.
+
+    Of a document's chunks, those from index ``chunks_max`` on are not embedded; None for no limit.
 
     The embedder does not run for a call repeated under its key, which writes nothing, or for a
     batch that is too large, which the append refuses.
@@ -184,10 +188,10 @@ def with_vectors(
     check_room(count, used.count(None))
     newest = snapshots.Snapshot(session.log, session.fold, session.log.refresh().seq, session.reach)
     for cache in vectors:
-        drafts = cache.of_drafts(drafts, newest)
+        drafts = cache.of_drafts(drafts, newest, chunks_max)
     spaces = built_in.spaces_of(embedder)
     return [
-        conditional(draft, embedder=spaces) if lacked else draft
+        conditional(draft, embedder=spaces) if lacked and has_vectors([draft]) else draft
         for draft, lacked in zip(drafts, lacking, strict=True)
     ]
 

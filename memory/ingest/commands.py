@@ -49,6 +49,7 @@ class IngestCommands(Writer):
         scope: Mapping[str, ScopeValue] | None = None,
         actor: str | None = None,
         expires: date | str | None = None,
+        embed_limit: int | None = 256,
     ) -> Receipt:
         """Remember a text, or the file at a path: split into passages, stored once.
 
@@ -75,6 +76,8 @@ class IngestCommands(Writer):
             actor: Name of the writer; default that of the transaction, else of the store.
             expires: The time from which reads of many leave the frames out; default never. Not
                 applied to content that is stored already; `update` changes it.
+            embed_limit: Most passages of a log or table that get a vector, default 256; None for
+                all. A notice counts the rest, which `embed_missing` embeds.
 
         Raises:
             InvalidInput: ``text`` is no text or path, the file's content is no text, or ``expires``
@@ -103,7 +106,14 @@ class IngestCommands(Writer):
         source = str(text) if isinstance(text, Path) else text
         self._session.record_call(stamped, "remember", source, fields, stamped)
         finds_dates = content_dates is None
-        return remember(self._session.by(actor), text, fields, stamped, finds_dates=finds_dates)
+        return remember(
+            self._session.by(actor),
+            text,
+            fields,
+            stamped,
+            finds_dates=finds_dates,
+            embed_limit=embed_limit,
+        )
 
     @takes_scope
     def remember_files(
@@ -119,6 +129,7 @@ class IngestCommands(Writer):
         scope: Mapping[str, ScopeValue] | None = None,
         dry_run: bool = False,
         report: Report | None = None,
+        embed_limit: int | None = 256,
         actor: str | None = None,
     ) -> Remembered:
         """Remember files and folders, each file once, and return the outcome of each.
@@ -137,6 +148,7 @@ class IngestCommands(Writer):
             scope: Names and values to add to the store's scope; default the store's scope.
             dry_run: Write nothing, and return the outcomes of a real call; default False.
             report: Called after each file with its outcome, its number from 1, and the count.
+            embed_limit: As for `remember`.
             actor: Name of the writer; default that of the transaction, else of the store.
 
         Raises:
@@ -158,5 +170,11 @@ class IngestCommands(Writer):
         fields = frame_drafts.frame_fields(kind="text", tags=tags, labels=labels, metadata=metadata)
         stamped = full_scope(scope, self._session.scope)
         return remember_files(
-            self._session.by(actor), files, fields, stamped, dry_run=dry_run, report=report
+            self._session.by(actor),
+            files,
+            fields,
+            stamped,
+            dry_run=dry_run,
+            report=report,
+            embed_limit=embed_limit,
         )

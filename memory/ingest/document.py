@@ -14,13 +14,14 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Literal, TypeAlias
+from typing import IO, Final, Literal, TypeAlias
 
 import msgspec
 
-from cerata.engine.arguments import is_unicode, located, wrong_type
-from cerata.engine.errors import CerataError, Conflict, InvalidInput, NotFound
-from cerata.engine.events import Draft, JsonValue, PutFrame, Scope, SupersedeFrame
+from cerata.engine.arguments import is_integer, is_unicode, located, wrong_type
+from cerata.engine.errors import CerataError, Conflict, InvalidInput, NotFound, value_text
+from cerata.engine.events import Draft, EventBody, JsonValue, PutFrame, Scope, SupersedeFrame
+from cerata.engine.json_value import exact
 from cerata.engine.storage import refused
 from cerata.retrieval.chunking import Passage, split_passages
 
@@ -44,6 +45,9 @@ DateSearch: TypeAlias = Literal["none", "of write", "of created"]
 """The dates to find in passages: none; also relative dates, which count from the write or from
 ``created``; or relative dates only with ``created``."""
 
+EMBED_LIMIT: Final = 256
+"""Passages of a log or table that get vectors: MiniLM reads about ten a second."""
+
 _BATCH_EVENTS = 256
 """Chunks of a batch: earlier batches can be searched already, and a crash loses at most one."""
 
@@ -55,8 +59,10 @@ def remember(
     scope: Scope,
     *,
     finds_dates: bool = True,
+    embed_limit: int | None = EMBED_LIMIT,
 ) -> Receipt:
     """Remember a text, the file at a path, or a document; see `Store.remember`."""
+    limit = check_embed_limit(embed_limit)
     hashed: str | None = None
     if isinstance(source, Path):
         data = read_file(source)
@@ -83,9 +89,30 @@ def remember(
     dates: DateSearch = "none"
     if finds_dates:
         dates = "of write" if isinstance(source, str) else "of created"
-    receipt = Ingest(session, document, fields, scope, hashed, dates=dates).run()
+    ingest = Ingest(session, document, fields, scope, hashed, dates=dates, embed_limit=limit)
+    receipt = ingest.run()
     flaws = tuple(f"{fields.uri}: {flaw}" for flaw in document.flaws)
-    return noted(session, receipt, (*receipt.notices, *flaws))
+    left = unembedded_line(ingest.unembedded)
+    return noted(session, receipt, (*receipt.notices, *flaws, *left))
+
+
+def check_embed_limit(limit: object) -> int | None:
+    """Return a limit of passages with vectors; raise `InvalidInput` unless it is None or from 0."""
+    number = exact(limit)
+    if number is None or (is_integer(number) and number >= 0):
+        return number
+    raise InvalidInput(
+        f"embed_limit must be a number of passages from 0, or None, not {value_text(limit):.60}",
+        remedy="Pass embed_limit=256, or None to embed every passage.",
+    )
+
+
+def unembedded_line(passages: int) -> tuple[str, ...]:
+    """Return the line about passages of logs and tables without vectors; empty without any."""
+    if not passages:
+        return ()
+    are = "passage of a log or table has" if passages == 1 else "passages of logs and tables have"
+    return (f"{passages:,} {are} no vector; 'cerata embed', or embed_missing(), embeds the rest",)
 
 
 def read_file(path: Path) -> bytes:
@@ -203,6 +230,7 @@ class Ingest:
         hashed: str | None = None,
         passages: list[Passage] | None = None,
         dates: DateSearch = "of created",
+        embed_limit: int | None = EMBED_LIMIT,
     ) -> None:
         self._session = session
         self._text = document.text
@@ -214,6 +242,9 @@ class Ingest:
         self._source = hashed if document.is_extracted else None
         self._vectors = text_vectors(session)
         self._dates: DateSearch = dates
+        self._chunks_max = embed_limit if document.is_bulk else None
+        self.unembedded = 0
+        """The count of put chunks beyond the limit that have no vector."""
 
     def run(self) -> Receipt:
         """Put the missing frames; start again from a new view if another writer was first."""
@@ -419,7 +450,7 @@ class Ingest:
                 vectors.learn([old, *snapshot.chunks_of(old).values()], snapshot)
 
     def _embedded(self, drafts: Sequence[Draft]) -> Sequence[Draft]:
-        return with_vectors(self._session, drafts, self._vectors)
+        return with_vectors(self._session, drafts, self._vectors, chunks_max=self._chunks_max)
 
     def _dated(self, drafts: Sequence[Draft]) -> Sequence[Draft]:
         if self._dates == "none":
@@ -429,4 +460,13 @@ class Ingest:
     def _write(self, drafts: Sequence[Draft], expect: int | None) -> Receipt:
         drafts = self._embedded(self._dated(drafts))
         notices = notices_of(self._session, drafts)
-        return noted(self._session, self._session.write(drafts, expect=expect), notices)
+        receipt = self._session.write(drafts, expect=expect)
+        if self._vectors and not notices:
+            self.unembedded += sum(self._is_beyond(draft.body) for draft in drafts)
+        return noted(self._session, receipt, notices)
+
+    def _is_beyond(self, body: EventBody) -> bool:
+        """Return whether an event puts a chunk that has no vector because of the limit."""
+        if self._chunks_max is None or not isinstance(body, PutFrame) or body.embedding is not None:
+            return False
+        return (body.chunk_index or 0) >= self._chunks_max

@@ -26,7 +26,14 @@ from cerata.engine.plain_value import PlainValue, plain_fields
 from ..batch.session import WriteSession
 from ..values.owners import Role
 from .discovery import FoundFiles
-from .document import Ingest, passages_of, read_file
+from .document import (
+    EMBED_LIMIT,
+    Ingest,
+    check_embed_limit,
+    passages_of,
+    read_file,
+    unembedded_line,
+)
 from .formats.document import is_blank
 from .formats.flaws import Flaw, parts_with
 from .formats.registry import extract
@@ -45,6 +52,7 @@ class RememberedFile(PlainValue):
     - ``replaced`` are the frames that the file superseded.
     - ``why`` is the reason of a skip. An empty file, also one of white space, is no skip.
     - ``notices`` are those of the file's `Receipt`.
+    - ``unembedded`` counts the added passages without a vector because of ``embed_limit``.
     - ``parts`` counts the parts that were read (turns, pages, sections); ``flaws`` has the parts
       that were skipped or are doubtful. A file that is stored already is not read: it has neither.
     """
@@ -63,6 +71,7 @@ class RememberedFile(PlainValue):
     notices: tuple[str, ...] = ()
     parts: int = 0
     flaws: tuple[Flaw, ...] = ()
+    unembedded: int = 0
 
     @property
     def parts_skipped(self) -> int:
@@ -88,8 +97,9 @@ class Remembered(PlainValue):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """The notices of all files, each once."""
-        return tuple(dict.fromkeys(line for file in self.files for line in file.notices))
+        """The notices of all files, each once, and a line about passages without a vector."""
+        lines = dict.fromkeys(line for file in self.files for line in file.notices)
+        return (*lines, *unembedded_line(sum(file.unembedded for file in self.files)))
 
     def of(self, outcome: Outcome) -> list[RememberedFile]:
         """Return the files with an outcome, in order."""
@@ -131,13 +141,14 @@ def remember_files(
     *,
     dry_run: bool = False,
     report: Report | None = None,
+    embed_limit: int | None = EMBED_LIMIT,
 ) -> Remembered:
     """Remember files one by one, each durable before the next; with ``dry_run`` write nothing.
 
     ``session`` may be a function that opens the store. It is called before the first file is
     stored, so wrong names create no empty memory.
     """
-    work = _Work(session, fields, scope, dry_run=dry_run)
+    work = _Work(session, fields, scope, dry_run=dry_run, embed_limit=embed_limit)
     files: list[RememberedFile] = []
     total = len(selection.files) + len(selection.unreadable)
     for file in work.each(selection):
@@ -158,11 +169,13 @@ class _Work:
         scope: Scope,
         *,
         dry_run: bool,
+        embed_limit: int | None,
     ) -> None:
         self._session_or_opener = session
         self._fields = fields
         self._scope = scope
         self._dry_run = dry_run
+        self._embed_limit = check_embed_limit(embed_limit)
         self._names: Mapping[str, str] = {}
         self.session: WriteSession | None = None
         if isinstance(session, WriteSession):
@@ -198,7 +211,15 @@ class _Work:
         session = self._opened()
         title = self._fields.title or document.title or self._names[uri]
         fields = msgspec.structs.replace(self._fields, uri=uri, title=title)
-        ingest = Ingest(session, document, fields, self._scope, source_hash(data), passages)
+        ingest = Ingest(
+            session,
+            document,
+            fields,
+            self._scope,
+            source_hash(data),
+            passages,
+            embed_limit=self._embed_limit,
+        )
         try:
             became = take_in(ingest, path, dry_run=self._dry_run)
         except Refused as error:
@@ -227,7 +248,7 @@ def take_in(ingest: Ingest, path: str, *, dry_run: bool) -> RememberedFile:
     receipt = ingest.run()
     frames = len(receipt.seqs) - len(receipt.replaced)
     became = _became(path, receipt.id, frames, receipt.replaced)
-    return replace(became, notices=receipt.notices)
+    return replace(became, notices=receipt.notices, unembedded=ingest.unembedded)
 
 
 def _became(path: str, number: int | None, frames: int, old: tuple[int, ...]) -> RememberedFile:

@@ -51,6 +51,8 @@ class Document:
     """True if the text differs from the decoded bytes of the file."""
     flaws: tuple[Flaw, ...] = ()
     """The parts of the file that the text lacks, or has with a doubt."""
+    is_bulk: bool = False
+    """True for a log or a table, whose lines are alike: few of its passages get vectors."""
 
 
 _BLANK: Final = re.compile(r"[\s\ufeff]*")

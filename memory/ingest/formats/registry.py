@@ -4,6 +4,7 @@ Owns the suffixes, and the formats that have no text. Leaves out the extractors.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Final
 
@@ -39,6 +40,11 @@ _BY_SUFFIX: Final[dict[str, Extractor]] = {
 
 KNOWN_SUFFIXES: Final = frozenset((*_BY_SUFFIX, ".txt", ".text", ".rst"))
 """Endings of files to read below a folder; a named file is read with any ending."""
+
+_BULK_SUFFIXES: Final = frozenset(
+    (".log", ".err", ".out", ".trace", ".csv", ".tsv", ".psv", ".json", ".jsonl", ".ndjson")
+)
+"""Endings of logs and tables, also before another ending: ``server.log.1``."""
 
 _MAGIC: Final = {
     b"PK\x03\x04": "a zip archive or an office document",
@@ -76,7 +82,11 @@ def extract(data: bytes, where: str) -> Document:
                 where=where,
                 remedy="Unpack or convert the file, or store its bytes with put_frame(data).",
             )
-    return extractor_of(data, where)(data, where)
+    document = extractor_of(data, where)(data, where)
+    suffixes = {suffix.lower() for suffix in PurePath(where).suffixes}
+    is_transcript = any(section.role is not None for section in document.sections)
+    is_bulk = not (is_transcript or suffixes.isdisjoint(_BULK_SUFFIXES))
+    return replace(document, is_bulk=True) if is_bulk else document
 
 
 def extractor_of(data: bytes, where: str) -> Extractor:
