@@ -69,7 +69,7 @@ class FulltextProjection(BlockFold):
     """
 
     name: ClassVar[str] = "fulltext"
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
     row_type: ClassVar[str] = PutFrame.wire_name
     """The type of the events that have a row."""
 

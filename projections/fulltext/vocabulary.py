@@ -37,6 +37,9 @@ NO_TERM: Final = -1
 _WORDS_KEPT_MAX: Final = 1 << 18
 """Words whose terms are cached, about 40 MB; a full cache is cleared."""
 
+_HASH_BITS: Final = 32
+"""Bits of the hash of a word in memory and in a chunk."""
+
 RowsOf = Callable[[I64], I64]
 """Returns the rows of words from their places in a batch."""
 
@@ -117,8 +120,8 @@ class Vocabulary:
 
     def __init__(self) -> None:
         # The first occurrence of a term or form is a row.
-        self._terms = StringTable()
-        self._forms = StringTable()
+        self._terms = StringTable(hash_bits=_HASH_BITS)
+        self._forms = StringTable(hash_bits=_HASH_BITS)
         self._form_terms = Column(np.uint32)
         self._table = WordTable()
         # The words that the table cannot hold, and terms by their bytes.
@@ -333,7 +336,7 @@ def _rows(columns: Columns, name: str, firsts: I64) -> StringRows:
         firsts,
         columns.u32(f"{name}.sizes"),
         columns.u8(f"{name}.utf8"),
-        columns.u64(f"{name}.hashes"),
+        columns.u32(f"{name}.hashes"),
     )
 
 
