@@ -6,7 +6,6 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import JsonValue
 from cerata.memory.tuning.judged_lines import LINE_SIZE_MAX
 from cerata.memory.tuning.tuning import Tuning, tune
 from cerata.memory.values.words import counted
@@ -104,9 +103,6 @@ def _print_end(tuning: Tuning, to: str | None, output: Output) -> None:
 
 
 def _write(profile: Profile, name: str, memory: str) -> None:
-    weights: dict[str, JsonValue] = {
-        lane: weight for lane, weight in profile.weights.items() if isinstance(weight, int | float)
-    }
-    text = json.dumps({**profile.to_dict(), "weights": weights}, indent=2)
+    text = json.dumps(profile.to_dict(), indent=2)
     with new_file(name, memory) as file:
         file.write(f"{text}\n".encode())

@@ -11,9 +11,10 @@ from typing import Final
 
 import numpy as np
 
-from cerata.projections.columnar.columns import F64, I64
+from cerata.projections.columnar.columns import F64, I64, Mask
 from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
-from cerata.retrieval.ranking.fusion import LaneRanking, fuse, shared_weights, worth
+from cerata.retrieval.ranking.fusion import OF_FACTS, Shares, fuse, step_of
+from cerata.retrieval.ranking.fusion import candidates_of as ranked_ids
 from cerata.retrieval.ranking.learning import JudgedList
 from cerata.retrieval.ranking.metrics import gain, recall
 from cerata.retrieval.ranking.profile import LANES, Profile
@@ -62,56 +63,57 @@ class Candidates:
     """The frames that the lanes find for a judged question, best 128 of each.
 
     - ``ids`` (frames,) are ascending; ``signals`` are (frames, signals), in order of `SIGNALS`.
+    - ``lanes`` has the shares of each lane, those of vectors as far as they count; ``listed`` has
+      the frames among the best of each, (frames,); ``found`` names the lanes that find any frame.
     - ``before`` is the order of the profile in use.
     """
 
     question: JudgedQuestion
-    rankings: Sequence[LaneRanking]
     ids: I64
+    lanes: Mapping[str, Shares]
+    listed: Mapping[str, Mask]
+    found: Sequence[str]
     signals: F64
     before: Sequence[int]
 
     def order(self, profile: Profile) -> list[int]:
-        """Return the best frames, as a search with a profile of z-scores would."""
-        weights = {lane: _number(profile.weights.get(lane, 0.0)) for lane in LANES}
-        rankings = [ranking for ranking in self.rankings if weights[ranking.name]]
-        if not any(profile.signals.values()):
-            hits = fuse(rankings, DEPTH, method="zscore", weights=weights)
-        else:
-            hits = fuse(
-                rankings,
-                DEPTH,
-                method="zscore",
-                weights=shared_weights(rankings, weights),
-                adding=lambda ids: self._added(ids, profile.signals),
-            )
-        return [hit.id for hit in hits]
+        """Return the best frames, as a search with a profile would."""
+        running = [name for name in self.lanes if profile.weights.get(name)]
+        if not running:
+            return []
+        step = step_of(profile.weights, self.found)
+        weights = {name: profile.weights[name] for name in running}
+        weights |= {name: weights[name] * step for name in OF_FACTS.intersection(running)}
+        at = np.flatnonzero(np.any([self.listed[name] for name in running], axis=0))
+        shares = {
+            name: Shares(self.lanes[name].shares[at], self.lanes[name].found[at])
+            for name in running
+        }
+        added = step * self._added(at, profile.signals)
+        return [hit.id for hit in fuse(self.ids[at], shares, weights, added, DEPTH)]
 
-    def _added(self, ids: I64, weights: Mapping[str, float]) -> F64:
-        values = self.signals[np.searchsorted(self.ids, ids)]
-        total = np.zeros(len(ids))
+    def _added(self, at: I64, weights: Mapping[str, float]) -> F64:
+        total = np.zeros(len(at))
         # In the order and with the digits of `signals.sum_of`.
         for place, name in enumerate(SIGNALS):
             if weights.get(name):
-                total += weights[name] * values[:, place]
+                total += weights[name] * self.signals[at, place]
         return np.round(total, SCORE_DECIMALS)
 
     def judged_list(self) -> JudgedList | None:
-        """Return the candidates for learning, with lanes then signals; None if none is relevant."""
+        """Return the candidates for learning, with lanes then signals; None if none is relevant.
+
+        Signals, and lanes that add steps, are in steps of the profile in use.
+        """
         items, of_items = self.question.items, self.question.grades
         grades = np.array([of_items[items[i]] if i in items else 0.0 for i in self.ids.tolist()])
         if not grades.any():
             return None
+        step = step_of(self.question.request.profile.weights, self.found)
         lanes = np.zeros((len(self.ids), len(LANES)))
-        for ranking in self.rankings:
-            at = np.searchsorted(self.ids, np.asarray(ranking.ids, np.int64))
-            lanes[at, LANES.index(ranking.name)] = worth(ranking, "zscore")
-        return JudgedList(np.concatenate([lanes, self.signals], axis=1), grades)
-
-
-def _number(weight: object) -> float:
-    assert isinstance(weight, int | float)
-    return float(weight)
+        for name, lane in self.lanes.items():
+            lanes[:, LANES.index(name)] = lane.shares * (step if name in OF_FACTS else 1.0)
+        return JudgedList(np.concatenate([lanes, step * self.signals], axis=1), grades)
 
 
 def candidates_of(question: JudgedQuestion) -> Candidates:
@@ -125,30 +127,33 @@ def candidates_of(question: JudgedQuestion) -> Candidates:
     before = [hit.id for hit in run_search(snapshot, request).order[:DEPTH]]
     profile = _with_all(request.profile)
     result = run_search(snapshot, replace(request, k=LANE_HITS, rerank=None, profile=profile))
-    rankings = [ranking for ranking in result.blocks[0].rankings if len(ranking.ids)]
-    ids = np.unique(
-        np.concatenate(
-            [np.empty(0, np.int64), *(np.asarray(lane.ids, np.int64) for lane in rankings)]
-        )
-    )
+    running = result.fusion.running
+    rankings = result.blocks[0].rankings
+    ids = ranked_ids(rankings)
+    lanes: dict[str, Shares] = {}
+    for lane in running.lanes:
+        shares, found = lane.shares(ids)
+        # All weights are 1, so those of the lanes of vectors are how far these count.
+        lanes[lane.name] = Shares(shares * running.weights[lane.name], found)
+    listed = {ranking.name: np.isin(ids, np.asarray(ranking.ids, np.int64)) for ranking in rankings}
+    spaces = (running.vectors, running.late)
     signals = result.signals
     return Candidates(
         question=question,
-        rankings=rankings,
         ids=ids,
+        lanes=lanes,
+        listed={name: listed.get(name, np.zeros(len(ids), np.bool_)) for name in lanes},
+        found=[lane.name for lane in spaces if lane is not None and lane.finds_any],
         signals=np.zeros((len(ids), len(SIGNALS))) if signals is None else signals.values(ids),
         before=before,
     )
 
 
 def _with_all(profile: Profile) -> Profile:
-    """Return a profile with every lane and signal, and the switches of a profile."""
+    """Return a profile with every lane and signal."""
     return replace(
         profile,
         weights=dict.fromkeys(LANES, 1.0),
-        turn_weights={},
-        method="zscore",
-        rerank=False,
         importance=0.0,
         signals=dict.fromkeys(SIGNALS, 1.0),
     )

@@ -16,7 +16,7 @@ from cerata.engine.plain_value import PlainValue
 from cerata.retrieval.ranking.bootstrap import difference
 from cerata.retrieval.ranking.learning import JudgedList
 from cerata.retrieval.ranking.profile import Profile
-from cerata.retrieval.ranking.profiles import AUTO, PROFILES, profile_for, profile_of
+from cerata.retrieval.ranking.profiles import PROFILES, profile_of
 
 from ..snapshot.reader import Reader, snapshot_of
 from ..snapshot.snapshot import Snapshot
@@ -95,14 +95,14 @@ def tune(
 ) -> Tuning:
     """Return a profile whose weights fit judged questions, and its gain on held-out questions.
 
-    Nothing is written. The learned profile has the switches of the profile in use, and fuses by
-    z-scores without reranking or importance. The same state and judgements give the same result.
+    Nothing is written. The learned profile is without importance. The same state and judgements
+    give the same result.
 
     Args:
         reader: A store or view.
         judgements: Judgements, or lines of them (docs/tune.md); None: recorded recalls of which a
             shown frame was used later.
-        profile: The profile in use; default that of the memory's shape.
+        profile: The profile in use; default "default".
         name: The name of the learned profile.
         source: The name of the lines, for errors.
         progress: Called with the name of a pass, its finished steps, and all of them.
@@ -120,7 +120,7 @@ def tune(
         )
     report = progress or _silent
     snapshot = snapshot_of(reader)
-    in_use = _in_use(snapshot, profile)
+    in_use = profile_of(profile)
     questions, notices = judged_questions(snapshot, judgements, in_use, source)
     candidates: list[Candidates] = []
     for place, question in enumerate(questions, start=1):
@@ -132,11 +132,6 @@ def tune(
 
 def _silent(_what: str, _at: int, _of: int) -> None:
     """Report nothing."""
-
-
-def _in_use(snapshot: Snapshot, profile: str | Profile | None) -> Profile:
-    in_use = profile_of(profile)
-    return profile_for(*snapshot.layers.shape) if in_use is AUTO else in_use
 
 
 def judged_questions(
