@@ -17,7 +17,7 @@ from cerata.memory.tuning.candidates import Candidates, JudgedQuestion, candidat
 from cerata.memory.tuning.judgements import plain_request
 from cerata.memory.tuning.tuning import NAME, learned
 from cerata.memory.tuning.weights import Learner
-from cerata.retrieval.ranking.profiles import AUTO, profile_for, profile_of
+from cerata.retrieval.ranking.profiles import profile_of
 
 from .embedding_cache import CachedEmbedder
 from .ingest import StoredCorpus, Style, ingest
@@ -88,8 +88,6 @@ def tuned(
                 embedder.load([style.text(document) for document in corpus.documents])
             stored = ingest(corpus, Path(folder) / f"{place}.cera", style, embedder)
             with cerata.open(stored.path, mode="r", embedder=embedder) as store:
-                if in_use is AUTO:
-                    in_use = profile_for(*snapshot_of(store).layers.shape)
                 candidates += map(candidates_of, _questions(store, corpus, stored, in_use))
             stored.path.unlink()
     return learned(candidates, Learner(in_use, NAME))
