@@ -1,4 +1,4 @@
-"""Values of signals, one by one, and the methods of fusion that they add to."""
+"""Values of signals, one by one."""
 
 from dataclasses import replace
 
@@ -7,8 +7,7 @@ import pytest
 
 from cerata.projections.fulltext.marks import Mark
 from cerata.retrieval.question_analysis import Answer, Period, QuestionAnalysis
-from cerata.retrieval.ranking.fusion import LaneRanking, fuse, is_fused, shared_weights
-from cerata.retrieval.ranking.signals import SCALES, SIGNALS, Candidates, sum_of, values_of
+from cerata.retrieval.ranking.signals import SIGNALS, Candidates, sum_of, values_of
 
 DAY = 86_400_000_000
 NOTHING = QuestionAnalysis(frozenset(), (), ())
@@ -116,38 +115,3 @@ def candidates_of_none(count: int) -> dict[str, object]:
 def test_recency_falls_by_e_in_14_days() -> None:
     found = candidates(2, ages=[0.0, 14.0])
     assert values_of("recency", NOTHING, found) == pytest.approx([1.0, np.exp(-1)])
-
-
-def test_a_single_lane_is_fused_if_a_signal_counts() -> None:
-    lane = LaneRanking("text", [7, 8, 9], [3.0, 2.0, 1.0])
-    deviation = float(np.std([3.0, 2.0, 1.0]))
-    added = {7: 0.0, 8: 0.0, 9: 9.0}
-    hits = fuse(
-        [lane], 3, method="zscore", adding=lambda ids: np.array([added[i] for i in ids.tolist()])
-    )
-    assert [(hit.id, hit.score) for hit in hits] == [
-        (9, 9.0),
-        (7, round(2 / deviation, 9)),
-        (8, round(1 / deviation, 9)),
-    ]
-    plain = fuse([lane], 3, method="zscore", adding=lambda ids: np.zeros(len(ids)))
-    assert plain == fuse([lane], 3) != hits
-    assert not is_fused([lane], lambda ids: np.zeros(len(ids)))
-    assert is_fused([lane], lambda ids: np.ones(len(ids)))
-    assert not is_fused([lane])
-
-
-def test_lanes_that_find_nothing_leave_their_share_to_the_others() -> None:
-    full = LaneRanking("text", [7], [1.0])
-    empty = LaneRanking("vectors", [], [])
-    weights = {"text": 0.3, "facts": 1.0, "vectors": 0.3, "late": 0.4}
-    assert shared_weights([full, empty], weights)["text"] == 1.0
-    both = shared_weights([full, LaneRanking("vectors", [8], [1.0])], weights)
-    assert (both["text"], both["vectors"], both["facts"]) == (0.5, 0.5, 1.0)
-    assert shared_weights([empty], weights) == weights
-
-
-def test_a_deviation_of_ranks_is_that_of_128() -> None:
-    """Signals are in deviations, also of reciprocal ranks."""
-    deviation = float(np.std(1 / np.arange(61, 61 + 128)))
-    assert SCALES["rrf"] == pytest.approx(deviation, rel=0.1)
