@@ -111,12 +111,15 @@ class TextLane:
 
     def shares(self, ids: I64) -> Shares:
         """Return BM25 over the most that a frame with all words would have, about."""
-        scores = self.asked.at(self._layers.rows_at(ids))
-        return Shares(scores / (self.asked.most or 1.0), scores > 0)
+        rows = self._layers.rows_at(ids)
+        scores = self.asked.at(rows)
+        return Shares(scores / (self.asked.most or 1.0), self.asked.finds(rows, scores))
 
     def score_of(self, frame: int) -> float | None:
-        """Return the BM25 of a frame, or None without any of the words."""
-        return float(self.asked.at(self._layers.rows_at(np.array([frame])))[0]) or None
+        """Return the BM25 of a frame, or None for one that the query does not find."""
+        rows = self._layers.rows_at(np.array([frame]))
+        scores = self.asked.at(rows)
+        return float(scores[0]) if self.asked.finds(rows, scores)[0] else None
 
     def candidates(self) -> Mask:
         """Return the rows that match the query."""

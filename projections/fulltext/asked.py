@@ -64,6 +64,10 @@ class Asked(Protocol):
         """Return the scores of rows, as `best` has them, 0 for a row that it leaves out; (n,)."""
         ...
 
+    def finds(self, rows: I64, scores: F64) -> Mask:
+        """Return which rows `best` does not leave out, (n,), given their scores."""
+        ...
+
 
 class QuotedPhrase(NamedTuple):
     """A quoted phrase of a question: the rows that have it, and the bonus to their scores.
@@ -151,6 +155,10 @@ class AskedWords:
         for phrase in self._phrases:
             scores[np.isin(rows, phrase.rows)] += phrase.added
         return np.round(scores, SCORE_DECIMALS)
+
+    def finds(self, rows: I64, scores: F64) -> Mask:
+        """As `Asked.finds`: each row with a score."""
+        return scores > 0
 
     def shares_at(self, rows: I64) -> F64:
         """Return the share of the distinct words that rows have, each by its idf; (n,)."""
@@ -287,6 +295,11 @@ class AskedQuery:
     def at(self, rows: I64) -> F64:
         """As `Asked.at`."""
         return np.round(self.scores[rows] * self._matches[rows], SCORE_DECIMALS)
+
+    def finds(self, rows: I64, scores: F64) -> Mask:
+        """As `Asked.finds`: each row that the query selects; one by filters alone scores 0."""
+        found: Mask = self._matches[rows]
+        return found
 
     @cached_property
     def _matches(self) -> Mask:
