@@ -50,12 +50,7 @@ CONTEXT_EMBEDDERS: Final = ("minilm-context", "minilm-context-tokens")
 """Those of one set alone: a turn takes the time of eight."""
 
 LOADERS: Final[dict[str, Callable[[Path], JudgedSet]]] = {
-    "locomo": partial(
-        conversations.load,
-        name="locomo",
-        categories=conversations.LOCOMO_CATEGORIES,
-        tolerant=True,
-    ),
+    "locomo": conversations.load_locomo,
     "friendsqa": partial(conversations.load, name="friendsqa"),
     "qmsum": partial(conversations.load, name="qmsum"),
     "cranfield": cranfield.load,

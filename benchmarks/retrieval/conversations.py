@@ -66,6 +66,16 @@ def load(
     return set_of(name, corpora, path, notices)
 
 
+def load_locomo(path: Path) -> JudgedSet:
+    """Return LoCoMo, with its categories, without evidence that names no turn.
+
+    Raises:
+        NotFound: the file cannot be read.
+        InvalidInput: the file has another form.
+    """
+    return load(path, "locomo", categories=LOCOMO_CATEGORIES, tolerant=True)
+
+
 def _corpus(
     sample: _Members,
     where: str,

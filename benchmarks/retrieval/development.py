@@ -1,13 +1,13 @@
 """The development sets of a folder, by name, and the embedders that they are measured with.
 
-Owns the table of sets (`SETS`) and of embedders (`EMBEDDERS`). The files are those of the folder
-``--data``; the code set needs no file. A set whose file is missing is left out with a notice.
+Owns the table of sets (`SETS`, `FOLDERS`) and of embedders (`EMBEDDERS`). The files are those of
+the folder ``--data``; the code set needs no file.
 """
 
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from cerata.retrieval.embedders.built_in import built_in
 
@@ -19,27 +19,36 @@ LANGUAGES: Final = ("en", "zh", "th", "ar", "vi")
 PLAIN: Final = "none"
 """The name of runs without an embedder."""
 
-SETS: Final[dict[str, tuple[str, Callable[[Path], JudgedSet]]]] = {
-    "locomo": (
-        "locomo-dev.json",
-        partial(
-            conversations.load,
-            name="locomo",
-            categories=conversations.LOCOMO_CATEGORIES,
-            tolerant=True,
-        ),
+TURN_TOKENS: Final = 500
+PASSAGE_TOKENS: Final = 3_000
+"""Long passages fit whole, so that no time goes into cutting them."""
+
+
+class DevelopmentSet(NamedTuple):
+    """A judged set: its file or folder, its loader, and the budget of contexts that are asked."""
+
+    path: str
+    load: Callable[[Path], JudgedSet]
+    tokens: int = PASSAGE_TOKENS
+
+
+SETS: Final[dict[str, DevelopmentSet]] = {
+    "locomo": DevelopmentSet("locomo-dev.json", conversations.load_locomo, TURN_TOKENS),
+    "friendsqa": DevelopmentSet(
+        "friendsqa-dev.json", partial(conversations.load, name="friendsqa"), TURN_TOKENS
     ),
-    "friendsqa": ("friendsqa-dev.json", partial(conversations.load, name="friendsqa")),
-    "qmsum": ("qmsum-val.json", partial(conversations.load, name="qmsum")),
-    "beam": ("beam-dev.jsonl", jsonl.load),
-    "cranfield": ("cranfield", cranfield.load),
-    "code": ("", lambda _: code_functions.load()),
-    **{f"xquad-{name}": (f"xquad/xquad.{name}.json", xquad.load) for name in LANGUAGES},
+    "qmsum": DevelopmentSet("qmsum-val.json", partial(conversations.load, name="qmsum")),
+    "beam": DevelopmentSet("beam-dev.jsonl", jsonl.load),
+    "cranfield": DevelopmentSet("cranfield", cranfield.load),
+    "code": DevelopmentSet("", lambda _: code_functions.load()),
+    **{
+        f"xquad-{language}": DevelopmentSet(f"xquad/xquad.{language}.json", xquad.load)
+        for language in LANGUAGES
+    },
 }
-"""The file or folder and the loader of each judged set."""
 
 FOLDERS: Final = {"folder": False, "folder-log": True}
-"""The sets of a mixed folder: with its log, or without."""
+"""The sets of a mixed folder: with its log, or without (`folder_set`)."""
 
 EMBEDDERS: Final[dict[str, Callable[[], Any]]] = {
     PLAIN: lambda: None,

@@ -97,6 +97,8 @@ class CachedEmbedder:
             progress: called after each batch; default none
         """
         missing = [text for text in dict.fromkeys(texts) if self._lacks(text)]
+        # A model pads the texts of a call to the longest.
+        missing.sort(key=len)
         for start in range(0, len(missing), BATCH):
             self._embed(missing[start : start + BATCH])
             if progress is not None:

@@ -12,7 +12,7 @@ import random
 import re
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -62,8 +62,27 @@ class FolderScores:
     words_first: int = 0
     words_lost: list[str] = field(default_factory=list[str])
 
+    def to_dict(self) -> dict[str, object]:
+        """Return the counts as plain values."""
+        return asdict(self)
 
-def measure_folder(data: Path, embedder: Any, *, with_log: bool, profile: Any = None) -> FolderScores:
+    @property
+    def text(self) -> str:
+        """The counts in a line."""
+        lost = f"; lost {', '.join([*self.lost, *self.words_lost])}"
+        return (
+            f"of {self.asked} answers {self.shown} in {CONTEXT_TOKENS} tokens and {self.first} "
+            f"first; of {self.words} words {self.words_first} first; {self.answered_without} "
+            f"answered without an answer{lost if self.lost or self.words_lost else ''}"
+        )
+
+
+def measure_folder(
+    data: Path,
+    embedder: Any,
+    with_log: bool,  # noqa: FBT001
+    profile: Any = None,
+) -> FolderScores:
     """Remember the files of a folder in memory, and ask its questions and its words.
 
     Args:

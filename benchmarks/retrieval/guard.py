@@ -9,17 +9,13 @@ Owns the rules. Each yields lines that pass or fail (`Line`):
 - questions about a conversation are answered, and those about another mostly are not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from .asking import Row
 from .development import PLAIN
 from .metrics import GAIN_DEPTH, RECALL_DEPTHS
 from .report import percent
-
-if TYPE_CHECKING:
-    from .overview import Row
 
 EMBEDDER_LOSS: Final = 0.003
 """The largest loss by an embedder, as a share: what a question or two in a thousand change."""
@@ -29,7 +25,7 @@ OWN_LEAST: Final = 175
 RENAMED_MOST: Final = {PLAIN: 120}
 """Most answered questions of another conversation with this one's names, by embedder."""
 RENAMED_MOST_EMBEDDED: Final = 95
-SILENT_MOST: Final = 0.02
+NOTHING_MOST: Final = 0.02
 GUARDED: Final = (f"R@{RECALL_DEPTHS[1]}", f"nDCG@{GAIN_DEPTH}")
 PEER: Final = "fts5 "
 
@@ -57,7 +53,7 @@ def guard(rows: Sequence[Row]) -> list[Line]:
         of_set = {row.system: row for row in rows if row.set == name}
         peers = [row for system, row in of_set.items() if system.startswith(PEER)]
         plain = of_set.get(PLAIN)
-        for system, row in of_set.items():
+        for row in of_set.values():
             if row in peers:
                 continue
             if plain is not None and row is not plain:
@@ -65,7 +61,6 @@ def guard(rows: Sequence[Row]) -> list[Line]:
             if peers:
                 lines += _beside_peers(row, peers)
             lines += _alone(row)
-            assert row.system == system
     return lines
 
 
@@ -104,10 +99,10 @@ def _beside_peers(row: Row, peers: Sequence[Row]) -> Iterator[Line]:
 
 
 def _alone(row: Row) -> Iterator[Line]:
-    if row.silent is not None:
-        passes = row.silent <= SILENT_MOST
+    if row.nothing is not None:
+        passes = row.nothing <= NOTHING_MOST
         rule = "answerable questions get something"
-        yield Line(rule, row.set, row.system, passes, f"{percent(row.silent)} get nothing")
+        yield Line(rule, row.set, row.system, passes, f"{percent(row.nothing)} get nothing")
     if row.folder is not None:
         first, words = row.folder.words_first, row.folder.words
         rule = "a word of one passage finds it first"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from cerata import Context
+from cerata import Context, View
 
 from .judged_set import Corpus, JudgedSet, Question
 
@@ -62,12 +62,10 @@ def asked_of(judged: JudgedSet, place: int) -> Iterator[tuple[str, str]]:
             yield "they", _renamed(question.text, names, ["they"] * len(names))
 
 
-def count_answered(
-    judged: JudgedSet, place: int, view: Any, profile: Any, counts: Counts
-) -> None:
+def count(judged: JudgedSet, place: int, view: View, profile: Any, counts: Counts) -> None:
     """Add the answered questions of a conversation to the counts."""
     for form, text in asked_of(judged, place):
-        context: Context = view.recall(text, max_tokens=CONTEXT_TOKENS, profile=profile)
+        context = view.recall(text, max_tokens=CONTEXT_TOKENS, profile=profile)
         counts[form] = counts.get(form, 0) + is_clear(context)
 
 

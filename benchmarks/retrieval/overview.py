@@ -1,20 +1,15 @@
 """All development sets in one table, beside SQLite FTS5, and the guard over them.
 
-    python -m benchmarks.retrieval all --data DIR
-    python -m benchmarks.retrieval all --data DIR --sets locomo,beam --embedders none,minilm
-    python -m benchmarks.retrieval all --data DIR --contexts --json
-
-Uses the public API alone: `cerata.open`, transactions, `search` and `recall`. R@1 is the share of
-questions whose first hit is relevant.
+Owns the run of ``all``: its options, its order of sets and embedders, and its table. Scores of FTS5
+are kept in the cache, since they change with SQLite alone. Stores are written anew in each run, so
+that a change of the index is always measured; only embeddings are kept.
 """
 
 import argparse
 import json
-import sys
-import tempfile
+import sqlite3
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,222 +17,123 @@ import cerata
 from benchmarks.append_bench import machine
 from cerata import CerataError, NotFound, Profile
 
-from . import marks, xquad
-from .development import DEFAULT_EMBEDDERS, EMBEDDERS, FOLDERS, PLAIN, SETS
+from . import marks, run_file, xquad
+from .asking import Asking, Progress, Row, peer_row
+from .bootstrap import differences
+from .development import DEFAULT_EMBEDDERS, EMBEDDERS, FOLDERS, SETS
 from .embedding_cache import CachedEmbedder
-from .folder_set import FolderScores, measure_folder
-from .guard import Line, guard
-from .ingest import Style, ingest
-from .judged_set import Corpus, JudgedSet, Question, json_of, text_of
-from .metrics import gain, recall
-from .report import percent, table
-from .sqlite_peer import TOKENIZERS, ranked_by_peer
+from .folder_set import FOLDER, measure_folder
+from .guard import GUARDED, Line, guard
+from .judged_set import JudgedSet, json_of, text_of
+from .report import percent, signed, table
+from .sqlite_peer import TOKENIZERS
 
-DEPTH: Final = 10
-CONTEXT_TOKENS: Final = 500
-MORE_CONTEXTS: Final = (1_000, 2_000)
-ANSWER_TOKENS: Final = 1_500
-EVIDENCE_SETS: Final = ("locomo",)
-MARKED_SETS: Final = ("locomo",)
-"""Sets whose questions are also asked of another conversation (`marks`)."""
-
-Progress = Callable[[str], None]
+NAMES: Final = (*SETS, *FOLDERS)
 
 
-@dataclass(slots=True)
-class Row:
-    """The figures of a set with an embedder, or with a tokenizer of FTS5; shares of 1.
-
-    - ``silent`` is the share of answerable questions whose context has no entry.
-    - ``contexts`` has the evidence, or the answers, inside contexts of a budget.
-    """
-
-    set: str
-    system: str
-    questions: int
-    scores: dict[str, float]
-    silent: float | None = None
-    unsure: float | None = None
-    contexts: dict[str, float] = field(default_factory=dict[str, float])
-    answered: dict[str, int] = field(default_factory=dict[str, int])
-    folder: FolderScores | None = None
-    milliseconds: float | None = None
-
-
-@dataclass(slots=True)
-class _Sums:
-    """The sums over the questions of a set."""
-
-    questions: int = 0
-    first: float = 0.0
-    found: float = 0.0
-    gained: float = 0.0
-    seconds: float = 0.0
-    silent: int = 0
-    unsure: int = 0
-    contexts: dict[str, float] = field(default_factory=dict[str, float])
-
-    def add(self, ranked: Sequence[str], question: Question) -> None:
-        self.questions += 1
-        self.first += bool(ranked) and ranked[0] in question.relevant
-        self.found += recall(ranked, question.relevant, DEPTH)
-        self.gained += gain(ranked, question.relevant, DEPTH)
-
-    @property
-    def scores(self) -> dict[str, float]:
-        sums = {"R@1": self.first, f"R@{DEPTH}": self.found, f"nDCG@{DEPTH}": self.gained}
-        return {name: total / self.questions for name, total in sums.items()}
-
-
-def peer_rows(judged: JudgedSet, name: str) -> list[Row]:
-    """Return a row for each tokenizer of FTS5."""
-    rows: list[Row] = []
-    for tokenizer in TOKENIZERS:
-        sums = _Sums()
-        for corpus in judged.corpora:
-            ranked = ranked_by_peer(corpus, tokenizer, DEPTH)
-            for question in corpus.questions:
-                sums.add(ranked[question.id], question)
-        rows.append(Row(name, f"fts5 {tokenizer}", sums.questions, sums.scores))
-    return rows
-
-
-class _Asking:
-    """A set that is asked with an embedder."""
-
-    def __init__(
-        self, judged: JudgedSet, name: str, profile: Any, answers: dict[str, tuple[str, ...]] | None
-    ) -> None:
-        self._judged = judged
-        self._name = name
-        self._profile = profile
-        self._answers = answers
-        self._sums = _Sums()
-        self._counts: marks.Counts = {}
-
-    def row(self, system: str, embedder: Any, *, contexts: bool, progress: Progress) -> Row:
-        with tempfile.TemporaryDirectory() as folder:
-            for place, corpus in enumerate(self._judged.corpora):
-                progress(f"{self._name}, {system}: {place + 1} of {len(self._judged.corpora)}")
-                stored = ingest(corpus, Path(folder) / f"{place}.cera", Style(), embedder)
-                with cerata.open(stored.path, mode="r", embedder=embedder) as store:
-                    view = store.at("HEAD", now=corpus.newest)
-                    self._search(view, corpus, stored.documents)
-                    self._recall(view, corpus, stored.documents, contexts=contexts)
-                    if self._name in MARKED_SETS:
-                        marks.count_answered(
-                            self._judged, place, view, self._profile, self._counts
-                        )
-                stored.path.unlink()
-        sums = self._sums
-        count = sums.questions
-        return Row(
-            self._name,
-            system,
-            count,
-            sums.scores,
-            silent=sums.silent / count,
-            unsure=sums.unsure / count,
-            contexts={budget: total / count for budget, total in sums.contexts.items()},
-            answered=self._counts,
-            milliseconds=1e3 * sums.seconds / count,
-        )
-
-    def _search(self, view: Any, corpus: Corpus, documents: dict[int, str]) -> None:
-        if corpus.questions:
-            # The first question loads the indexes.
-            view.search(corpus.questions[0].text, k=DEPTH, profile=self._profile)
-        for question in corpus.questions:
-            started = time.process_time()
-            hits = view.search(question.text, k=DEPTH, profile=self._profile)
-            self._sums.seconds += time.process_time() - started
-            self._sums.add([documents[hit.id] for hit in hits if hit.id in documents], question)
-
-    def _recall(
-        self, view: Any, corpus: Corpus, documents: dict[int, str], *, contexts: bool
-    ) -> None:
-        sums = self._sums
-        for question in corpus.questions:
-            context = view.recall(question.text, max_tokens=CONTEXT_TOKENS, profile=self._profile)
-            sums.silent += not context.items
-            sums.unsure += bool(context.items) and not marks.is_clear(context)
-            if not contexts:
-                continue
-            if self._name in EVIDENCE_SETS:
-                self._add_evidence(context, question, documents, CONTEXT_TOKENS)
-                for tokens in MORE_CONTEXTS:
-                    larger = view.recall(question.text, max_tokens=tokens, profile=self._profile)
-                    self._add_evidence(larger, question, documents, tokens)
-            if self._answers is not None:
-                larger = view.recall(question.text, max_tokens=ANSWER_TOKENS, profile=self._profile)
-                shown = any(answer in larger.text for answer in self._answers[question.id])
-                name = f"answer in {ANSWER_TOKENS:,}"
-                sums.contexts[name] = sums.contexts.get(name, 0.0) + shown
-
-    def _add_evidence(
-        self, context: cerata.Context, question: Question, documents: dict[int, str], tokens: int
-    ) -> None:
-        """Add the share of relevant documents that a context shows whole."""
-        frames = [
-            frame for item in context.items if not item.clipped for frame in (item.id, *item.joined)
-        ]
-        names = [documents[frame] for frame in frames if frame in documents]
-        name = f"evidence in {tokens:,}"
-        share = recall(names, question.relevant, len(names))
-        self._sums.contexts[name] = self._sums.contexts.get(name, 0.0) + share
-
-
-def _folder_row(name: str, system: str, data: Path, embedder: Any, profile: Any) -> Row:
-    started = time.process_time()
-    folder = measure_folder(data, embedder, with_log=FOLDERS[name], profile=profile)
-    count = folder.asked + folder.words
-    milliseconds = 1e3 * (time.process_time() - started) / max(count, 1)
-    return Row(name, system, folder.asked, {}, folder=folder, milliseconds=milliseconds)
-
-
-def run(options: argparse.Namespace, progress: Progress) -> tuple[list[Row], list[str]]:
-    """Return the rows of the chosen sets and embedders, and a notice for each part left out.
+def main(options: argparse.Namespace, progress: Progress) -> int:
+    """Run all sets, print the table and the guard; return 1 if a line of the guard fails.
 
     Raises:
         NotFound: the folder has none of the chosen sets.
         InvalidInput: a file has another form.
     """
-    rows: list[Row] = []
+    started = time.time()
     notices: list[str] = []
-    profile = _profile(options.profile)
-    embedders = _embedders(options.embedders, options.cache, notices)
-    for name in options.sets:
-        file = FOLDERS.get(name) is None and SETS[name][0]
-        path = options.data / (file or "") if file is not False else options.data / "mixed-folder"
-        if not path.exists():
-            notices.append(f"{name}: {path} does not exist; left out")
-            continue
-        judged = None
-        if name in SETS:
-            judged = SETS[name][1](path)
-            progress(f"{name}: FTS5")
-            rows += peer_rows(judged, name)
-        for system, embedder in embedders.items():
-            if judged is None:
-                progress(f"{name}, {system}")
-                rows.append(_folder_row(name, system, options.data, embedder, profile))
-            else:
-                answers = xquad.answers(path) if name.startswith("xquad") else None
-                asking = _Asking(judged, name, profile, answers)
-                rows.append(
-                    asking.row(system, embedder, contexts=options.contexts, progress=progress)
-                )
+    rows = [*_rows(options, notices, progress)]
     if not rows:
         raise NotFound(
             "The folder has none of the chosen sets",
             where=str(options.data),
             remedy="Pass the folder of the development sets with --data.",
         )
-    return rows, notices
+    lines = guard(rows)
+    if options.save is not None:
+        options.save.mkdir(parents=True, exist_ok=True)
+        for row in rows:
+            if row.each:
+                run = run_file.SavedRun(row.set, row.digest, row.system, row.each)
+                run_file.save(run, _saved(options.save, row))
+    if options.json:
+        content = {
+            "machine": machine().splitlines(),
+            "cerata": cerata.__version__,
+            "sqlite": sqlite3.sqlite_version,
+            "seconds": time.time() - started,
+            "notices": notices,
+            "rows": [row.to_dict() for row in rows],
+            "guard": [line._asdict() for line in lines],
+        }
+        print(json.dumps(content, indent=1))
+    else:
+        print(f"{machine()}, cerata {cerata.__version__}, SQLite {sqlite3.sqlite_version}")
+        for text in (*notices, "", *report(rows, options.against), "", *_guard_lines(lines)):
+            print(text)
+        print(f"{time.time() - started:.0f} s, {time.process_time():.0f} s of processor time")
+    return 0 if all(line.passes for line in lines) else 1
 
 
-def _embedders(names: Iterable[str], cache: Path, notices: list[str]) -> dict[str, Any]:
-    embedders: dict[str, Any] = {}
+def _rows(options: argparse.Namespace, notices: list[str], progress: Progress) -> Iterator[Row]:
+    profile = _profile(options.profile)
+    embedders = _embedders(options.embedders, options.cache, notices)
+    for name in options.sets:
+        path = options.data / (FOLDER if name in FOLDERS else SETS[name].path)
+        if not path.exists():
+            notices.append(f"{name} is left out: {path} does not exist")
+        elif name in FOLDERS:
+            for system, embedder in embedders.items():
+                progress(f"{name}, {system}")
+                folder = measure_folder(options.data, embedder, FOLDERS[name], profile)
+                yield Row(name, system, folder=folder)
+        else:
+            judged = SETS[name].load(path)
+            for tokenizer in TOKENIZERS:
+                yield _peer_row(judged, name, tokenizer, options.cache)
+            asking = Asking(
+                judged,
+                name,
+                SETS[name].tokens,
+                xquad.answers(path) if name.startswith("xquad") else None,
+                profile,
+                quick=options.quick,
+                contexts=options.contexts,
+            )
+            for system, embedder in embedders.items():
+                if embedder is not None:
+                    warm(embedder, judged, progress)
+                yield asking.row(system, embedder, progress)
+
+
+def warm(embedder: CachedEmbedder, judged: JudgedSet, progress: Progress) -> None:
+    """Embed all texts and questions of a set that the cache lacks."""
+    texts = [document.text for corpus in judged.corpora for document in corpus.documents]
+    texts += [question.text for question in judged.questions]
+
+    def embedded(count: int, total: int) -> None:
+        if count % 1_024 == 0 or count == total:
+            progress(f"{judged.name}: {count:,} of {total:,} texts embedded")
+
+    embedder.warm(texts, embedded)
+
+
+def _peer_row(judged: JudgedSet, name: str, tokenizer: str, cache: Path) -> Row:
+    """Return the row of a tokenizer, from the cache if it has the row."""
+    version = f"{sqlite3.sqlite_version}-{judged.digest}"
+    path = cache / "fts5" / f"{name}-{tokenizer}-{version}.json"
+    if path.exists():
+        run = run_file.load(path)
+        each = {question: dict(scores) for question, scores in run.scores.items()}
+        return Row(name, run.label, run.set_digest, each)
+    row = peer_row(judged, name, tokenizer)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    run_file.save(run_file.SavedRun(name, row.digest, row.system, row.each), path)
+    return row
+
+
+def _embedders(
+    names: Iterable[str], cache: Path, notices: list[str]
+) -> dict[str, CachedEmbedder | None]:
+    embedders: dict[str, CachedEmbedder | None] = {}
     for name in names:
         try:
             model = EMBEDDERS[name]()
@@ -256,79 +152,75 @@ def _profile(value: str | None) -> str | Profile | None:
     return Profile.from_dict(members)
 
 
-def main(options: argparse.Namespace, progress: Progress) -> int:
-    """Run all sets, print the table and the guard; return 1 if a line of the guard fails."""
-    started = time.time()
-    rows, notices = run(options, progress)
-    lines = guard(rows)
-    if options.json:
-        content = {
-            "machine": machine().splitlines(),
-            "cerata": cerata.__version__,
-            "seconds": time.time() - started,
-            "notices": notices,
-            "rows": [asdict(row) for row in rows],
-            "guard": [line._asdict() for line in lines],
-        }
-        print(json.dumps(content, indent=1))
-    else:
-        for text in report(rows, lines, notices):
-            print(text)
-        print(f"{time.time() - started:.0f} s")
-    sys.stdout.flush()
-    return 0 if all(line.passes for line in lines) else 1
+def report(rows: Sequence[Row], against: Path | None = None) -> Iterator[str]:
+    """Yield the tables.
 
-
-def report(rows: Sequence[Row], lines: Sequence[Line], notices: Sequence[str]) -> Iterable[str]:
-    """Yield the lines for people."""
-    yield f"{machine()}, cerata {cerata.__version__}"
-    yield from notices
-    yield ""
-    yield from _score_lines(rows)
-    yield from _folder_lines(rows)
-    yield from _answered_lines(rows)
-    yield ""
-    for line in lines:
-        yield line.text
-    failed = sum(not line.passes for line in lines)
-    yield f"guard: {len(lines) - failed} of {len(lines)} lines pass"
-
-
-def _score_lines(rows: Sequence[Row]) -> Iterable[str]:
-    shown = [["set", "system", "n", "R@1/R@10/nDCG@10", "nothing", "unsure", "ms", "contexts"]]
+    Args:
+        rows: the rows, in the order of sets
+        against: the folder of an earlier run to compare with; default none
+    """
+    judged = [row for row in rows if row.folder is None]
+    if judged:
+        yield from table(_score_cells(judged))
     for row in rows:
-        if row.folder is None:
-            shown.append(
-                [
-                    row.set,
-                    row.system,
-                    f"{row.questions:,}",
-                    "/".join(percent(score) for score in row.scores.values()),
-                    "" if row.silent is None else percent(row.silent),
-                    "" if row.unsure is None else percent(row.unsure),
-                    "" if row.milliseconds is None else f"{row.milliseconds:.2f}",
-                    ", ".join(f"{name} {percent(of)}" for name, of in row.contexts.items()),
-                ]
-            )
-    return table(shown) if len(shown) > 1 else []
-
-
-def _folder_lines(rows: Sequence[Row]) -> Iterable[str]:
-    for row in rows:
-        if (folder := row.folder) is not None:
-            yield (
-                f"{row.set}, {row.system}: of {folder.asked} answers {folder.shown} in 400 tokens "
-                f"and {folder.first} first; of {folder.words} words {folder.words_first} first; "
-                f"{folder.answered_without} answered without an answer; "
-                f"lost {folder.lost + folder.words_lost}"
-            )
-
-
-def _answered_lines(rows: Sequence[Row]) -> Iterable[str]:
+        if row.folder is not None:
+            yield f"{row.set}, {row.system}: {row.folder.text}"
     for row in rows:
         if row.answered:
             counts = ", ".join(f"{form} {count}" for form, count in row.answered.items())
-            yield f"{row.set}, {row.system}: answered of {marks.COUNT} questions: {counts}"
+            yield f"{row.set}, {row.system}: of {marks.COUNT} questions answered: {counts}"
+    if against is not None:
+        yield from _against_lines(rows, against)
+
+
+def _score_cells(rows: Sequence[Row]) -> list[list[str]]:
+    cells = [["set", "system", "questions", "R@1/R@10/nDCG@10", "nothing", "unsure", "ms", ""]]
+    for row in rows:
+        scores = [f"{percent(score)}" for score in row.scores.values()]
+        more = [f"{name} {percent(score)}" for name, score in [*row.scores.items()][3:]]
+        cells.append(
+            [
+                row.set,
+                row.system,
+                f"{len(row.each):,}",
+                "/".join(scores[:3]),
+                "" if row.nothing is None else percent(row.nothing),
+                "" if row.unsure is None else percent(row.unsure),
+                "" if row.milliseconds is None else f"{row.milliseconds:.2f}",
+                ", ".join(more),
+            ]
+        )
+    return cells
+
+
+def _against_lines(rows: Sequence[Row], folder: Path) -> Iterator[str]:
+    """Yield the change of each row that an earlier run has, with the interval of 95 %."""
+    yield ""
+    for row in rows:
+        path = _saved(folder, row)
+        if not row.each or row.milliseconds is None or not path.exists():
+            continue
+        run = run_file.load(path)
+        if run.set_digest != row.digest:
+            yield f"{row.set}, {row.system}: the earlier run is of another set"
+            continue
+        changes = differences(row.each, run.scores)
+        figures = [
+            f"{metric} {signed(change.mean)} [{signed(change.low)}, {signed(change.high)}]"
+            for metric in GUARDED
+            if (change := changes.get(metric)) is not None
+        ]
+        yield f"{row.set}, {row.system}: change {', '.join(figures)}"
+
+
+def _saved(folder: Path, row: Row) -> Path:
+    return folder / f"{row.set}-{row.system.replace(' ', '-')}.json"
+
+
+def _guard_lines(lines: Sequence[Line]) -> Iterator[str]:
+    yield from (line.text for line in lines)
+    failed = sum(not line.passes for line in lines)
+    yield f"guard: {failed} of {len(lines)} lines fail"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -336,9 +228,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, required=True, help="the folder of the sets")
     parser.add_argument(
         "--sets",
-        type=lambda text: _chosen(text, [*SETS, *FOLDERS]),
-        default=[*SETS, *FOLDERS],
-        help=f"separated by commas; default all: {', '.join([*SETS, *FOLDERS])}",
+        type=lambda text: _chosen(text, NAMES),
+        default=[*NAMES],
+        help=f"separated by commas; default all: {', '.join(NAMES)}",
     )
     parser.add_argument(
         "--embedders",
@@ -346,19 +238,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=[*DEFAULT_EMBEDDERS],
         help=f"of {', '.join(EMBEDDERS)}; default {','.join(DEFAULT_EMBEDDERS)}",
     )
-    parser.add_argument("--profile", help="a profile by name, or the JSON file of one")
+    parser.add_argument("--profile", help="a profile by name, or its JSON file (….json)")
+    parser.add_argument("--quick", action="store_true", help="rankings alone, no contexts")
     parser.add_argument(
-        "--contexts", action="store_true", help="also evidence and answers inside contexts (slow)"
+        "--contexts", action="store_true", help="also evidence and answers in contexts (slow)"
     )
+    parser.add_argument("--save", type=Path, metavar="FOLDER", help="keep the scores of the run")
+    parser.add_argument("--against", type=Path, metavar="FOLDER", help="compare with a kept run")
     parser.add_argument("--json", action="store_true", help="print a JSON object")
 
 
 def _chosen(text: str, names: Sequence[str]) -> list[str]:
     parts = [part for part in text.split(",") if part]
-    unknown = [part for part in parts if part not in names]
-    if unknown or not parts:
+    if not parts or not {*parts} <= {*names}:
         raise argparse.ArgumentTypeError(f"use some of {', '.join(names)}, not {text!r}")
     return parts
-
-
-__all__ = ["PLAIN", "Row", "add_options", "main", "peer_rows", "report", "run"]

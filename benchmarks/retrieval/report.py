@@ -204,7 +204,7 @@ class Report:
         yield f"against {self.against.label}"
         rows = [["", "this", "that", "difference, 95 %", "better", "worse"]]
         for name, change in self.compared.items():
-            interval = f"{_signed(change.mean)} [{_signed(change.low)}, {_signed(change.high)}]"
+            interval = f"{signed(change.mean)} [{signed(change.low)}, {signed(change.high)}]"
             figures = percent(change.first), percent(change.second), interval
             rows.append([name, *figures, f"{change.better:,}", f"{change.worse:,}"])
         yield from table(rows)
@@ -223,13 +223,14 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f}"
 
 
-def _signed(share: float) -> str:
+def signed(share: float) -> str:
+    """Return a difference of shares in points, with its sign."""
     return f"{100 * share:+.1f}"
 
 
 def _change(change: Difference) -> str:
-    interval = f"[{_signed(change.low)}, {_signed(change.high)}]"
-    return f"{percent(change.first)} ({_signed(change.mean)} {interval})"
+    interval = f"[{signed(change.low)}, {signed(change.high)}]"
+    return f"{percent(change.first)} ({signed(change.mean)} {interval})"
 
 
 def _ranked_alone(
