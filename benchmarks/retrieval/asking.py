@@ -137,9 +137,7 @@ class Asking:
             row.nothing, row.unsure = nothing / len(row.each), unsure / len(row.each)
         return row
 
-    def _search(
-        self, view: View, corpus: Corpus, documents: Mapping[int, str], row: Row
-    ) -> float:
+    def _search(self, view: View, corpus: Corpus, documents: Mapping[int, str], row: Row) -> float:
         """Add the scores of each question; return the processor seconds of all."""
         seconds = 0.0
         # The first question of all loads the indexes.

@@ -87,5 +87,5 @@ def _without_docstring(source: str, function: _Function) -> str:
 
 
 def _first_sentence(docstring: str) -> str:
-    paragraph = " ".join(docstring.split("\n\n")[0].split())
+    paragraph = " ".join(docstring.split("\n\n", maxsplit=1)[0].split())
     return re.split(r"(?<=[.!?])\s", paragraph)[0]

@@ -31,7 +31,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from cerata import CerataError, InvalidInput, NotFound
+from cerata import CerataError, InvalidInput
 from cerata.retrieval.embedders.built_in import built_in
 
 from . import conversations, cranfield, jsonl, overview, run_file
@@ -41,7 +41,7 @@ from .ingest import SESSION_STYLES, SPEAKER_STYLES, Style
 from .judged_set import JudgedSet
 from .measurement import CONTEXTS, Settings, measure
 from .report import Report
-from .synthetic import synthetic_documents, synthetic_set
+from .synthetic import synthetic_set
 from .tuning import TuningReport, tuned
 
 EMBEDDERS: Final = (PLAIN, "minilm", "minilm-tokens")
@@ -57,6 +57,7 @@ LOADERS: Final[dict[str, Callable[[Path], JudgedSet]]] = {
     "judged": jsonl.load,
 }
 """The loader of each set with a path."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""

@@ -36,8 +36,8 @@ from cerata.projections.messages.line import Line, line_of
 from cerata.retrieval.speaker_names import without_names
 
 from .command import EMBEDDERS, LOADERS, default_cache, embedding
-from .embedding_cache import CachedEmbedder
 from .development import PLAIN
+from .embedding_cache import CachedEmbedder
 from .ingest import Style
 from .judged_set import Corpus, JudgedSet, Question
 from .report import percent, table

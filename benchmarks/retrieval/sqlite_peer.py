@@ -35,7 +35,9 @@ class Peer:
         self._is_trigram = tokenizer == "trigram"
         self._database = sqlite3.connect(":memory:")
         arguments = TOKENIZERS[tokenizer]
-        self._database.execute(f"CREATE VIRTUAL TABLE texts USING fts5(text, tokenize='{arguments}')")
+        self._database.execute(
+            f"CREATE VIRTUAL TABLE texts USING fts5(text, tokenize='{arguments}')"
+        )
         for row, document in enumerate(documents):
             self._ids.append(document.id)
             self._database.execute(

@@ -21,8 +21,8 @@ from cerata import Profile, View
 from cerata.retrieval.ranking.profiles import profile_of
 
 from .command import EMBEDDERS, LOADERS, default_cache, embedding
-from .embedding_cache import CachedEmbedder
 from .development import PLAIN
+from .embedding_cache import CachedEmbedder
 from .guard import GUARDED
 from .ingest import StoredCorpus, Style, ingest
 from .judged_set import Corpus, JudgedSet, Question

@@ -13,6 +13,7 @@ import numpy as np
 from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.unreadable import frame_place, readable
 from cerata.projections.fulltext.analyzer import terms, words
+from cerata.projections.fulltext.marks import asks
 from cerata.projections.fulltext.query import has_words
 from cerata.retrieval.embedders.identity import parse_space
 from cerata.retrieval.ranking import relevance
@@ -38,7 +39,7 @@ class Relevant(NamedTuple):
 
 
 def _without_question(result: SearchResult) -> Sequence[Fused]:
-    """Return the hits without those whose words are the question's."""
+    """Return the hits without the turns and questions whose words are the question's."""
     asked = words(result.request.text)
     layers = result.snapshot.layers
     rows = layers.rows_at(np.array([hit.id for hit in result.best], np.int64))
@@ -47,7 +48,7 @@ def _without_question(result: SearchResult) -> Sequence[Fused]:
     same = {
         frame.id
         for frame in readable(alike, result.frame_at, frame_place)
-        if words(frame.text) == asked
+        if (frame.role or asks(frame.text)) and words(frame.text) == asked
     }
     return [hit for hit in result.best if hit.id not in same] if same else result.best
 

@@ -78,11 +78,16 @@ def marks_of(texts: Sequence[str], data: bytes, words: Words, spans: I64) -> U8:
         words: The words of the data.
         spans: The places [start, end) of the words of each text, (texts, 2), ascending.
     """
-    asks = np.array([text.rstrip().endswith(_QUESTION_MARKS) for text in texts], np.uint8)
+    questions = np.array([asks(text) for text in texts], np.uint8)
     marks = _of_words(data, words, spans)
-    marks |= asks * np.uint8(Mark.QUESTION)
+    marks |= questions * np.uint8(Mark.QUESTION)
     marks |= _have_names(texts) * np.uint8(Mark.NAME)
     return marks
+
+
+def asks(text: str) -> bool:
+    """Return whether a text ends with a question mark."""
+    return text.rstrip().endswith(_QUESTION_MARKS)
 
 
 def _of_words(data: bytes, words: Words, spans: I64) -> U8:

@@ -9,7 +9,8 @@ Owns the sum, and the order of the sums:
 Each name before a product is the weight of a lane. A share is of the question, not of a list:
 
 - ``words(d)`` is BM25(d) over twice the sum of the idf of the question's words, those of no frame
-  included: about 1 for a frame with all words.
+  included: about a half for a frame of usual length that has each word once, and 1 for one that is
+  full of them.
 - ``meaning(d)`` is the cosine of the question and the frame, of a turn with the turns beside it.
 - ``tokens(d)`` is the mean of the best cosines of the question's tokens, by weight.
 - ``evidence(d)`` is 1 for a frame in which a fact for the question was read.
