@@ -24,7 +24,7 @@ OBJECT_KINDS: Final = ("string", "entity", "number", "boolean", "time")
 ORDERS: Final = ("score", "time")
 PEERS: Final = ("sqlite", "lancedb", "chroma")
 POLICIES: Final = ("whole", "tiered")
-PROFILES: Final = ("balanced", "words", "chat", "notes", "documents", "auto", "continuity", "used")
+PROFILES: Final = ("default", "words", "continuity", "used")
 PROJECTIONS: Final = (
     "frames",
     "fulltext",

@@ -166,7 +166,7 @@ def test_a_new_version_of_a_turn_keeps_its_place_without_the_old_content(
         store.supersede(newer, "Behind the new mill.")
 
         def order() -> object:
-            hits = store.search("ferry", profile="chat")
+            hits = store.search("ferry")
             context = store.recall("ferry").items
             return [(hit.id, hit.score) for hit in hits], [item.id for item in context]
 

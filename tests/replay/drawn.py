@@ -255,7 +255,7 @@ def _about_access(source: Random, ref: Callable[[], int]) -> EventBody:
         query="the index",
         basis=1,
         tokenizer="words",
-        profile="balanced",
+        profile="default",
         profile_version=1,
         max_tokens=100,
         entry_tokens=50,

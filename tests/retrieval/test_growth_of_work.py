@@ -114,7 +114,7 @@ def _request(text: str) -> SearchRequest:
         query=text,
         k=1,
         mode="hybrid",
-        profile=profile_of("chat"),
+        profile=profile_of("default"),
         where=None,
         embedding=None,
         space=None,

@@ -111,7 +111,7 @@ def test_a_question_is_embedded_where_it_is_of_use() -> None:
         early = store.put_frame("a train of tea").head
         store.put_frame("green tea")
         del embedder.asked_tokens[:]
-        hits = store.search("tea green", profile="balanced 3")
+        hits = store.search("tea green")
         assert [(hit.id, hit.lanes) for hit in hits] == [
             (3, ("text", "vectors", "late")),
             (1, ("text", "vectors", "late")),

@@ -50,7 +50,6 @@ def test_a_search_has_the_frames_of_a_fact_that_shares_the_words_of_a_question(
     store.assert_fact("staging", "database port", 5432, evidence=[note])
     [hit] = store.search("which database port?")
     assert (hit.id, hit.lanes) == (note.id, ("facts",))
-    assert store.search("which database port?", profile="balanced 2") == []
 
 
 @pytest.mark.parametrize(
@@ -106,7 +105,7 @@ def test_facts_that_were_retracted_or_belong_to_another_tenant_count_for_nothing
 
 
 def _relevant(view: Any, question: str, where: Filter | None = None) -> Any:
-    return relevant_facts(snapshot_of(view), question, by_words=True, where=where)
+    return relevant_facts(snapshot_of(view), question, where=where)
 
 
 def test_pending_facts_are_found_by_their_words(store: Store) -> None:
@@ -133,7 +132,7 @@ def test_the_shown_facts_are_those_of_a_model_in_plain_python(seed: int) -> None
         for _ in range(12):
             view = store.at(dice.choice(bases))
             question = " ".join(dice.choices([*nouns, "unheard"], k=dice.choice((1, 2, 3, 5))))
-            hits = relevant_facts(snapshot_of(view), question, by_words=True)
+            hits = relevant_facts(snapshot_of(view), question)
             by_words = {hit.fact.id for hit in hits if not hit.named}
             named = {hit.fact.id for hit in hits if hit.named}
             assert by_words == set(_modelled(view, question)) - named, question
@@ -169,7 +168,6 @@ def test_a_filter_keeps_the_facts_that_a_passing_frame_supports(store: Store) ->
     question = "which database port?"
     assert shown(store, question, where=Filter(tags=["work"])) == [both.id]
     assert shown(store, question, where=~Filter(tags=["home"])) == [both.id, bare.id]
-    assert shown(store, question, where=Filter(tags=["home"]), profile="balanced 2") == []
     store.delete(work)
     assert shown(store, question, where=Filter(tags=["work"])) == [both.id]
 

@@ -37,7 +37,7 @@ def bound(store: Store, body: RecallContext, text: str) -> bytes:
 
 
 def test_a_recorded_recall_says_what_was_shown_and_how(store: Store) -> None:
-    context = store.recall("alice", max_tokens=150, profile="balanced", record=True)
+    context = store.recall("alice", max_tokens=150, record=True)
     event = recorded(store, context)
     body = event.body
     assert isinstance(body, RecallContext)
@@ -45,8 +45,8 @@ def test_a_recorded_recall_says_what_was_shown_and_how(store: Store) -> None:
     assert (body.query, body.basis, body.max_tokens) == ("alice", 4, 150)
     assert (body.tokenizer, body.profile, body.profile_version) == (
         context.tokenizer,
-        "balanced",
-        5,
+        "default",
+        1,
     )
     assert (body.frames, body.facts) == ((1, 3), (4,))
     assert (body.omitted, body.omitted_facts) == ((2,), ())

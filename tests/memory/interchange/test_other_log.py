@@ -338,7 +338,7 @@ def test_scores_of_reranked_frames_stay_with_their_frames() -> None:
         query="q",
         basis=3,
         tokenizer="words",
-        profile="balanced",
+        profile="default",
         profile_version=1,
         max_tokens=1,
         entry_tokens=1,

@@ -87,7 +87,7 @@ def reference(plain: Sequence[Hit], scores: dict[int, float], most: int) -> list
 # --- the order -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("profile", ["chat", "documents", WORDS])
+@pytest.mark.parametrize("profile", ["default", WORDS])
 @pytest.mark.parametrize("most", [1, 7, 50, 128])
 def test_a_model_sorts_the_best_hits_and_changes_no_score(
     store: Store, profile: Any, most: int

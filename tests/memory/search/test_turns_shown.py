@@ -91,17 +91,17 @@ def test_a_context_equals_a_plain_reference_as_of_every_event(
     with cerata.open(":memory:") as store:
         frames = write(store, puts)
         bases = range(1, store.head.seq + 1)
-        contexts = [store.at(n).recall(QUESTION, max_tokens=max_tokens) for n in bases]
+        contexts = [store.at(n).recall(QUESTION, max_tokens=max_tokens, floor=False) for n in bases]
         for n, context in zip(bases, contexts, strict=True):
             assert context.tokens == tokenizer().count(context.text) <= max_tokens
             assert context.text == plainly_shown(context, frames)
             assert [context.text[slice(*item.span)] for item in context.items] == [
                 frames[item.id][0] for item in context.items
             ]
-            assert store.replay(n).recall(QUESTION, max_tokens=max_tokens) == context
+            assert store.replay(n).recall(QUESTION, max_tokens=max_tokens, floor=False) == context
     with cerata.open(":memory:") as store, store.transaction():
         frames = write(store, puts)
-        context = store.recall(QUESTION, max_tokens=max_tokens)
+        context = store.recall(QUESTION, max_tokens=max_tokens, floor=False)
         assert context.text == plainly_shown(context, frames)
 
 

@@ -11,7 +11,7 @@ from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.tuning.candidates import candidates_of
 from cerata.memory.tuning.recalls import UsedRecalls
 
-PLAIN = Profile("plain", 1, {"text": 1}, method="zscore")
+PLAIN = Profile("plain", 1, {"text": 1})
 
 
 def used(store: Store) -> list[Any]:
@@ -62,7 +62,7 @@ def test_recorded_vectors_are_searched_again() -> None:
             embedding=[1, 0],
             token_embedding=np.eye(2, dtype=np.float32),
             token_weights=[1.0, 0.5],
-            profile="chat",
+            profile="default",
             record=True,
         )
         store.record_access(near)

@@ -24,7 +24,7 @@ from cerata.retrieval.ranking.signals import SIGNALS
 
 WORDS = ("harbour", "mill", "ferry", "salt", "bridge", "kiln", "dune", "grove")
 PEOPLE = ("Mina", "Olaf", "Ines")
-PLAIN = Profile("plain", 1, {"text": 1}, method="zscore")
+PLAIN = Profile("plain", 1, {"text": 1})
 
 Asked = list[Judgement]
 
@@ -105,19 +105,18 @@ def candidates(store: Store, judgements: Asked, profile: Profile) -> list[Candid
 
 
 def profiles(seed: int) -> list[Profile]:
-    """Return the built-in profiles by z-score, and some of random weights."""
+    """Return built-in profiles, and some of random weights."""
     source = Random(seed)
     drawn = [
         Profile(
             f"drawn {number}",
             1,
             {"text": 1, **{lane: round(source.random(), 3) for lane in LANES[1:]}},
-            method="zscore",
             signals={name: round(source.uniform(-2, 2), 3) for name in SIGNALS},
         )
         for number in range(5)
     ]
-    return [PLAIN, PROFILES["chat"], PROFILES["notes"], *drawn]
+    return [PLAIN, PROFILES["default"], PROFILES["continuity"], *drawn]
 
 
 def test_orders_of_candidates_are_those_of_a_search(seed: int) -> None:
@@ -140,25 +139,21 @@ def test_a_lane_without_vectors_keeps_its_weight() -> None:
     """The learned profile may serve the same memory with an embedder, later."""
     with cerata.open(":memory:") as store:
         tuning = tune(store, conversations(store, 3, of_questions=[True]), profile=None)
-        chat = PROFILES["chat"]
-        assert tuning.base == chat.label
-        assert tuning.profile.weights == chat.weights
-        assert tuning.profile.in_context
+        default = PROFILES["default"]
+        assert tuning.base == default.label
+        assert tuning.profile.running == default.running
         assert tuning.profile.label == "tuned 1"
 
 
-def test_a_profile_of_ranks_is_compared_as_it_is() -> None:
-    """The learned profile fuses z-scores, of turns too; the gain is against the order in use."""
+def test_a_learned_profile_has_no_importance() -> None:
+    """The gain is against the order in use, in which used frames move up."""
     with cerata.open(":memory:") as store:
         tuning = tune(
             store, conversations(store, 3, of_questions=[True]), profile="used", name="me"
         )
-        assert tuning.base == "used 4"
+        assert tuning.base == "used 1"
         learned = tuning.profile
-        assert (learned.name, learned.method, learned.importance) == ("me", "zscore", 0.0)
-        # The weights in use for turns are of ranks.
-        assert PROFILES["used"].turn_weights
-        assert not learned.turn_weights
+        assert (learned.name, learned.importance) == ("me", 0.0)
 
 
 REPEATED = """
@@ -382,12 +377,12 @@ def test_queries_that_no_lane_answers_teach_nothing() -> None:
 
 
 def test_the_name_of_a_built_in_profile_is_refused() -> None:
-    """A recorded recall names the profile, and "chat 1" must mean one."""
+    """A recorded recall names the profile, and "default 1" must mean one."""
     with cerata.open(":memory:") as store, pytest.raises(InvalidInput, match="built-in"):
-        tune(store, [], name="chat")
+        tune(store, [], name="default")
 
 
 def test_an_unknown_profile_is_refused() -> None:
     """The nearest name helps."""
-    with cerata.open(":memory:") as store, pytest.raises(InvalidInput, match="no profile 'chatt'"):
-        tune(store, [], profile="chatt")
+    with cerata.open(":memory:") as store, pytest.raises(InvalidInput, match="no profile 'defalt'"):
+        tune(store, [], profile="defalt")

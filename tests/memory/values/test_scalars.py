@@ -6,7 +6,6 @@ import enum
 import pathlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
@@ -16,7 +15,6 @@ import pytest
 
 import cerata
 from cerata.engine.json_value import exact, type_name
-from cerata.retrieval.ranking.profiles import PROFILES
 
 from ..snapshot.isolation import Sweep
 from ..snapshot.isolation_calls import STORE, VIEW, WRITES, Case
@@ -189,7 +187,6 @@ def test_a_flag_of_numpy_is_a_flag(tmp_path: Path) -> None:
             return len([*view.frames()]) < 1
 
         assert store.bisect(lambda view: cast("Any", np.bool_(judge(view)))) == store.bisect(judge)
-        replace(PROFILES["notes"], rerank=no, gate=no)
         cerata.ContextPolicy("mine", version=1, fill=yes)
         spec = cerata.MemorySpec(scope="user_id", searchable=yes, ttl=cast("Any", np.int64(60)))
         agent = cerata.Agent(store, "bot", memory={"prefs": spec})

@@ -99,7 +99,7 @@ def test_token_vectors_have_128_dimensions_or_all() -> None:
 def test_a_store_finds_by_the_tokens_of_the_model() -> None:
     with cerata.open(":memory:", embedder=MiniLMEmbedder(token_dimension=128)) as store:
         store.put_frames(TEXTS[:3])
-        [best, *_] = store.search(TEXTS[1], k=3, rerank=True, profile="balanced 3")
+        [best, *_] = store.search(TEXTS[1], k=3, rerank=True)
         assert (best.id, best.lanes) == (2, ("text", "vectors", "late"))
         told = store.explain(best).reranked
         assert told is not None
