@@ -103,7 +103,7 @@ class Candidates:
     def judged_list(self) -> JudgedList | None:
         """Return the candidates for learning, with lanes then signals; None if none is relevant.
 
-        Signals, and lanes that add steps, are in steps of the profile in use.
+        All are in steps of the profile in use, so that signals learn as fast as lanes.
         """
         items, of_items = self.question.items, self.question.grades
         grades = np.array([of_items[items[i]] if i in items else 0.0 for i in self.ids.tolist()])
@@ -112,8 +112,8 @@ class Candidates:
         step = step_of(self.question.request.profile.weights, self.found)
         lanes = np.zeros((len(self.ids), len(LANES)))
         for name, lane in self.lanes.items():
-            lanes[:, LANES.index(name)] = lane.shares * (step if name in OF_FACTS else 1.0)
-        return JudgedList(np.concatenate([lanes, step * self.signals], axis=1), grades)
+            lanes[:, LANES.index(name)] = lane.shares / (1.0 if name in OF_FACTS else step)
+        return JudgedList(np.concatenate([lanes, self.signals], axis=1), grades)
 
 
 def candidates_of(question: JudgedQuestion) -> Candidates:

@@ -180,7 +180,7 @@ class Explanation(PlainValue):
 
     def _lines(self) -> Iterator[str]:
         yield f"#{self.id} scores {self._sum()}"
-        yield f"  profile {self.profile.label}, 1 for a frame with all words of the question"
+        yield f"  profile {self.profile.label}, 1 for a frame full of the question's words"
         if self.trust is not None and self.trust.trust < 1.0:
             yield f"  {self.trust}"
         if self.embedded is not None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import cerata
-from cerata import Entity, Filter, Profile, Store
+from cerata import Entity, Filter, Store
 from cerata.engine.events import PutFrame
 from cerata.memory.facts.search import relevant_facts
 from cerata.memory.snapshot.pending import PendingEvent
@@ -74,8 +74,6 @@ def test_only_facts_with_the_most_words_of_a_question_are_shown(store: Store) ->
     second = store.assert_fact("production", "database port", 5433)
     store.assert_fact("staging", "cache port", 6379)
     assert shown(store, "the port of the database?") == [first.id, second.id]
-    plain = Profile("plain", 1, {"text": 1, "facts": 1}, fact_words=False)
-    assert shown(store, "the port of the database?", profile=plain) == []
     assert shown(store, "what is the staging database port?")[0] == first.id
 
 

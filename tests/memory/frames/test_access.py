@@ -212,15 +212,15 @@ def test_what_is_used_is_ranked_higher_only_where_a_profile_says_so(store: Store
     day = store.head.recorded
     assert str(said).splitlines()[:3] == [
         f"#1 scores {boosted[0].score:.3f} = (text {plain[1][1]:.3f}) x 1.500",
-        "  exploratory question, profile mine 1",
+        "  profile mine 1, 1 for a frame full of the question's words",
         f"  importance x 1.500: used once on {to_datetime(day).date()}",
     ]
 
 
 def test_a_use_raises_a_score_below_0(store: Store) -> None:
     """Signals below 0 made the score of a short question negative, and a factor lowered it."""
-    signals = {"question": -0.6, "short": -0.6}
-    profile = cerata.Profile("mine", 1, {"text": 1}, "zscore", signals=signals, importance=1.0)
+    signals = {"question": -9.0, "short": -9.0}
+    profile = cerata.Profile("mine", 1, {"text": 1}, signals=signals, importance=1.0)
     best = store.put_frame("ferry ferry ferry", role="Ana", track="a")
     turns = [store.put_frame("ferry?", role="Ana", track=f"{place}") for place in range(4)]
     before = {hit.id: hit.score for hit in store.search("ferry", profile=profile)}

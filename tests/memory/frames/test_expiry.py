@@ -51,7 +51,7 @@ def _read(memory: "Store | cerata.View") -> dict[str, object]:
         "search": [hit.id for hit in memory.search("tea")],
         "vectors": [hit.id for hit in memory.search(np.array([1.0, 0.0]))],
         "recall": [item.id for item in memory.recall("tea").items],
-        "newest": [item.id for item in memory.recall("zebra", floor=False).items],
+        "newest": [item.id for item in memory.recall("?").items],
         "find_uri": memory.find_uri("a"),
         "find_content": memory.find_content(cerata.content_hash("tea at four")),
     }
@@ -207,14 +207,14 @@ def test_a_filter_still_applies(store: Store, clock: StandingClock) -> None:
 
 def test_a_recorded_recall_is_repeated_byte_for_byte(store: Store, clock: StandingClock) -> None:
     tea = _put_tea(store)
-    question = cerata.query("tea created:2026-03-01")
+    question = cerata.query("created:2026-03-01")
     where = Filter(recorded=(START, None))
     _pass(clock, HOUR - timedelta(seconds=1))
     shown = store.recall(question, where=where, floor=False, record=True)
     _pass(clock, timedelta(minutes=1))
     # The log did not grow before the expiry: only "now" tells both states apart.
     hidden = store.recall(question, where=where, floor=False)
-    assert [item.id for item in shown.items] == [tea]
+    assert {item.id for item in shown.items} == {1, tea}
     assert [item.id for item in hidden.items] == [1]
     for context in (shown, hidden):
         again = store.at(context).recall(question, where=where, floor=False)

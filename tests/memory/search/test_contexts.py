@@ -121,10 +121,10 @@ def test_within_any_budget_all_that_was_found_is_told_once_or_left_out_for_a_rea
 
 def test_a_context_without_room_for_an_entry_is_empty_and_says_so(store: Store) -> None:
     """A budget of one token gave a model the text "[#"."""
-    context = store.recall("bridge", max_tokens=1)
+    context = store.recall("bridge", max_tokens=1, floor=False)
     assert (context.text, context.tokens, context.items) == ("", 0, ())
     assert context.omitted
-    assert context.relevant
+    assert context.confidence == "clear"
     assert context.notices == ("no entry fits max_tokens=1: pass a larger budget",)
     assert store.recall("bridge", max_tokens=100).notices == ()
     assert store.recall("bridge", max_tokens=1, framing=True).text == ""
@@ -214,9 +214,7 @@ def test_framing_stands_first_and_is_counted(store: Store) -> None:
 
 def test_order_by_time_is_by_when_it_was_said(store: Store) -> None:
     """The newest stand in for what was not found, and then the earliest of them comes first."""
-    by_time, by_score = (
-        store.recall("zebra", order=one, max_tokens=9_999, floor=False) for one in ORDERS
-    )
+    by_time, by_score = (store.recall("?", order=one, max_tokens=9_999) for one in ORDERS)
     assert by_time.fallback
     times = [store.frame(item.id).created for item in by_time.items]
     assert times == sorted(times)

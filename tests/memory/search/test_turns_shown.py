@@ -219,7 +219,8 @@ def test_the_policy_switches_sessions_off() -> None:
         fill(store)
         mine = ContextPolicy("mine", 1, by_session=False)
         grouped, apart = (
-            store.recall(QUESTION, policy=policy, max_tokens=3_000) for policy in (None, mine)
+            store.recall(QUESTION, policy=policy, max_tokens=3_000, floor=False)
+            for policy in (None, mine)
         )
         assert apart.text.count("[#1 ·") == 1
         assert "#1 Mina:" in grouped.text
