@@ -182,7 +182,7 @@ def test_a_context_may_have_the_neighbours_of_its_hits(store: Store) -> None:
     manual = "\n\n".join(
         f"Part {number} is about {word}. " * 30 for number, word in enumerate(PARTS)
     )
-    store.remember(manual, title="Manual", chunk_tokens=200)
+    store.remember(manual, title="Manual")
     assert "about rope" not in store.recall("anchor chain", max_tokens=9_999).text
     context = store.recall("anchor chain", neighbours=1, max_tokens=9_999, record=True)
     assert "about rope" in context.text
