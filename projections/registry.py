@@ -79,12 +79,12 @@ The module of a projection is loaded when the projection is used.
 
 _KEYS: Final = {
     "frames": "frames/5/ca14945a5d97abb8",
-    "fulltext": "fulltext/5/3e8eb2bdc27439c2",
-    "facts": "facts/2/3de25032ef9be092",
-    "facttext": "facttext/3/840685a00e2b9441",
+    "fulltext": "fulltext/6/c5aa84eac444c33a",
+    "facts": "facts/3/47078931acf81c50",
+    "facttext": "facttext/4/48408e172cdc8d5a",
     "links": "links/1/1bbadee4ec4cbf04",
     "activities": "activities/2/f580e348b0a2cf4b",
-    "messages": "messages/1/cca87f19489575b2",
+    "messages": "messages/2/da618936330d54ca",
     "vectors": "vectors/2/1bddd2019beea647",
     "tags": "tags/2/ca5f834418e5c25c",
     "access": "access/1/863f7fd6ea4ee7af",

@@ -44,6 +44,8 @@ FUNCTION_WORDS: Final = frozenset(
             "shouldn",
             "mustn",
             "cannot",
+            *("didnt", "doesnt", "dont", "isnt", "arent", "wasnt", "werent", "hasnt", "havent"),
+            *("hadnt", "wouldnt", "couldnt", "shouldnt", "mustnt"),
         ),
     )
 )

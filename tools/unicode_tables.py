@@ -40,6 +40,7 @@ _DROPPED_MARKS = (
     (0x00AD, 0x00AD),  # soft hyphen
     (0x0300, 0x036F),  # combining diacritical marks
     (0x0483, 0x0487),  # Cyrillic
+    (0x093C, 0x093C),  # nukta of Devanagari
     (0x0591, 0x05C7),  # Hebrew points
     (0x0610, 0x061A),  # Arabic signs
     (0x0640, 0x0640),  # Arabic tatweel
@@ -54,8 +55,55 @@ _DROPPED_MARKS = (
     (0xFE00, 0xFE0F),  # variation selectors
     (0xFE20, 0xFE2F),
     (0xFEFF, 0xFEFF),  # byte order mark
+    (0x1F3FB, 0x1F3FF),  # tones of skin
     (0xE0100, 0xE01EF),
 )
+
+
+# Letters without a decomposition that people type as these.
+_PLAIN_LETTERS = {
+    "\u00e6": "ae",
+    "\u00f0": "d",
+    "\u00f8": "o",
+    "\u00fe": "th",
+    "\u0111": "d",
+    "\u0127": "h",
+    "\u0131": "i",
+    "\u0142": "l",
+    "\u014b": "n",
+    "\u0153": "oe",
+    "\u0167": "t",
+    "\u0181": "b",
+    "\u0253": "b",
+    "\u0254": "o",
+    "\u0256": "d",
+    "\u0257": "d",
+    "\u0259": "e",
+    "\u025b": "e",
+    "\u0199": "k",
+    "\u01b4": "y",
+}
+
+_SHORT_I = "\u0439"
+"""A letter of its own, not an accented one: Russian endings have it."""
+
+# Categories and ranges of the symbols that are words: emoji and other pictures, not arrows, boxes
+# and bullets.
+_PICTURES = (
+    (0x231A, 0x231B),
+    (0x23E9, 0x23FA),
+    (0x2600, 0x27BF),
+    (0x2B50, 0x2B55),
+    (0x1F000, 0x1FAFF),
+)
+
+
+def is_sign(character: str) -> bool:
+    """Return whether a character is a word by itself: a picture or a sign of currency."""
+    category = unicodedata.category(character)
+    if category == "Sc":
+        return character > "\x7f"
+    return category == "So" and any(a <= ord(character) <= b for a, b in _PICTURES)
 
 
 def is_word(character: str) -> bool:
@@ -75,7 +123,7 @@ def is_dropped(character: str) -> bool:
     code = ord(character)
     if not any(first <= code <= last for first, last in _DROPPED_MARKS):
         return False
-    return unicodedata.category(character)[0] in "MC" or code == 0x0640
+    return unicodedata.category(character)[0] in "MC" or code == 0x0640 or code >= 0x1F3FB
 
 
 def fold(character: str) -> str:
@@ -84,10 +132,18 @@ def fold(character: str) -> str:
     while True:
         parts = unicodedata.normalize("NFKD", text).casefold()
         parts = unicodedata.normalize("NFKD", parts)
+        parts = parts.replace("\u0438\u0306", _SHORT_I)
+        parts = "".join(_PLAIN_LETTERS.get(part, part) for part in parts)
         folded = unicodedata.normalize("NFC", "".join(p for p in parts if not is_dropped(p)))
         if folded == text:
             return folded
         text = folded
+
+
+def _apart(character: str) -> str:
+    if is_sign(character):
+        return f" {character} "
+    return character if is_word(character) or is_unspaced(character) else " "
 
 
 def folds() -> Iterator[tuple[int, str]]:
@@ -99,9 +155,10 @@ def folds() -> Iterator[tuple[int, str]]:
             continue
         folded = fold(character)
         # A separator becomes a space: "½" is "1 2", and "⒜" is " a ".
-        folded = "".join(c if is_word(c) or is_unspaced(c) else " " for c in folded)
-        # A fold without letters (such as a spacing accent) already separates words.
-        if folded != character and folded.strip():
+        folded = "".join(_apart(c) for c in folded)
+        # A fold without letters (such as a spacing accent) already separates words, and so does a
+        # sign that is a word.
+        if folded.strip() not in ("", character):
             yield code, folded
 
 
@@ -159,7 +216,11 @@ def tables() -> str:
         )
     spans = {
         "WORD": ("Ranges of letters, marks and numbers of scripts with spaces, in hex.", is_word),
-        "UNSPACED": ("Ranges of scripts cut into single characters and pairs.", is_unspaced),
+        "SIGNS": ("Ranges of pictures and signs of currency, each a word by itself.", is_sign),
+        "UNSPACED": (
+            "Ranges of scripts without spaces, and of Hangul: cut into parts of words.",
+            is_unspaced,
+        ),
     }
     parts = [
         '"""Made by `tools.unicode_tables`; do not edit. The tables of one Unicode version."""\n',

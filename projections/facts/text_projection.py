@@ -16,7 +16,7 @@ from ..columnar.columns import I64, Mask, concatenate, rows_up_to
 from ..columnar.times import to_datetime
 from ..fulltext.analyzer import term_of
 from ..fulltext.bm25 import Fulltext
-from ..fulltext.fields import FIELD_COUNT, Field
+from ..fulltext.fields import PART_COUNT, Field
 from ..fulltext.occurrences import Occurrences
 from ..fulltext.projection import FulltextProjection
 from .objects import ObjectKind, kind_of_value
@@ -41,8 +41,8 @@ class FactTextProjection(FulltextProjection):
         return FactText(self.snapshot(), self._seqs.view())
 
     def _searched(self, bodies: Sequence[EventBody | Erased]) -> list[str]:
-        parts = [""] * (FIELD_COUNT * len(bodies))
-        parts[Field.TEXT :: FIELD_COUNT] = map(_text_of, bodies)
+        parts = [""] * (PART_COUNT * len(bodies))
+        parts[Field.TEXT :: PART_COUNT] = map(_text_of, bodies)
         return parts
 
 

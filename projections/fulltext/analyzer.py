@@ -3,31 +3,43 @@
 Owns the rules that cut text. They use committed tables of a fixed Unicode version
 (`unicode_tables`), never the tables of the running Python:
 
-- A character is folded: compatibility form, no case, no accents (``Café`` counts as ``cafe``).
+- A character is folded: compatibility form, no case, no accents (``Café`` counts as ``cafe``,
+  ``Łódź`` as ``lodz``).
 - A word is a run of letters, marks and digits, of which 128 bytes count. ``put_frame`` is two
-  words, ``3.11`` is two, ``don't`` is ``don`` and ``t``.
-- In scripts without spaces (Han, kana, Thai, Lao, Khmer, Myanmar) and in Hangul, each character and
-  each pair of adjacent characters is a word, so that questions of any length match.
-- English stop words are left out, and English words are stemmed.
+  words, ``3.11`` is two, ``don't`` is ``don`` and ``t``. An emoji or a sign of currency is a word.
+- Thai, Lao, Khmer and Myanmar have no spaces: each three adjacent letters are a word; all of a
+  shorter run are one.
+- In Han, kana and Hangul each character and each pair of adjacent characters is a word.
+- English stop words are left out; words are stemmed by their script (`english`).
 
-Leaves out stop words and the stemmer (`english`).
+Further terms stand beside the words (`beside`): ``useEffect`` also counts as ``use`` and
+``effect``. They have no place in a phrase. `question_spans` has all terms of a question.
+
+Leaves out stop words and stemmers (`english`).
 """
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
+
+from cerata.engine.late import late
 
 from . import unicode_tables as tables
 from .english import WORD_SIZE_MAX, english
 
+if TYPE_CHECKING:
+    from . import beside
+else:
+    beside = late("cerata.projections.fulltext.beside")
+
 _TERMS_KEPT_MAX: Final = 8192
 """Cached terms of words, for questions and highlights; about 1 MB."""
 
-_ASCII_FOLDS: Final = bytes(
+ASCII_FOLDS: Final = bytes(
     code
     if chr(code) in "0123456789abcdefghijklmnopqrstuvwxyz"
     else ord(chr(code).lower())
@@ -36,10 +48,15 @@ _ASCII_FOLDS: Final = bytes(
     for code in range(128)
 ).ljust(256, b" ")
 # After folding, every remaining character beyond ASCII belongs to a word.
-_FOLDED_WORDS: Final = _ASCII_FOLDS[:128] + bytes(range(128, 256))
+FOLDED_WORDS: Final = ASCII_FOLDS[:128] + bytes(range(128, 256))
 _ASCII_WORD: Final = re.compile("[0-9a-z]+")
 _FOLDED_RUN: Final = re.compile("[0-9a-z\x80-\U0010ffff]+")
 _BEYOND_ASCII: Final = re.compile("[^\x00-\x7f]+")
+_BELOW_THAI: Final = bytes(range(0xE0))
+"""Bytes of characters before the first script without spaces."""
+_BREVE: Final = "\u0306"
+_SHORT_I: Final = {"и": "й", "И": "й"}
+"""A letter of its own, also if written as a letter and a breve: Russian endings have it."""
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -55,8 +72,9 @@ def words(text: str) -> list[bytes]:
     """Return the folded words of a text in order, in UTF-8; about 2 us for 40 ASCII words."""
     # Translating and splitting bytes is four times as fast as a regular expression.
     if text.isascii():
-        return text.encode().translate(_ASCII_FOLDS).split()
-    return _unicode().words(text)
+        return text.encode().translate(ASCII_FOLDS).split()
+    rules = unicode_rules()
+    return rules.spaced(rules.plain(text)).encode().translate(FOLDED_WORDS).split()
 
 
 def folded_name(name: str) -> str:
@@ -71,9 +89,9 @@ def folded(texts: Sequence[str]) -> tuple[bytes, list[int]]:
     """
     joined = " ".join(texts)
     if joined.isascii():
-        return joined.encode().translate(_ASCII_FOLDS), list(map(len, texts))
+        return joined.encode().translate(ASCII_FOLDS), list(map(len, texts))
     parts = [
-        text.encode().translate(_ASCII_FOLDS) if text.isascii() else b" ".join(words(text))
+        text.encode().translate(ASCII_FOLDS) if text.isascii() else b" ".join(words(text))
         for text in texts
     ]
     return b" ".join(parts), list(map(len, parts))
@@ -91,14 +109,52 @@ def terms(text: str) -> list[str]:
 
 def spans(text: str) -> list[Span]:
     """Return the terms of a text with their places, in the order of `terms`."""
-    candidates = (
-        (word, term_of(word.encode()), start, end) for word, start, end in word_places(text)
-    )
+    return _spans(word_places(text))
+
+
+def beside_spans(text: str) -> list[Span]:
+    """Return the terms beside the words of a text, each where the text has it.
+
+    >>> [(span.term, span.start) for span in beside_spans("an ArrayBuffer")]
+    [('array', 3), ('buffer', 8)]
+    """
+    return _spans(beside.places(text, *_plain(text)))
+
+
+def word_spans(text: str) -> list[Span]:
+    """Return `spans`, then `beside_spans`."""
+    return [*spans(text), *beside_spans(text)]
+
+
+def stop_spans(text: str) -> list[Span]:
+    """Return the stop words of a text with their places, as terms of their own."""
+    rules = english()
     return [
-        Span(term.decode(), word, start, end)
-        for word, term, start, end in candidates
-        if term is not None
+        Span(term, word, start, end)
+        for word, start, end in word_places(text)
+        if (term := rules.stop_term(word.encode())) is not None
     ]
+
+
+def question_spans(text: str) -> list[Span]:
+    """Return the terms of a question: those of its words and those beside them, else stop words.
+
+    >>> [span.term for span in question_spans("the useEffect")]
+    ['useeffect', 'use', 'effect']
+    >>> [span.word for span in question_spans("The Who")]
+    ['the', 'who']
+    """
+    found = word_spans(text)
+    # "IT" may be a name, or no more than a stop word in capitals.
+    is_stop_alone = all(
+        text[span.start : span.end].lower() + "capitals" == span.word for span in found
+    )
+    return found + stop_spans(text) if is_stop_alone else found
+
+
+def question_terms(text: str) -> list[str]:
+    """Return the distinct terms of `question_spans`, in order."""
+    return [*dict.fromkeys(span.term for span in question_spans(text))]
 
 
 def word_places(text: str) -> Iterator[tuple[str, int, int]]:
@@ -107,7 +163,7 @@ def word_places(text: str) -> Iterator[tuple[str, int, int]]:
     >>> [*word_places("Ada's mill")]
     [('ada', 0, 3), ('s', 4, 5), ('mill', 6, 10)]
     """
-    return _ascii_places(text) if text.isascii() else _unicode().places(text)
+    return _ascii_places(text) if text.isascii() else unicode_rules().places(text)
 
 
 def term_of(word: bytes) -> bytes | None:
@@ -120,9 +176,23 @@ def _cached_term_of(word: bytes) -> bytes | None:
     return english().term(word)
 
 
+def _spans(places: Iterable[tuple[str, int, int]]) -> list[Span]:
+    candidates = ((word, term_of(word.encode()), start, end) for word, start, end in places)
+    return [
+        Span(term.decode(), word, start, end)
+        for word, term, start, end in candidates
+        if term is not None
+    ]
+
+
 def _ascii_places(text: str) -> Iterator[tuple[str, int, int]]:
     for match in _ASCII_WORD.finditer(text.lower()):
         yield match[0], match.start(), match.end()
+
+
+def _plain(text: str) -> tuple[str, Sequence[int]]:
+    """Return `UnicodeRules.plain` of a text, and the place of each of its characters there."""
+    return (text, range(len(text))) if text.isascii() else unicode_rules().plain_places(text)
 
 
 # --- all other scripts -------------------------------------------------------------------------
@@ -131,8 +201,9 @@ def _ascii_places(text: str) -> Iterator[tuple[str, int, int]]:
 class _Folds(dict[int, str]):
     """The fold of each character, for `str.translate`.
 
-    - Characters that a fold changes come from the table. Any other character is added when first
-      looked up: letters, marks and digits stay, and separators become a space.
+    - Characters that a fold changes come from the table; a capital that becomes letters of ASCII
+      stays capital, so that no word seems to change its case within. Any other character is added
+      when first looked up: letters, marks and digits stay, and separators become a space.
     """
 
     def __init__(self) -> None:
@@ -141,74 +212,102 @@ class _Folds(dict[int, str]):
         for item in tables.FOLDS.split():
             start, _, parts = item.rpartition(":")
             code = int(start, 16) if start else code + 1
-            self[code] = "".join(chr(int(part, 16)) for part in parts.split(",") if part != "-")
+            folded = "".join(chr(int(part, 16)) for part in parts.split(",") if part != "-")
+            is_capital = folded.isascii() and chr(code).isupper()
+            self[code] = folded.upper() if is_capital else folded
         self._word = _bounds(tables.WORD)
         self._unspaced = _bounds(tables.UNSPACED)
-        self.unspaced: set[str] = set()
-        for folded in set(self.values()):
-            self._sort(folded)
+        self._signs = _bounds(tables.SIGNS)
+        # The apostrophe and hyphens of printed text: a word may join what they part (`beside`).
+        self.update({0x2019: "'", 0x2010: "-", 0x2011: "-"})
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
-        if code < 0x80 or self._sort(character) or _is_within(self._word, code):
-            self[code] = character
-            return character
-        self[code] = " "
-        return " "
-
-    def _sort(self, folded: str) -> bool:
-        """Add the characters of a script without spaces to ``unspaced``; return whether any is."""
-        unspaced = [part for part in folded if _is_within(self._unspaced, ord(part))]
-        self.unspaced.update(unspaced)
-        return bool(unspaced)
+        if _is_within(self._signs, code):
+            folded = f" {character} "
+        elif code < 0x80 or _is_within(self._word, code) or _is_within(self._unspaced, code):
+            folded = character
+        else:
+            folded = " "
+        self[code] = folded
+        return folded
 
 
-class _Unicode:
+class UnicodeRules:
     """Folds and cuts text that is not plain ASCII, from the committed tables."""
 
     def __init__(self) -> None:
         self._folds = _Folds()
+        unspaced = _bounds(tables.UNSPACED)
+        ranges = [*zip(unspaced[::2], unspaced[1::2], strict=True)]
+        in_threes = _class(span for span in ranges if _is_within(_IN_THREES, span[0]))
+        in_twos = _class(span for span in ranges if not _is_within(_IN_THREES, span[0]))
+        self._unspaced = re.compile(f"[{in_threes}{in_twos}]")
+        self._pieces = re.compile(f"([{in_threes}]+)|([{in_twos}]+)|[^{in_threes}{in_twos}]+")
 
-    def words(self, text: str) -> list[bytes]:
+    def plain(self, text: str) -> str:
+        """Return a text whose characters beyond ASCII are folded; ASCII stays as it is."""
+        if _BREVE in text:
+            for letter, short in _SHORT_I.items():
+                text = text.replace(letter + _BREVE, short)
         folds = self._folds
-        folded = _BEYOND_ASCII.sub(lambda match: match[0].translate(folds), text)
+        return _BEYOND_ASCII.sub(lambda match: match[0].translate(folds), text)
+
+    def plain_places(self, text: str) -> tuple[str, list[int]]:
+        """Return `plain`, and for each of its characters the place of its origin in the text."""
+        pieces = [
+            self._folds[ord(character)] if character > "\x7f" else character for character in text
+        ]
+        start = text.find(_BREVE)
+        while start > 0:
+            if short := _SHORT_I.get(text[start - 1]):
+                pieces[start - 1] = short
+            start = text.find(_BREVE, start + 1)
+        return "".join(pieces), [index for index, piece in enumerate(pieces) for _ in piece]
+
+    def spaced(self, plain: str) -> str:
+        """Return a `plain` text with words where no spaces divide them."""
         # Most text returns here: all its scripts have spaces.
-        if folds.unspaced.isdisjoint(folded):
-            return folded.encode().translate(_FOLDED_WORDS).split()
-        runs = _FOLDED_RUN.findall(_lower(folded))
-        return [word.encode() for run in runs for word, _, _ in self._cut(run)]
+        if not plain.encode().translate(None, _BELOW_THAI) or not self._unspaced.search(plain):
+            return plain
+        runs = _FOLDED_RUN.findall(_lower(plain))
+        return " ".join(word for run in runs for word, _, _ in self._cut(run))
 
     def places(self, text: str) -> Iterator[tuple[str, int, int]]:
         """Yield (word, start, end) with places in the text before folding."""
-        pieces = [_lower(self._folds[ord(character)]) for character in text]
-        origin = [index for index, piece in enumerate(pieces) for _ in piece]
-        for match in _FOLDED_RUN.finditer("".join(pieces)):
+        plain, origin = self.plain_places(text)
+        for match in _FOLDED_RUN.finditer(_lower(plain)):
             for word, start, end in self._cut(match[0]):
                 first = match.start() + start
                 last = match.start() + end - 1
                 yield word, origin[first], origin[last] + 1
 
     def _cut(self, run: str) -> Iterator[tuple[str, int, int]]:
-        """Yield words of spaced scripts whole, and other runs as characters and pairs."""
-        unspaced = self._folds.unspaced
-        start = 0
-        for index, character in enumerate(run):
-            if character not in unspaced:
-                continue
-            if start < index:
-                yield run[start:index], start, index
-            elif index and run[index - 1] in unspaced:
-                yield run[index - 1 : index + 1], index - 1, index + 1
-            yield character, index, index + 1
-            start = index + 1
-        if start < len(run):
-            yield run[start:], start, len(run)
+        """Yield words of spaced scripts whole, other runs in threes, or as letters and pairs."""
+        for piece in self._pieces.finditer(run):
+            start, end = piece.span()
+            match piece.lastindex:
+                case 1:
+                    for first in range(start, max(end - 2, start + 1)):
+                        yield run[first : min(first + 3, end)], first, min(first + 3, end)
+                case 2:
+                    yield run[start], start, start + 1
+                    for last in range(start + 1, end):
+                        yield run[last - 1 : last + 1], last - 1, last + 1
+                        yield run[last], last, last + 1
+                case _:
+                    yield piece[0], start, end
+
+
+_IN_THREES: Final = [0xE00, 0xF00, 0x1000, 0x10A0, 0x1780, 0x1800, 0xA9E0, 0xAA00, 0xAA60, 0xAA80]
+"""Starts and ends of Thai and Lao, Myanmar, Khmer, and two blocks of Myanmar: alphabets, whose
+letters alone say nothing."""
 
 
 @cache
-def _unicode() -> _Unicode:
+def unicode_rules() -> UnicodeRules:
     """Return the rules for text beyond ASCII; the first call reads the tables (20 ms)."""
-    return _Unicode()
+    return UnicodeRules()
 
 
 def _lower(text: str) -> str:
@@ -227,3 +326,8 @@ def _bounds(ranges: str) -> list[int]:
 
 def _is_within(bounds: list[int], code: int) -> bool:
     return bisect_right(bounds, code) % 2 == 1
+
+
+def _class(spans: Iterable[tuple[int, int]]) -> str:
+    """Return the characters [start, end) of spans, for a class of a regular expression."""
+    return "".join(f"{chr(start)}-{chr(end - 1)}" for start, end in spans)

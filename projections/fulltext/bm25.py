@@ -144,7 +144,7 @@ class FulltextView:
         """
         tree = plain(query) if isinstance(query, str) else query
         if isinstance(tree, AnyWord) and tree.field is None:
-            return self._asked_words(text.terms(tree.text), self._quoted(tree))
+            return self._asked_words(text.question_terms(tree.text), self._quoted(tree))
         matching = Matching(self._occurrences, self._vocabulary, filters)
         return AskedQuery(self._scoring, matching, tree)
 

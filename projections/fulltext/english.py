@@ -1,4 +1,4 @@
-"""English words: stop words and stems of the installed Whoosh.
+"""From words to terms: English stop words and stems of the installed Whoosh; other scripts.
 
 Stop words and stemmer come from Whoosh: `whoosh.lang.porter2`, which agreed with Snowball 2.2.0's
 English stemmer on each of 12,865 words. `whoosh.lang.porter` anchors a rule at the wrong end
@@ -8,7 +8,8 @@ Whoosh, and only two modules (10 ms).
 The rules are Whoosh's. `stemmer_of` applies a rule only to words with an ending that the rule
 handles, finds the endings of long tables by the last two letters, and has the rule for "ed" and
 "ing" without expressions that try each place of a word. It takes a tenth of the time; tests compare
-the stems with those of Whoosh's `stem`.
+the stems with those of Whoosh's `stem`. Words of other scripts have stemmers of their own
+(`script_stems`).
 """
 
 import re
@@ -20,6 +21,9 @@ from blake3 import blake3
 
 from cerata.engine.errors import Unsupported
 from cerata.engine.loading import loading
+
+from .script_stems import stem_of_script
+from .term_weights import BESIDE
 
 WORD_SIZE_MAX: Final = 128
 """Maximum bytes of a term; texts and queries alike cut a longer word to this size."""
@@ -35,6 +39,13 @@ _PROBE: Final = (
     "national feudalism activate effective adjustment adoption bowdlerize roll cease probate"
 )
 _PROBE_DIGEST: Final = "36980a014ae3c4d4"
+
+_WITHOUT_APOSTROPHE: Final = (
+    *("didnt", "doesnt", "dont", "isnt", "arent", "wasnt", "werent", "hasnt", "havent", "hadnt"),
+    *("wouldnt", "couldnt", "shouldnt", "mustnt"),
+)
+"""Each counts as its word before the apostrophe: ``didnt`` finds ``didn't``, two words of which the
+second is a stop word."""
 
 Stem = Callable[[str], str]
 
@@ -55,39 +66,60 @@ class Rules(Protocol):
 
 
 class English:
-    """Stop words and stems."""
+    """Stop words and stems.
 
-    __slots__ = ("_stem", "_stop")
+    - ``stop_words`` ascend; the place of a word is its number in an index.
+    """
+
+    __slots__ = ("_fixed", "_numbers", "_stem", "stop_words")
 
     def __init__(self, stem: Stem, stop: frozenset[bytes]) -> None:
         self._stem = stem
-        self._stop = stop
+        self.stop_words = sorted(stop)
+        self._numbers = {word: number for number, word in enumerate(self.stop_words)}
+        self._fixed: dict[bytes, bytes | None] = dict.fromkeys(stop)
+        for word in _WITHOUT_APOSTROPHE:
+            first = word[:-1].encode()
+            if first in stop:
+                self._fixed[word.encode()] = None
+                self._numbers[word.encode()] = self._numbers[first]
+            else:
+                self._fixed[word.encode()] = stem(first.decode()).encode()
 
     def term(self, word: bytes) -> bytes | None:
         """Return the term of a folded word, or None for a stop word; about 4 us."""
-        if word in self._stop:
-            return None
+        if word in self._fixed:
+            return self._fixed[word]
         if len(word) > STEM_SIZE_MAX:
             return word if len(word) <= WORD_SIZE_MAX else _cut_short(word)
         # `bytes.isalpha` is true for ASCII letters only.
-        return self._stem(word.decode()).encode() if word.isalpha() else word
+        if word.isalpha():
+            return self._stem(word.decode()).encode()
+        return stem_of_script(word.decode()).encode() if word[0] >= 0x80 else word
 
     def terms(self, words: Sequence[bytes]) -> list[bytes | None]:
         """Return `term` of each word."""
-        stop, stem = self._stop, self._stem
+        fixed, stem = self._fixed, self._stem
         return [
-            None
-            if word in stop
-            else stem(word.decode()).encode()
-            if len(word) <= STEM_SIZE_MAX and word.isalpha()
+            stem(word.decode()).encode()
+            if word not in fixed and len(word) <= STEM_SIZE_MAX and word.isalpha()
             else self.term(word)
             for word in words
         ]
 
+    def stop_number(self, word: bytes) -> int | None:
+        """Return the number of a stop word; None for any other word."""
+        return self._numbers.get(word)
+
+    def stop_term(self, word: bytes) -> str | None:
+        """Return the term of a stop word, which counts if a question has no other word."""
+        number = self._numbers.get(word)
+        return None if number is None else BESIDE + self.stop_words[number].decode()
+
     def fingerprint(self) -> str:
         """Return a hash of the stop words and of the stems of sample words."""
         stems = (self._stem(word).encode() for word in _PROBE.split())
-        return blake3(b" ".join([*sorted(self._stop), *stems])).hexdigest(8)
+        return blake3(b" ".join([*self.stop_words, *stems])).hexdigest(8)
 
 
 @cache

@@ -14,6 +14,7 @@ from .analyzer import Span
 from .fields import Field
 from .query import AnyWord, Phrase, Prefix, Query, Term, Wildcard, words_of
 from .query_evaluation import folded_pattern, one_word
+from .term_weights import BESIDE
 from .vocabulary import VocabularyView
 
 
@@ -42,17 +43,24 @@ def highlights(
             continue
         match words:
             case AnyWord(any_words, _, quoted):
-                terms.update(cutting.terms(any_words))
+                terms.update(cutting.question_terms(any_words))
                 phrases.update(tuple(cutting.terms(phrase)) for phrase in quoted)
             case Term(phrase) | Phrase(phrase):
-                phrases.add(tuple(cutting.terms(phrase)))
+                run = tuple(cutting.terms(phrase))
+                if run:
+                    phrases.add(run)
+                else:
+                    terms.update(span.term for span in cutting.beside_spans(phrase))
             case Prefix(start):
                 terms |= _texts(vocabulary, vocabulary.starting_with(one_word(start), rows))
             case Wildcard(pattern):
                 terms |= _texts(vocabulary, vocabulary.matching(folded_pattern(pattern), rows))
     terms.update(run[0] for run in phrases if len(run) == 1)
     matches = _runs(spans, [run for run in phrases if len(run) > 1])
-    matches += [Highlight(span.start, span.end) for span in spans if span.term in terms]
+    marked = [*spans, *cutting.beside_spans(text)]
+    if any(term.startswith(BESIDE) for term in terms):
+        marked += cutting.stop_spans(text)
+    matches += [Highlight(span.start, span.end) for span in marked if span.term in terms]
     return _merged(matches)
 
 

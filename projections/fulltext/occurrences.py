@@ -14,6 +14,7 @@ from ..columnar.columns import I64, U8, U32, Unsigned, concatenate, gather_range
 from .fields import WEIGHTS, Field, FieldLengths
 from .joined_postings import PieceGroup
 from .postings import Piece, joined_gaps, rows_of_runs
+from .vocabulary import STOP_TERMS
 
 
 class Occurrences:
@@ -36,7 +37,27 @@ class Occurrences:
         """Return the postings of terms, term after term, rows ascending within each term.
 
         The result: rows (p,); the end of each term in rows; the weight of each posting.
+
+        Args:
+            ids: The terms, ascending. Those from `STOP_TERMS` on are stop words.
         """
+        first_stop = int(ids.searchsorted(STOP_TERMS))
+        if first_stop == len(ids):
+            return self._gathered_terms(ids)
+        rows, ends, weights = self._gathered_terms(ids[:first_stop])
+        of_stops = [self._rows_of_stop(code - STOP_TERMS) for code in ids[first_stop:].tolist()]
+        for of_stop in of_stops:
+            ends.append((ends[-1] if ends else 0) + len(of_stop))
+        ones = np.ones(ends[-1] - len(rows), np.uint8)
+        return np.concatenate([rows, *of_stops]), ends, _end_to_end([weights, ones])
+
+    def _rows_of_stop(self, number: int) -> I64:
+        """Return the rows with a stop word."""
+        bits = self.fields.stops[number // 64] >> np.uint64(number % 64)
+        return np.flatnonzero(bits & np.uint64(1))
+
+    def _gathered_terms(self, ids: U32) -> tuple[I64, list[int], Unsigned]:
+        """Return `gather` of terms that are no stop words."""
         if not self._groups:
             return self._gathered(self._pieces, ids)
         gathered: list[tuple[I64 | U32, Unsigned, list[slice]]] = []

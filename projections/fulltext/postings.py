@@ -318,17 +318,23 @@ def _level(piece: Piece) -> int:
 # --- in a chunk ----------------------------------------------------------------------------------
 
 
-def encode(piece: Piece) -> dict[str, AnyColumn]:
+def encode(piece: Piece, fields: FieldLengths) -> dict[str, AnyColumn]:
     """Return the columns of a piece for `decode`; the terms are stored as gaps, too.
 
     All gaps are small and positive, so their planes compress to four fifths of those of the rows.
+    Positions count from 1. The terms beside words of a row are in order of term, which gives their
+    positions: these are stored as 0, which takes no room.
     """
+    positions = piece.positions.astype(np.uint32) + np.uint32(1)
+    if fields.beside.any():
+        rows = np.repeat(piece.rows(), piece.counts)
+        positions[positions > (fields.total - fields.beside)[rows]] = 0
     return {
         **planes("postings.terms", narrow(np.diff(piece.terms, prepend=np.uint32(0)))),
         **planes("postings.sizes", narrow(np.diff(piece.starts))),
         **planes("postings.row_gaps", narrow(piece.gaps.joined())),
         "postings.counts": piece.counts,
-        "postings.positions": piece.positions,
+        "postings.positions": narrow(positions),
     }
 
 
@@ -343,15 +349,15 @@ def decode(columns: Columns, fields: FieldLengths, first_row: int, term_count: i
     sizes = columns.planes("postings.sizes")
     row_gaps = _gaps_in(columns)
     counts = columns.narrow("postings.counts")
-    positions = columns.narrow("postings.positions")
+    stored = columns.narrow("postings.positions")
     terms = np.cumsum(gaps, dtype=np.uint32)
     starts = offsets(sizes)
     require(len(gaps) == len(sizes), "its terms and their sizes differ in count")
     is_even = int(starts[-1]) == len(row_gaps.low) == len(counts)
     require(is_even, "the columns of its postings differ in count")
-    require(_sum_of_counts(counts) == len(positions), "its counts do not sum to its positions")
+    require(_sum_of_counts(counts) == len(stored), "its counts do not sum to its positions")
     require(
-        int(lengths.sum(dtype=np.int64)) == len(positions),
+        int(lengths.sum(dtype=np.int64)) == len(stored),
         "its row lengths do not sum to its positions",
     )
     if len(gaps):
@@ -365,7 +371,31 @@ def decode(columns: Columns, fields: FieldLengths, first_row: int, term_count: i
     ascends = zeros == len(firsts) - int(np.count_nonzero(firsts))
     require(ascends, "the rows of a term do not ascend")
     span = first_row, first_row + len(lengths)
+    # In the dtype of the chunk; those beside words lie beyond it, perhaps.
+    positions: Unsigned = stored - stored.dtype.type(1)
+    if not fields.beside.any():
+        require(bool(stored.all()), "a term beside words is in a row without such terms")
+    else:
+        piece = Piece(*span, terms, starts, row_gaps, counts, positions, counts)
+        positions = _with_beside(positions, stored, np.repeat(piece.rows(), counts), fields)
     return _piece(span, terms, starts, row_gaps, counts, positions, fields)
+
+
+def _with_beside(
+    positions: Unsigned, stored: Unsigned, rows: U32, fields: FieldLengths
+) -> Unsigned:
+    """Return positions with those of the terms beside words, which a chunk stores as 0."""
+    places = np.flatnonzero(stored == 0)
+    of_places = rows[places]
+    # Stable, so in order of term within each row.
+    order = np.argsort(of_places, kind="stable")
+    counts = np.bincount(of_places, minlength=len(fields.beside))
+    require(bool((counts == fields.beside).all()), "a row differs in its terms beside words")
+    firsts = np.repeat((fields.total - fields.beside).astype(np.int64), counts)
+    starts = np.repeat(offsets(counts)[:-1], counts)
+    wide = positions.astype(np.uint32)
+    wide[places[order]] = firsts + np.arange(len(places)) - starts
+    return narrow(wide)
 
 
 def _gaps_in(columns: Columns) -> Gaps:

@@ -18,34 +18,39 @@ from cerata.engine.errors import Corrupt
 from cerata.engine.events import Erased, EventBody, PutFrame
 
 from ..columnar.columns import (
+    I32,
     I64,
     U8,
     U32,
+    U64,
     AnyColumn,
     AppendOnly,
     Column,
     Columns,
     decode_columns,
+    gather_ranges,
     narrow,
     offsets,
     require,
     rows_up_to,
+    run_starts,
 )
 from ..columnar.names import check_seqs
 from ..core.column_fold import BlockFold
 from ..core.event_batch import EventBatch
 from ..core.projection import BLOCK_SEQS, FoldedEvent, Parameters, check_head, check_range
 from ..core.seal import StateDamaged
-from . import analyzer as text
 from . import postings
 from .bm25 import Fulltext
 from .english import STEMMER, english
-from .fields import FIELD_COUNT, WEIGHTS, Field, FieldLengths
+from .fields import BESIDE_PART, PART_COUNT, WEIGHTS, Field, FieldLengths
 from .joined_postings import PieceGroup
 from .marks import MARK_MAX, marks_of
 from .postings import Piece, joined_gaps
+from .row_words import folded_rows
+from .script_stems import FINGERPRINT
 from .unicode_tables import UNICODE_VERSION
-from .vocabulary import Vocabulary
+from .vocabulary import FIRST_STOP, Vocabulary
 from .word_table import Words, cut
 
 _EMPTY: Final = PutFrame()
@@ -76,11 +81,14 @@ class FulltextProjection(BlockFold):
     def __init__(self) -> None:
         super().__init__(self._effect_columns)
         self._seqs = Column(np.int64)
-        # Token counts of a row: of all fields, of the title, of the tags, of the role.
+        # Token counts of a row: of all parts, of the title, the tags, the role, beside words.
         self._lengths = Column(np.uint32)
         self._title_lengths = Column(np.uint32)
         self._tags_lengths = Column(np.uint32)
         self._role_lengths = Column(np.uint32)
+        self._beside_lengths = Column(np.uint32)
+        # The bits of stop words, half of them each.
+        self._stops = (Column(np.uint64), Column(np.uint64))
         self._marks = Column(np.uint8)
         self._token_ends = Column(np.int64)
         self._vocabulary = Vocabulary()
@@ -94,6 +102,7 @@ class FulltextProjection(BlockFold):
         return {
             "fields": " ".join(f"{field.name.lower()}^{WEIGHTS[field]}" for field in Field),
             "stemmer": STEMMER,
+            "stemmers": FINGERPRINT,
             "unicode": UNICODE_VERSION,
         }
 
@@ -120,7 +129,9 @@ class FulltextProjection(BlockFold):
         return [self._stream, *self._by_row(), *self._vocabulary.effect_columns()]
 
     def _fields(self) -> FieldLengths:
-        return FieldLengths(*(column.view() for column in self._length_columns()))
+        low, high = self._stops
+        lengths = (column.view() for column in self._length_columns())
+        return FieldLengths((low.view(), high.view()), *lengths)
 
     # --- folding ---------------------------------------------------------------------------------
 
@@ -142,31 +153,35 @@ class FulltextProjection(BlockFold):
     def _fold_rows(self, seqs: Sequence[int], bodies: Sequence[EventBody | Erased]) -> None:
         """Append the tokens of rows, a column at a time; about 7 us for 40 words."""
         parts = self._searched(bodies)
-        data, sizes = text.folded(parts)
+        data, sizes = folded_rows(parts)
         words = cut(data)
         part_ends = np.cumsum(np.array(sizes, np.int64) + 1)
         words_before = np.searchsorted(words.starts, part_ends)
         row = len(self._seqs)
 
         def rows_of(places: I64) -> I64:
-            return words_before.searchsorted(places, side="right") // FIELD_COUNT + row
+            return words_before.searchsorted(places, side="right") // PART_COUNT + row
 
         ids = self._vocabulary.ids(data, words, rows_of)
+        _order_beside(ids, words_before)
         is_term = ids >= 0
-        lengths = np.diff(offsets(is_term)[words_before], prepend=0).reshape(-1, FIELD_COUNT)
+        lengths = np.diff(offsets(is_term)[words_before], prepend=0).reshape(-1, PART_COUNT)
         totals = lengths.sum(axis=1).astype(np.uint32)
-        named = lengths[:, (Field.TITLE, Field.TAGS, Field.ROLE)].astype(np.uint32).T
+        named = lengths[:, (Field.TITLE, Field.TAGS, Field.ROLE, BESIDE_PART)].astype(np.uint32).T
         self._stream.extend(ids[is_term])
         marks = _marks(parts, data, words, words_before)
-        self._add_rows(seqs, FieldLengths(totals, *named), marks)
+        stops = _stops(ids, words_before)
+        self._add_rows(seqs, FieldLengths(stops, totals, *named), marks)
 
     def _add_rows(self, seqs: npt.ArrayLike, lengths: FieldLengths, marks: U8) -> None:
         base = self._tokens_before(len(self._seqs))
         self._token_ends.extend(np.cumsum(lengths.total, dtype=np.int64) + base)
         self._seqs.extend(seqs)
-        counts = (lengths.total, lengths.title, lengths.tags, lengths.role)
+        counts = (lengths.total, lengths.title, lengths.tags, lengths.role, lengths.beside)
         for column, added in zip(self._length_columns(), counts, strict=True):
             column.extend(added)
+        for bits, added_bits in zip(self._stops, lengths.stops, strict=True):
+            bits.extend(added_bits)
         self._marks.extend(marks)
 
     def _searched(self, bodies: Sequence[EventBody | Erased]) -> list[str]:
@@ -250,9 +265,10 @@ class FulltextProjection(BlockFold):
         end = self._settled_row()
         if first < end:
             fields = self._fields().part(first, end)
-            expected = postings.encode(postings.invert(self._tokens(first, end), fields, first))
+            inverted = postings.invert(self._tokens(first, end), fields, first)
+            expected = postings.encode(inverted, fields)
             try:
-                actual = postings.encode(postings.gather(self._pieces, first, end))
+                actual = postings.encode(postings.gather(self._pieces, first, end), fields)
             except Corrupt:
                 actual = {}
             same = actual.keys() == expected.keys()
@@ -278,6 +294,9 @@ class FulltextProjection(BlockFold):
             "rows.title": narrow(fields.title),
             "rows.tags": narrow(fields.tags),
             "rows.role": narrow(fields.role),
+            "rows.beside": narrow(fields.beside),
+            # A column of bytes for each eight stop words: most are rare.
+            "rows.stops": np.concatenate([_bytes_of(bits) for bits in fields.stops]),
         }
 
     def _rows(self, after: int, through: int) -> tuple[int, int]:
@@ -287,11 +306,12 @@ class FulltextProjection(BlockFold):
     def _stored(self, after: int, through: int) -> dict[str, AnyColumn]:
         self._settle()
         first, end = self._rows(after, through)
+        fields = self._fields().part(first, end)
         return {
             "rows.seq": self._seqs.view()[first:end],
             **self._lengths_within(first, end),
             "rows.marks": self._marks.view()[first:end],
-            **postings.encode(postings.gather(self._pieces, first, end)),
+            **postings.encode(postings.gather(self._pieces, first, end), fields),
             **self._vocabulary.encode(first, end),
         }
 
@@ -305,11 +325,20 @@ class FulltextProjection(BlockFold):
         for part in parts:
             self._load(part)
 
-    def _by_row(self) -> tuple[Column[np.int64] | Column[np.uint32] | Column[np.uint8], ...]:
-        return (self._seqs, self._token_ends, *self._length_columns(), self._marks)
+    def _by_row(
+        self,
+    ) -> tuple[Column[np.int64] | Column[np.uint64] | Column[np.uint32] | Column[np.uint8], ...]:
+        lengths = self._length_columns()
+        return (self._seqs, self._token_ends, *lengths, *self._stops, self._marks)
 
     def _length_columns(self) -> tuple[Column[np.uint32], ...]:
-        return (self._lengths, self._title_lengths, self._tags_lengths, self._role_lengths)
+        return (
+            self._lengths,
+            self._title_lengths,
+            self._tags_lengths,
+            self._role_lengths,
+            self._beside_lengths,
+        )
 
     def _load(self, columns: Columns) -> None:
         through = check_head(columns, self._digests.salt, self._seq)
@@ -359,20 +388,60 @@ class FulltextProjection(BlockFold):
 
 def _marks(parts: list[str], data: bytes, words: Words, words_before: I64) -> U8:
     """Return the marks of rows: those of the text of each row with a role, else 0."""
-    marks = np.zeros(len(parts) // FIELD_COUNT, np.uint8)
-    rows = [row for row, role in enumerate(parts[Field.ROLE :: FIELD_COUNT]) if role]
+    marks = np.zeros(len(parts) // PART_COUNT, np.uint8)
+    rows = [row for row, role in enumerate(parts[Field.ROLE :: PART_COUNT]) if role]
     if rows:
-        texts = np.array(rows) * FIELD_COUNT + Field.TEXT
+        texts = np.array(rows) * PART_COUNT + Field.TEXT
         starts = np.concatenate([[0], words_before])[texts]
         spans = np.stack([starts, words_before[texts]], axis=1)
         marks[rows] = marks_of(
-            [parts[row * FIELD_COUNT + Field.TEXT] for row in rows], data, words, spans
+            [parts[row * PART_COUNT + Field.TEXT] for row in rows], data, words, spans
         )
     return marks
 
 
+def _order_beside(ids: I32, words_before: I64) -> None:
+    """Put the terms beside the words of each row in order, each once.
+
+    A repeat becomes −1, and so does a stop word.
+    """
+    ends = words_before[BESIDE_PART::PART_COUNT]
+    starts = words_before[BESIDE_PART - 1 :: PART_COUNT]
+    sizes = ends - starts
+    if not sizes.any():
+        return
+    places = gather_ranges(starts, sizes)
+    rows = np.repeat(np.arange(len(sizes)), sizes)
+    terms = ids[places]
+    terms = terms[np.lexsort((terms, rows))]
+    ids[places] = np.where(run_starts(terms, rows) & (terms >= 0), terms, -1)
+
+
+def _bytes_of(bits: U64) -> U8:
+    """Return the bytes of numbers: the lowest of all, then the second of all, and so on."""
+    return np.ascontiguousarray(bits, "<u8").view(np.uint8).reshape(-1, 8).T.ravel()
+
+
+def _bits_of(by_byte: U8) -> U64:
+    """Return the numbers of `_bytes_of`."""
+    by_number = np.ascontiguousarray(by_byte.reshape(8, -1).T).view("<u8")
+    return by_number.ravel().astype(np.uint64, copy=False)
+
+
+def _stops(ids: I32, words_before: I64) -> tuple[U64, U64]:
+    """Return the bits of the stop words in the fields of rows."""
+    rows = np.arange(len(words_before) // PART_COUNT)
+    places = np.flatnonzero(ids <= FIRST_STOP)
+    bits = np.zeros((len(rows), 128), np.bool_)
+    ends = words_before[BESIDE_PART::PART_COUNT]
+    bits[np.repeat(rows, np.diff(ends, prepend=0))[places], FIRST_STOP - ids[places]] = True
+    packed = np.packbits(bits, axis=1, bitorder="little")
+    low, high = packed.view("<u8").astype(np.uint64, copy=False).T
+    return low, high
+
+
 def _read_lengths(columns: Columns, count: int) -> FieldLengths:
-    names = ("length", "title", "tags", "role")
+    names = ("length", "title", "tags", "role", "beside")
     counts = [columns.narrow(f"rows.{name}") for name in names]
     require(
         all(len(column) == count for column in counts),
@@ -382,20 +451,26 @@ def _read_lengths(columns: Columns, count: int) -> FieldLengths:
     # In 64 bits: the sum of damaged lengths may overflow 32.
     require(
         (np.sum(named, axis=0, dtype=np.int64) <= total).all(),
-        "the title, tags and role of a row exceed its length",
+        "the parts of a row exceed its length",
     )
-    return FieldLengths(total, *named)
+    stops = columns.u8("rows.stops")
+    require(len(stops) == 16 * count, "rows.stops differs in count from rows.seq")
+    low, high = map(_bits_of, np.split(stops, 2))
+    return FieldLengths((low, high), total, *named)
 
 
 def searchable(frames: Sequence[PutFrame]) -> list[str]:
-    """Return the searched texts of frames, frame by frame, each in the order of `Field`."""
+    """Return the searched texts of frames, frame by frame, each in the order of `Field`.
+
+    The last part of each frame is empty: for the words beside those of its fields.
+    """
     texts = [frame.text for frame in frames]
     overriding = [frame.search_text for frame in frames]
     if overriding.count(None) < len(frames):
         pairs = zip(texts, overriding, strict=True)
         texts = [text if instead is None else instead for text, instead in pairs]
     tags = [frame.tags for frame in frames]
-    parts = [""] * (FIELD_COUNT * len(frames))
+    parts = [""] * (PART_COUNT * len(frames))
     for field, column in (
         (Field.TEXT, texts),
         (Field.TITLE, [frame.title for frame in frames]),
@@ -403,5 +478,5 @@ def searchable(frames: Sequence[PutFrame]) -> list[str]:
         (Field.ROLE, [frame.role for frame in frames]),
     ):
         if column.count(None) < len(column):
-            parts[field::FIELD_COUNT] = [text or "" for text in column]
+            parts[field::PART_COUNT] = [text or "" for text in column]
     return parts

@@ -20,7 +20,7 @@ import msgspec
 from cerata.engine.errors import InvalidInput
 
 from ..frames.filters import PLAIN_DEPTH, Filter
-from .analyzer import terms
+from .analyzer import question_spans, word_spans
 from .fields import Field
 
 
@@ -280,10 +280,18 @@ def filters_of(query: Query) -> Iterator[Filter]:
 
 
 def has_words(query: Query) -> bool:
-    """Return whether a query has a word, pattern or phrase to find; stop words do not count."""
-    return any(
-        isinstance(words, Prefix | Wildcard) or terms(_text_of(words)) for words in words_of(query)
-    )
+    """Return whether a query has a word, pattern or phrase to find."""
+    return any(map(_has_words, words_of(query)))
+
+
+def _has_words(words: Words) -> bool:
+    match words:
+        case Prefix() | Wildcard():
+            return True
+        case AnyWord(text):
+            return bool(question_spans(text))
+        case Term(text) | Phrase(text):
+            return bool(word_spans(text))
 
 
 def words_of(query: Query) -> Iterator[Words]:

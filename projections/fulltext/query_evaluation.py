@@ -16,7 +16,7 @@ from cerata.engine.errors import InvalidInput, Unsupported
 from ..columnar.columns import I64, U32, Mask
 from ..frames.filters import Filter
 from . import analyzer as text
-from .fields import Field
+from .fields import BESIDE_PART, Field
 from .occurrences import Occurrences
 from .query import (
     And,
@@ -168,13 +168,19 @@ class Matching:
             case Wildcard(pattern):
                 ids = self._vocabulary.matching(folded_pattern(pattern), self._occurrences.rows)
                 yield (_WILDCARD, pattern, which), ids, field
-            case Term(cut) | AnyWord(cut) | Phrase(cut):
-                for term in dict.fromkeys(text.terms(cut)):
-                    term_id = self._vocabulary.find(term)
-                    if term_id is not None:
-                        yield (_TERM, term_id, which), np.array([term_id], np.uint32), field
-                    else:
-                        yield (_TERM, term, which), np.empty(0, np.uint32), field
+            case AnyWord(cut):
+                for term in text.question_terms(cut):
+                    yield self._key(term, field)
+            case Term(cut) | Phrase(cut):
+                for term in dict.fromkeys(span.term for span in text.word_spans(cut)):
+                    yield self._key(term, field)
+
+    def _key(self, term: str, field: Field | None) -> tuple[GroupKey, U32, Field | None]:
+        which = -1 if field is None else int(field)
+        term_id = self._vocabulary.find(term)
+        if term_id is None:
+            return (_TERM, term, which), np.empty(0, np.uint32), field
+        return (_TERM, term_id, which), np.array([term_id], np.uint32), field
 
     def _group(self, key: GroupKey, ids: U32, field: Field | None) -> Group:
         group = self._groups.get(key)
@@ -192,11 +198,11 @@ class Matching:
 
     def _phrase(self, words: str, field: Field | None) -> Mask | None:
         terms = text.terms(words)
-        if not terms:
-            return None
-        if len(terms) == 1:
-            [key] = self._keys(Term(words, field))
-            return self._rows(*key)
+        if len(terms) < 2:
+            # AT&T has no word but those beside its letters; a stop word has none.
+            alone = terms or [span.term for span in text.beside_spans(words)]
+            masks = [self._rows(*self._key(term, field)) for term in alone]
+            return np.logical_and.reduce(masks) if masks else None
         mask = np.zeros(self._occurrences.rows, np.bool_)
         ids = [self._vocabulary.find(term) for term in terms]
         term_ids = [term_id for term_id in ids if term_id is not None]
@@ -207,8 +213,8 @@ class Matching:
         first = starts & 0xFFFF_FFFF
         of_first = self._occurrences.fields_within(rows, first)
         whole = of_first == self._occurrences.fields_within(rows, first + len(ids) - 1)
-        if field is not None:
-            whole &= of_first == field
+        # Beside words no term has a place.
+        whole &= of_first < BESIDE_PART if field is None else of_first == field
         mask[rows[whole]] = True
         return mask
 
@@ -256,7 +262,7 @@ def _names(words: Words) -> Callable[[str], str]:
         case _:
             cut = words.word if isinstance(words, Term) else words.text
             # Backwards, so that the first word of a term stays.
-            written = {span.term: span.word for span in reversed(text.spans(cut))}
+            written = {span.term: span.word for span in reversed(text.question_spans(cut))}
             return lambda term: prefix + written.get(term, term)
 
 

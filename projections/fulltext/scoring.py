@@ -87,10 +87,7 @@ class Scoring:
 
     def text_lengths_at(self, rows: I64) -> I64:
         """Return how many terms the text field of rows has."""
-        # A term of another field weighs 2, so weighted lengths have it once more.
-        lengths = 2 * self.occurrences.fields.total[rows].astype(np.int64)
-        lengths -= self.lengths[rows]
-        return lengths
+        return self.occurrences.fields.text_ends()[rows].astype(np.int64)
 
     @cached_property
     def turn_lengths(self) -> TurnLengths | None:

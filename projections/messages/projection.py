@@ -48,7 +48,7 @@ class MessagesProjection(ScopedFold[MessageColumns]):
     """Folds messages into columns."""
 
     name: ClassVar[str] = "messages"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __init__(self) -> None:
         super().__init__(MessageColumns())

@@ -24,7 +24,7 @@ from cerata.engine.events import (
 from cerata.projections.frames.filters import Filter
 from cerata.projections.frames.projection import FramesProjection
 from cerata.projections.frames.reader import Frames
-from cerata.projections.fulltext.analyzer import terms
+from cerata.projections.fulltext.analyzer import beside_spans, stop_spans, terms
 from cerata.projections.fulltext.projection import FulltextProjection, searchable
 
 ORIGIN = "1970-01-01T00:00:00.020000+00:00"
@@ -159,9 +159,15 @@ histories = st.lists(_bodies, max_size=40).map(events_of)
 
 
 def weighed(parts: Sequence[Sequence[str]]) -> list[str]:
-    """Return the terms of text, title, tags and role, each as often as its field weighs."""
-    times = (1, 2, 2, 2)
-    return [term for part, times in zip(parts, times, strict=True) for term in [*part] * times]
+    """Return the terms of text, title, tags, role and beside, each as often as its part weighs."""
+    times = (1, 2, 2, 2, 1)
+    return [term for part, times in zip(parts, times, strict=False) for term in [*part] * times]
+
+
+def terms_beside(parts: Sequence[str]) -> list[str]:
+    """Return the terms beside the words of the parts of a row, of distinct words."""
+    spans = [span for part in parts for span in beside_spans(part)]
+    return [*dict.fromkeys(span.term for span in spans)]
 
 
 class Model:
@@ -169,6 +175,8 @@ class Model:
 
     def __init__(self) -> None:
         self.tokens: dict[int, list[str]] = {}
+        self.stops: dict[int, set[str]] = {}
+        self.lengths: dict[int, int] = {}
         self.parts: dict[int, list[list[str]]] = {}
         self.in_order: dict[int, list[str]] = {}
         self.texts: dict[int, str] = {}
@@ -187,8 +195,14 @@ class Model:
     def _add(self, seq: int, kind: str, body: EventBody | Erased) -> None:
         if kind == "putFrame":
             parts = searchable([body if isinstance(body, PutFrame) else PutFrame()])
-            self.parts[seq] = [terms(part) for part in parts]
+            fields = [terms(part) for part in parts[:-1]]
+            self.parts[seq] = [*fields, terms_beside(parts)]
             self.tokens[seq] = weighed(self.parts[seq])
+            # Stop words have no place, and a row of them alone still counts.
+            self.stops[seq] = {span.term for part in parts for span in stop_spans(part)}
+            self.lengths[seq] = len(weighed(fields)) or int(
+                bool(self.tokens[seq] or self.stops[seq])
+            )
             self.in_order[seq] = [term for part in self.parts[seq] for term in part]
             self.texts[seq] = "\n".join(parts)
             self.bodies[seq] = body if isinstance(body, PutFrame) else PutFrame()
@@ -238,16 +252,16 @@ class Model:
 
     def search(self, wanted: Sequence[str], k: int) -> list[tuple[int, float]]:
         """BM25 by its formula: (frame, score) of the best, equal scores in order of frame."""
-        documents = {frame: self.tokens[frame] for frame in self.alive() if self.tokens[frame]}
-        average = sum(map(len, documents.values())) / max(len(documents), 1)
-        counts = {frame: Counter(tokens) for frame, tokens in documents.items()}
+        lengths = {frame: self.lengths[frame] for frame in self.alive() if self.lengths[frame]}
+        average = sum(lengths.values()) / max(len(lengths), 1)
+        counts = {frame: Counter([*self.tokens[frame], *self.stops[frame]]) for frame in lengths}
         scores: dict[int, float] = {}
         for term in set(wanted):
             frequency = sum(term in count for count in counts.values())
-            idf = math.log(1 + (len(documents) - frequency + 0.5) / (frequency + 0.5))
+            idf = math.log(1 + (len(lengths) - frequency + 0.5) / (frequency + 0.5))
             for frame, count in counts.items():
                 if tf := count[term]:
-                    norm = 1.2 * (1 - 0.75 + 0.75 * len(documents[frame]) / average)
+                    norm = 1.2 * (1 - 0.75 + 0.75 * lengths[frame] / average)
                     scores[frame] = scores.get(frame, 0) + idf * tf * 2.2 / (tf + norm)
         return sorted(scores.items(), key=lambda hit: (-round(hit[1], 6), hit[0]))[:k]
 

@@ -7,7 +7,7 @@ from cerata.projections.columnar.string_table import StringTable
 
 
 def test_strings_of_one_short_hash_are_told_apart() -> None:
-    # A chunk has 32 bits of each word's hash: half the bytes, and now and then two words share them.
+    # A chunk has 32 bits of each word's hash: half the bytes; a few words share them.
     pieces = [b"w%d" % number for number in range(200_000)]
     short = hashes64(pieces).astype(np.uint32)
     order = np.argsort(short, kind="stable")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cerata.projections.core.projection import BLOCK_SEQS
 from cerata.projections.frames.projection import FramesProjection
-from cerata.projections.fulltext.analyzer import terms
+from cerata.projections.fulltext.analyzer import question_terms
 from cerata.projections.fulltext.projection import FulltextProjection
 
 from ..histories import (
@@ -59,7 +59,7 @@ def test_search_and_life_equal_the_reference_at_every_n(events: list[Folded]) ->
             assert predecessors(table, frame, n) == model.predecessors(frame)
         for query in QUERIES:
             found = index.view(alive).search(query, k=50)
-            expected = model.search(terms(query), 50)
+            expected = model.search(question_terms(query), 50)
             scores = dict(zip(table.ids[found.rows].tolist(), found.scores.tolist(), strict=True))
             assert scores == pytest.approx(dict(expected), abs=1e-6)
             best = index.view(alive).search(query, k=3)

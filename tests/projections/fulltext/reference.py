@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from cerata.projections.frames.filters import Filter
-from cerata.projections.fulltext.analyzer import term_of, terms, words
+from cerata.projections.fulltext.analyzer import question_terms, term_of, terms, word_spans, words
 from cerata.projections.fulltext.fields import Field
 from cerata.projections.fulltext.query import (
     And,
@@ -54,8 +54,10 @@ def expected(model: Model, query: Query, among: Collection[int]) -> list[tuple[i
                 return [(patterned(start + "*"), leaf.field)]
             case Wildcard(pattern):
                 return [(patterned(pattern), leaf.field)]
-            case Term(text) | AnyWord(text) | Phrase(text):
-                return [(frozenset([term]), leaf.field) for term in terms(text)]
+            case AnyWord(text):
+                return [(frozenset([term]), leaf.field) for term in question_terms(text)]
+            case Term(text) | Phrase(text):
+                return [(frozenset([span.term]), leaf.field) for span in word_spans(text)]
 
     def patterned(pattern: str) -> frozenset[str]:
         # The form and its term both count; neither fold nor brackets are in these tests.
@@ -67,7 +69,8 @@ def expected(model: Model, query: Query, among: Collection[int]) -> list[tuple[i
 
     def occurrences(frame: int, group: Group) -> int:
         parts = [p if group[1] in (None, f) else [] for f, p in enumerate(model.parts[frame])]
-        return sum(term in group[0] for term in weighed(parts))
+        stops = model.stops[frame] if group[1] is None else set()
+        return sum(term in group[0] for term in weighed(parts)) + len(group[0] & stops)
 
     def found(query: Query, frame: int) -> bool | None:
         match query:
@@ -93,8 +96,8 @@ def expected(model: Model, query: Query, among: Collection[int]) -> list[tuple[i
         inside = (part[i : i + len(wanted)] == wanted for part in parts for i in range(len(part)))
         return any(inside) if wanted else None
 
-    alive = [frame for frame in model.alive() if model.tokens[frame]]
-    average = sum(len(model.tokens[frame]) for frame in alive) / max(len(alive), 1) or 1.0
+    alive = [frame for frame in model.alive() if model.lengths[frame]]
+    average = sum(model.lengths[frame] for frame in alive) / max(len(alive), 1) or 1.0
     order = list(dict.fromkeys(term for tokens in model.in_order.values() for term in tokens))
     scored = {
         rank_of(leaf, group, order): group for leaf in words_of(query) for group in groups(leaf)
@@ -106,7 +109,7 @@ def expected(model: Model, query: Query, among: Collection[int]) -> list[tuple[i
             if tf := occurrences(frame, group):
                 df = sum(occurrences(one, group) > 0 for one in alive)
                 idf = float(np.float32(math.log(1 + (len(alive) - df + 0.5) / (df + 0.5))))
-                norm = 1.2 * ((1 - 0.75) + 0.75 * (len(model.tokens[frame]) / average))
+                norm = 1.2 * ((1 - 0.75) + 0.75 * (model.lengths[frame] / average))
                 part = 1.0 if kind else weight_of(next(iter(group[0])))
                 score += tf * (1.2 + 1.0) / (tf + norm) * (idf * part)
         decided = found(query, frame)

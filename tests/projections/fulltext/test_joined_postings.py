@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cerata.engine.errors import Corrupt
-from cerata.projections.columnar.columns import U32
+from cerata.projections.columnar.columns import U32, U64
 from cerata.projections.fulltext import joined_postings
 from cerata.projections.fulltext.fields import FieldLengths
 from cerata.projections.fulltext.joined_postings import PieceGroup
@@ -14,6 +14,10 @@ from cerata.projections.fulltext.occurrences import Occurrences
 from cerata.projections.fulltext.postings import Piece, invert
 
 TERMS = 40
+
+
+def no_stops(rows: int) -> tuple[U64, U64]:
+    return np.zeros(rows, np.uint64), np.zeros(rows, np.uint64)
 
 
 def pieces_of(source: np.random.Generator, rows: int, count: int) -> tuple[list[Piece], U32]:
@@ -26,7 +30,8 @@ def pieces_of(source: np.random.Generator, rows: int, count: int) -> tuple[list[
         stream = source.zipf(1.4, int(lengths.sum())) % (TERMS * (number + 1) // count)
         none = np.zeros(rows, np.uint32)
         role = np.minimum(lengths, source.integers(0, 2, rows)).astype(np.uint32)
-        fields = FieldLengths(lengths, none, none, role if number % 2 else none)
+        role = role if number % 2 else none
+        fields = FieldLengths(no_stops(rows), lengths, none, none, role, none)
         pieces.append(invert(stream.astype(np.uint32), fields, number * rows))
         all_lengths.append(lengths)
     return pieces, np.concatenate(all_lengths)
@@ -41,7 +46,7 @@ def test_joined_postings_are_those_of_the_pieces(
     source = np.random.default_rng(seed)
     pieces, lengths = pieces_of(source, 300, 6)
     none = np.zeros(len(lengths), np.uint32)
-    fields = FieldLengths(lengths, none, none, none)
+    fields = FieldLengths(no_stops(len(lengths)), lengths, none, none, none, none)
     groups = (PieceGroup(pieces[: seed % 7]), PieceGroup(pieces[seed % 7 :]))
     for rows in (1, 299, 300, 301, 1_000, len(lengths)):
         apart = Occurrences(pieces, fields, rows)
@@ -80,7 +85,7 @@ def test_a_damaged_term_fails_alone() -> None:
     """Joining reads all terms; a question without the damaged one is answered all the same."""
     pieces, lengths = pieces_of(np.random.default_rng(6), 300, 3)
     none = np.zeros(len(lengths), np.uint32)
-    fields = FieldLengths(lengths, none, none, none)
+    fields = FieldLengths(no_stops(len(lengths)), lengths, none, none, none, none)
     healthy, damaged = pieces[2].terms[:1], pieces[2].terms[-1:]
     expected = Occurrences(pieces, fields, len(lengths)).gather(healthy)
     gaps = pieces[2].gaps

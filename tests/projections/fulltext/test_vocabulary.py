@@ -16,7 +16,7 @@ from cerata.projections.fulltext.english import english
 from cerata.projections.fulltext.projection import FulltextProjection
 from cerata.projections.fulltext.word_table import _PROBES_NEAR, KEY_SIZE, UNKNOWN, WordTable, cut
 
-from ..histories import WORDS, events_of, fold
+from ..histories import WORDS, events_of, fold, terms_beside
 
 _some_words = st.sampled_from(
     (*WORDS, "a" * 15, "a" * 16, "a" * 17, "decisions", "é" * 9, "z" * 200)
@@ -121,7 +121,13 @@ def test_the_postings_are_the_terms_whatever_is_remembered(
             patch.setattr(word_table, "_PROBES_MAX", 1)
             patch.setattr(word_table, "_SLOTS_MIN", 2)
         found = stream_of(batches)
-    assert found == [terms(text) for batch in batches for text in batch]
+    texts = [text for batch in batches for text in batch]
+    seen: dict[str, None] = {}
+    for text, row in zip(texts, found, strict=True):
+        beside = terms_beside([text])
+        seen.update(dict.fromkeys([*terms(text), *beside]))
+        # Those beside words follow in the order of the vocabulary.
+        assert row == [*terms(text), *sorted(set(beside), key=[*seen].index)]
 
 
 def test_a_word_that_loses_its_place_as_the_table_grows_is_not_entered_again(
@@ -159,6 +165,9 @@ def test_each_distinct_word_is_stemmed_once(monkeypatch: pytest.MonkeyPatch) -> 
         def terms(self, words: Sequence[bytes]) -> list[bytes | None]:
             asked.extend(words)
             return real.terms(words)
+
+        def stop_number(self, word: bytes) -> int | None:
+            return real.stop_number(word)
 
     monkeypatch.setattr(vocabulary, "english", Counting)
     stream_of([["running dogs and a very-long-hyphenated antidisestablishmentarianism"] * 3] * 4)

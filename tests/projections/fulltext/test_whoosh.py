@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 from cerata.engine.events import PutFrame
 from cerata.projections.fulltext.analyzer import terms
 from cerata.projections.fulltext.bm25 import Fulltext, FulltextView
-from cerata.projections.fulltext.fields import FieldLengths
 
 from ..histories import events_of, fold
 
@@ -76,7 +76,7 @@ def through_whooshs_table(view: Fulltext, count: int) -> FulltextView:
     kept = [table.byte_to_length(table.length_to_byte(size)) for size in exact.total.tolist()]
     lengths = np.array(kept, np.uint32)
     assert (lengths != exact.total).any()
-    changed = FieldLengths(lengths, exact.title, exact.tags, exact.role)
+    changed = msgspec.structs.replace(exact, total=lengths)
     found = Fulltext(view.pieces, view.vocabulary, changed, view.seq, view.marks).view(
         np.ones(count, np.bool_)
     )
