@@ -108,11 +108,11 @@ class StringTable:
                 return place
         return None
 
-    def find_all(self, pieces: Sequence[bytes], hashes: U64) -> dict[int, int]:
+    def find_all(self, pieces: Sequence[bytes], hashes: Unsigned) -> dict[int, int]:
         """Return the places of those of ``pieces`` that the table has, by index in ``pieces``."""
         indices = {piece: index for index, piece in enumerate(pieces)}
-        hashes = hashes & np.uint64(self._hash_mask)
-        places = self._index.find_all(self._hashes.view()[: len(self)], hashes)
+        short = hashes.astype(np.uint64) & np.uint64(self._hash_mask)
+        places = self._index.find_all(self._hashes.view()[: len(self)], short)
         matches = ((indices.get(self.utf8(place)), place) for place in places)
         return {index: place for index, place in matches if index is not None}
 

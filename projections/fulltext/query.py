@@ -20,7 +20,7 @@ import msgspec
 from cerata.engine.errors import InvalidInput
 
 from ..frames.filters import PLAIN_DEPTH, Filter
-from .analyzer import question_spans, word_spans
+from .analyzer import question_spans, terms, word_spans
 from .fields import Field
 
 
