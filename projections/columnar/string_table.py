@@ -108,7 +108,7 @@ class StringTable:
                 return place
         return None
 
-    def find_all(self, pieces: Sequence[bytes], hashes: Unsigned) -> dict[int, int]:
+    def find_all(self, pieces: Sequence[bytes], hashes: Unsigned | U64) -> dict[int, int]:
         """Return the places of those of ``pieces`` that the table has, by index in ``pieces``."""
         indices = {piece: index for index, piece in enumerate(pieces)}
         short = hashes.astype(np.uint64) & np.uint64(self._hash_mask)
