@@ -316,7 +316,9 @@ class AskedQuery:
         order = scoring.turns
         scores = np.zeros(scoring.rows)
         by_place = np.zeros(0 if order is None else len(order.rows))
-        shares = None if order is None else context_kernel.Shares(len(order.rows))
+        shares = None
+        if order is not None:
+            shares = context_kernel.Shares(len(order.rows), scoring.turn_norms.near)
         for group in self._groups:
             rows, counts = group.rows, group.weights.astype(np.float64)
             idf = scoring.idf_of(rows) * group.part

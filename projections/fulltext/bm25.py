@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -133,6 +134,21 @@ class FulltextView:
         """Return how many terms the text field of rows has."""
         return self._scoring.text_lengths_at(rows)
 
+    @property
+    def turn_mean(self) -> float:
+        """The mean terms of the text of current turns; 0 without turns."""
+        lengths = self._scoring.turn_lengths
+        return 0.0 if lengths is None else lengths.conversations.turn_mean
+
+    @cached_property
+    def turn_parts(self) -> F64 | None:
+        """The part of the conversation of each place (`conversation_parts`); (places,).
+
+        0 in gaps. None without turns, or if all parts are 1.
+        """
+        lengths = self._scoring.turn_lengths
+        return None if lengths is None else lengths.conversations.of_places(lengths.order)
+
     # --- questions -------------------------------------------------------------------------------
 
     def asked(self, query: str | Query, filters: Filters | None = None) -> Asked:
@@ -224,9 +240,11 @@ class FulltextView:
             places = order.places[group.rows]
             is_turn = places != NO_ROW
             counts = group.weights[is_turn].astype(np.float64)
-            reached, sums = context_kernel.Shares(len(order.rows)).spread(places[is_turn], counts)
+            norms = scoring.turn_norms
+            shares = context_kernel.Shares(len(order.rows), norms.near)
+            reached, sums = shares.spread(places[is_turn], counts)
             total = float(sums[reached == place].max(initial=0.0))
-            k1, norm = scoring.turn_norms.k1, float(scoring.turn_norms.norms[place])
+            k1, norm = norms.k1, float(norms.norms[place])
         added = idf * (total * (k1 + 1.0) / (total + norm))
         return WordScore(name, idf, count, round(total - count, SCORE_DECIMALS), added)
 

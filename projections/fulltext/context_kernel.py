@@ -2,14 +2,17 @@
 
 Owns the sums of a turn d and its neighbours, before BM25 saturates them:
 
-    tf'(t, d) = Σ_o share(o) · tf(t, d + o),    length'(d) = Σ_o share(o) · length(d + o)
+    tf'(t, d) = tf(t, d) + p · p · Σ_o share(o) · tf(t, d + o)
+    length'(d) = length(d) + p · p · Σ_o share(o) · length(d + o)
 
+with the part p of the conversation (`conversation_parts`).
 A turn often answers the one before it, and has few of the question's words itself. Sums of scores
 find less: only inside the saturation does a word that both turns have count less than twice. The
 shares are round numbers: half for the previous turn, 0.3 for the next, and 0.7 of that for each
 further step (docs/search.md has the measurements). Sums are of whole numbers, millionths of a
-share, so they are exact, and equal in any order. Leaves out the sums of some turns among many
-(`pair_sums`).
+share times the square of 64ths, so they are exact, and equal in any order. All turns within reach
+are of one conversation, so counts are multiplied by p · p before they are shared. Leaves out the
+sums of some turns among many (`pair_sums`).
 """
 
 from collections.abc import Iterator
@@ -79,10 +82,14 @@ class Counts(NamedTuple):
         of_counts *= self.counts
         return of_counts
 
-    def spread(self, place_count: int) -> Iterator[F64]:
+    def spread(self, place_count: int, near: F64 | None) -> Iterator[F64]:
         """Yield the sums of shares of some words in every place, (words, places), for few places.
 
         Cost: about 50 ns a count, at most 5 ns a place and word.
+
+        Args:
+            place_count: The number of places.
+            near: The part of a share that counts, by pair of places; None: all of it.
         """
         step = max(_MATRIX_NUMBERS // place_count, 1)
         start = 0
@@ -93,7 +100,8 @@ class Counts(NamedTuple):
             places = rows * place_count + self.places[start:end]
             # A gap at both ends of a row keeps the rows apart.
             counts = self.counts[start:end].astype(np.float64)
-            flat = _spread(places, counts, len(ends) * place_count)
+            part = None if near is None else near[self.places[start:end] >> 1]
+            flat = _spread(places, counts, part, len(ends) * place_count)
             yield flat.reshape(len(ends), place_count)
             start = end
 
@@ -106,11 +114,16 @@ def _sizes(ends: I64, start: int = 0) -> I64:
     return sizes
 
 
-def _spread(places: I64, counts: F64, size: int) -> F64:
+def _spread(places: I64, counts: F64, part: F64 | None, size: int) -> F64:
+    shared = counts if part is None else counts * part
     if len(places) * _DENSE_PART > size:
-        return summed(totals(places, counts, size))
+        alone = None if part is None else totals(places, counts - shared, size)
+        return summed(totals(places, shared, size), alone)
     targets = places + _OFFSETS[:, np.newaxis]
-    sums = totals(targets.ravel(), (_PARTS[:, np.newaxis] * counts).ravel(), size)
+    of_targets = _PARTS[:, np.newaxis] * shared
+    # The first offset is 0: a count is whole in its own place.
+    np.multiply(counts, MILLION, out=of_targets[0])
+    sums = totals(targets.ravel(), of_targets.ravel(), size)
     sums /= MILLION
     return sums
 
@@ -124,9 +137,11 @@ def totals(places: I64, counts: F64, size: int) -> F64:
 class Shares:
     """The sums of shares of one word after another. Not thread-safe."""
 
-    def __init__(self, place_count: int) -> None:
+    def __init__(self, place_count: int, near: F64 | None) -> None:
+        """Create the sums of so many places; ``near`` is that of `Counts.spread`."""
         # All zeros between two calls.
         self._sums = np.zeros(place_count)
+        self._near = near
 
     def spread(self, places: I64, counts: F64) -> tuple[I64, F64]:
         """Return the places that have a share of the counts, and the sum in each.
@@ -139,15 +154,14 @@ class Shares:
             counts: Their counts; (n,).
         """
         sums = self._sums
+        part = None if self._near is None else self._near[places >> 1]
         if len(places) * _DENSE_PART > len(sums):
-            sums[places] = counts
-            spread = summed(sums)
-            sums[places] = 0.0
-            return np.arange(len(sums)), spread
+            return np.arange(len(sums)), _spread(places, counts, part, len(sums))
+        shared = counts if part is None else counts * part
         targets: list[I64] = []
-        for offset, part in zip(_OFFSETS.tolist(), _PARTS.tolist(), strict=True):
+        for offset, share in zip(_OFFSETS.tolist(), _PARTS.tolist(), strict=True):
             at = places + offset
-            sums[at] += part * counts
+            sums[at] += share * (shared if offset else counts)
             targets.append(at)
         reached = np.concatenate(targets)
         values = sums[reached] / MILLION
@@ -155,10 +169,11 @@ class Shares:
         return reached, values
 
 
-def summed(lengths: F64) -> F64:
+def summed(lengths: F64, alone: F64 | None = None) -> F64:
     """Return the sums of shares in every place, of the lengths in all places; (places,) each.
 
-    Gaps have length 0; their own sums have no meaning.
+    Gaps have length 0; their own sums have no meaning. ``alone`` is added to the sum of each place,
+    and has no share in other places.
     """
     total = np.empty_like(lengths)
     end = 0
@@ -170,6 +185,8 @@ def summed(lengths: F64) -> F64:
             end = len(lengths)
         sums = in_parts(lengths[first : end + REACH])
         total[start:end] = sums[start - first : end - first]
+    if alone is not None:
+        total += MILLION * alone
     total /= MILLION
     return total
 

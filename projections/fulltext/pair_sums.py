@@ -37,6 +37,9 @@ _PAIR_PARTS: Final = np.zeros((_WIDTH, 2))
 _PAIR_PARTS[:-1, 0] = PARTS
 _PAIR_PARTS[1:, 1] = PARTS
 
+_OWN: Final = slice(REACH, REACH + 2)
+"""The places of the pair itself among these."""
+
 _WINDOW: Final = np.arange(-_SIDE, _SIDE + 1)
 """The pairs that have a share in a pair, by their distance."""
 
@@ -67,8 +70,10 @@ _RUN_SHARES: Final = _run_shares()
 class PairSums:
     """The sums of shares of several words, by pair; of ``pair_count`` pairs."""
 
-    def __init__(self, words: Counts, pair_count: int) -> None:
+    def __init__(self, words: Counts, pair_count: int, near: F64 | None) -> None:
+        """Create the sums; ``near`` (pairs,) is the part of a share that counts, None: all."""
         self._words = words
+        self._near = near
         self._pair_count = pair_count
         self._pair = np.dtype(f"u{2 * words.counts.itemsize}")
         self._step = max(_ROWS_BYTES // (pair_count * self._pair.itemsize), 1)
@@ -85,6 +90,23 @@ class PairSums:
         is_reached[self._words.places >> 1] = True
         _widen(is_reached)
         return np.flatnonzero(is_reached)
+
+    def bounds(self, weighted: F64) -> F32:
+        """Return a bound of the sum of shares in both places of every pair; as `bounds_of_all`."""
+        bounds = bounds_of_all(weighted)
+        if self._near is not None:
+            bounds *= self._near
+            bounds += (1.0 - self._near) * (weighted[:, 0] + weighted[:, 1])
+        return bounds
+
+    def of_some(self, weighted: F64, pairs: I64) -> F64:
+        """Return the sums of shares in the places of some pairs, (m, 2); as `sums_of_some`."""
+        sums = sums_of_some(weighted, pairs)
+        if self._near is not None:
+            near = self._near[pairs, np.newaxis]
+            sums *= near
+            sums += (1.0 - near) * weighted.take(pairs, axis=0)
+        return sums
 
     def weighted(self, worth: F64) -> F64:
         """Return the weighted sum of the counts of each place, (pairs, 2).
@@ -111,7 +133,7 @@ class PairSums:
         first = 0
         for rows in self._rows():
             end = first + len(rows)
-            _add_up(rows, self._words.counts.dtype, pairs, sums[first:end])
+            self._add_up(rows, pairs, sums[first:end])
             first = end
         return sums.reshape(len(sums), -1)
 
@@ -122,8 +144,24 @@ class PairSums:
             row = self._kept[word : word + 1]
         else:
             row = self._rows_of(word, word + 1)
-        _add_up(row, self._words.counts.dtype, pairs, sums)
+        self._add_up(row, pairs, sums)
         return sums.reshape(-1, 2)
+
+    def _add_up(self, rows: Counted, pairs: I64, out: F64) -> None:
+        """Write the sums of shares of words in the places of some pairs, (words, m, 2)."""
+        step = max(_WINDOW_NUMBERS // (_WIDTH * len(rows)), 1)
+        for start in range(0, len(pairs), step):
+            part = slice(start, start + step)
+            windows = pairs[part, np.newaxis] + _WINDOW
+            within = rows.take(windows, axis=1).view(self._words.counts.dtype).astype(np.float64)
+            sums = out[:, part]
+            # Products of whole numbers, so their sums are exact in any order.
+            np.matmul(within, _PAIR_PARTS, out=sums)
+            if self._near is not None:
+                near = self._near[pairs[part], np.newaxis]
+                sums *= near
+                sums += within[:, :, _OWN] * (MILLION * (1.0 - near))
+        out /= MILLION
 
     def _rows(self) -> Iterator[Counted]:
         """Yield the counts of some words after another in all pairs, (words of each, pairs)."""
@@ -144,18 +182,6 @@ class PairSums:
         for row, (start, stop) in zip(rows, pairwise(ends), strict=True):
             row[words.places[start:stop]] = words.counts[start:stop]
         return rows.view(self._pair)
-
-
-def _add_up(rows: Counted, counted: npt.DTypeLike, pairs: I64, out: F64) -> None:
-    """Write the sums of shares of words in the places of some pairs, (words, m, 2)."""
-    step = max(_WINDOW_NUMBERS // (_WIDTH * len(rows)), 1)
-    for start in range(0, len(pairs), step):
-        part = slice(start, start + step)
-        windows = pairs[part, np.newaxis] + _WINDOW
-        within = rows.take(windows, axis=1).view(counted).astype(np.float64)
-        # Products of whole numbers, so their sums are exact in any order.
-        np.matmul(within, _PAIR_PARTS, out=out[:, part])
-    out /= MILLION
 
 
 def bounds_of_all(weighted: F64) -> F32:

@@ -17,6 +17,7 @@ from cerata.engine.late import late
 
 from ..columnar.columns import F64, I64, U32, Mask, Unsigned
 from ..columnar.turn_order import TurnOrder
+from .conversation_parts import TERMS
 from .occurrences import Occurrences
 
 if TYPE_CHECKING:
@@ -32,8 +33,17 @@ B: Final = 0.75
 
 TURN_K1: Final = 0.9
 TURN_B: Final = 0.5
-"""Of turns in context, whose counts and lengths are sums over 13 turns: a sum varies less with the
-length of its turn, and a word that occurs again beside a turn adds less."""
+"""Of short turns in context, whose counts and lengths are sums over 13 turns: a sum varies less
+with the length of its turn, and a word that occurs again beside a turn adds less."""
+
+LONG_K1: Final = 1.2
+LONG_B: Final = 0.9
+"""Of long turns, whose neighbours hardly count. An answer of a model has most words of its subject
+several times; with the b of documents it would come before the short turn that is sought."""
+
+SHORT_TERMS: Final = TERMS
+LONG_TERMS: Final = 80
+"""The mean terms of turns that are short, and of those that are long."""
 
 
 class Scoring:
@@ -96,7 +106,7 @@ class Scoring:
             return None
         last = self._last
         earlier = None if last is None else last.lengths
-        lengths = turn_lengths.turn_lengths(self.lengths, self.turns, earlier)
+        lengths = turn_lengths.turn_lengths(self.lengths, self.turns, self.text_lengths_at, earlier)
         if last is not None:
             last.lengths = lengths
         return lengths
@@ -157,12 +167,16 @@ class Scoring:
         """The length parts of the denominator of turns."""
         lengths = self.turn_lengths
         if lengths is None:
-            return turn_ranking.turn_norms(np.empty(0), np.zeros(0, np.bool_), TURN_K1)
+            return turn_ranking.turn_norms(np.empty(0), np.zeros(0, np.bool_), TURN_K1, None)
+        excess = lengths.conversations.turn_mean - SHORT_TERMS
+        level = min(max(excess / (LONG_TERMS - SHORT_TERMS), 0.0), 1.0)
+        k1 = TURN_K1 + (LONG_K1 - TURN_K1) * level
+        b = TURN_B + (LONG_B - TURN_B) * level
         norms = lengths.in_context / self.average_length
-        norms *= TURN_B
-        norms += 1.0 - TURN_B
-        norms *= TURN_K1
-        return turn_ranking.turn_norms(norms, lengths.order.is_turn, TURN_K1)
+        norms *= b
+        norms += 1.0 - b
+        norms *= k1
+        return turn_ranking.turn_norms(norms, lengths.order.is_turn, k1, lengths.near)
 
 
 def saturated(counts: F64, norms: F64, k1: float = K1) -> F64:

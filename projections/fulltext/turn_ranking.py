@@ -20,7 +20,7 @@ import numpy as np
 
 from ..columnar.columns import F32, F64, I64, Mask
 from .context_kernel import Counts
-from .pair_sums import PairSums, bounds_of_all, sums_of_some
+from .pair_sums import PairSums
 
 _ALL_PLACES_MAX: Final = 8_192
 """With as many places, the scores of all are faster than bounds."""
@@ -52,12 +52,14 @@ class TurnNorms(NamedTuple):
     - ``norms`` (places,) are the parts, and ``inverse`` (places,) their inverses, 0 in gaps.
     - ``of_pairs`` (pairs,) has the larger inverse of each pair.
     - ``k1`` is that of BM25, which the norms have as a factor.
+    - ``near`` (pairs,) is the part of a neighbour's share that counts; None: all of it.
     """
 
     norms: F64
     inverse: F32
     of_pairs: F32
     k1: float
+    near: F64 | None
 
     def among(self, mask: Mask) -> TurnNorms:
         """Return the norms with inverses of 0 outside the mask of the first places."""
@@ -66,20 +68,21 @@ class TurnNorms(NamedTuple):
         return self._replace(inverse=inverse, of_pairs=_larger_of_pairs(inverse))
 
 
-def turn_norms(norms: F64, is_turn: Mask, k1: float) -> TurnNorms:
+def turn_norms(norms: F64, is_turn: Mask, k1: float, near: F64 | None) -> TurnNorms:
     """Return the norms of turns from those of all places, to a whole number of pairs.
 
     Args:
         norms: The norms of places, and of a place more if their number is odd.
         is_turn: The places that are turns; (places,).
         k1: That of BM25.
+        near: The part of a neighbour's share that counts, (pairs,); None: all of it.
     """
     inverse = np.zeros(len(norms), np.float32)
     of_places = inverse[: len(is_turn)]
     # Computes in float64, without an array of all places between.
     np.divide(1.0, norms[: len(is_turn)], out=of_places, casting="same_kind")
     of_places *= is_turn
-    return TurnNorms(norms, inverse, _larger_of_pairs(inverse), k1)
+    return TurnNorms(norms, inverse, _larger_of_pairs(inverse), k1, near)
 
 
 def _larger_of_pairs(inverse: F32) -> F32:
@@ -127,11 +130,12 @@ class TurnScores:
     def _of_all(self) -> F64:
         """The scores in all places; those of gaps have no meaning."""
         norms = self._norms.norms
-        return _sum_of(self._words.spread(len(norms)), self._idfs, norms, self._norms.k1)
+        sums = self._words.spread(len(norms), self._norms.near)
+        return _sum_of(sums, self._idfs, norms, self._norms.k1)
 
     @cached_property
     def _sums(self) -> PairSums:
-        return PairSums(self._words, len(self._norms.of_pairs))
+        return PairSums(self._words, len(self._norms.of_pairs), self._norms.near)
 
 
 class _Scored(NamedTuple):
@@ -159,7 +163,7 @@ class _Choice:
             reached = self._scored(pairs[self._norms.of_pairs[pairs] > 0])
             return reached.places, reached.scores
         weighted = self._sums.weighted(self._idfs)
-        bounds = bounds_of_all(weighted)
+        bounds = self._sums.bounds(weighted)
         bounds *= self._norms.of_pairs
         pairs = np.flatnonzero(bounds >= max(_near_best(bounds, _FIRST * k), _TINY))
         first = self._scored(pairs)
@@ -194,7 +198,7 @@ class _Choice:
             order: The words, the largest part of the scores first; (words,).
         """
         inverse = self._norms.inverse.reshape(-1, 2).take(pairs, axis=0).astype(np.float64)
-        near = sums_of_some(weighted, pairs) * inverse
+        near = self._sums.of_some(weighted, pairs) * inverse
         added = np.zeros_like(near)
         chosen = _any_place(near >= self._least(needed))
         total = float(self._idfs.sum())

@@ -2,13 +2,14 @@
 
 Owns the mean of the scores s of a turn d and of its neighbours in the conversation:
 
-    score(d) = Σ_o share(o) · s(d + o) / Σ_o share(o), with share(0) = 1
+    score(d) = Σ_o share(o) · s(d + o) / Σ_o share(o)
 
-over the neighbours that have a vector. The vector of a short turn lacks its subject, which the
-turns beside it have. The shares are those of the words (`fulltext.context_kernel`): 0.5 for the
-turn before, 0.3 for the next, 0.7 of that for each further step, up to six. Sums are in a fixed
-order and rounded to 9 digits, so a score is equal on every machine. Leaves out the choice of the
-turns to score.
+over the neighbours that have a vector, with share(0) = 1. The vector of a short turn lacks its
+subject, which the turns beside it have. The shares are those of the words
+(`fulltext.context_kernel`): 0.5 for the turn before, 0.3 for the next, 0.7 of that for each further
+step, up to six; each times the square of the part of the conversation (`conversation_parts`, there,
+too). Sums are in a fixed order and rounded to 9 digits, so a score is equal on every machine.
+Leaves out the choice of the turns to score.
 """
 
 from typing import Final
@@ -62,7 +63,7 @@ def around(order: TurnOrder, rows: I64) -> Mask:
     return mask
 
 
-def means(rows: I64, sources: I64, scores: F64, order: TurnOrder) -> F64:
+def means(rows: I64, sources: I64, scores: F64, order: TurnOrder, parts: F64 | None = None) -> F64:
     """Return the mean score of each row and of the turns beside it, (n,).
 
     Args:
@@ -70,6 +71,7 @@ def means(rows: I64, sources: I64, scores: F64, order: TurnOrder) -> F64:
         sources: Rows with a score; (m,), ascending.
         scores: The scores of the sources; (m,).
         order: The order of the turns.
+        parts: The part of the conversation of each place, (places,); default None: all are 1.
     """
     places = order.places[rows]
     # The scores of turns by place, and a 1 for each; gaps have zeros.
@@ -78,7 +80,13 @@ def means(rows: I64, sources: I64, scores: F64, order: TurnOrder) -> F64:
     of_turns = np.flatnonzero(places_of_sources >= 0)
     line[0, places_of_sources[of_turns]] = scores[of_turns]
     line[1, places_of_sources[of_turns]] = 1.0
-    sums = _spread(line, np.maximum(places, SIDE))
+    at = np.maximum(places, SIDE)
+    if parts is None:
+        sums = _spread(line, at)
+    else:
+        shared = line * (parts * parts)
+        sums = _spread(shared, at)
+        sums += (line - shared).take(at, axis=1)
     alone = np.flatnonzero(places < 0)
     sums[0, alone] = scores[np.searchsorted(sources, rows[alone])]
     sums[1, alone] = 1.0

@@ -72,7 +72,7 @@ def test_a_context_says_which_lanes_ran_by_which_profile(store: Store) -> None:
     """Vectors are in the profile; as nothing is embedded here, what ran says that they did not."""
     context = store.recall("where is alice?", profile="balanced")
     assert (context.lanes, context.profile) == (("text", "facts"), "balanced 5")
-    assert store.recall('"alice"').lanes == ("text",)
+    assert store.recall('"alice"').lanes == ("text", "facts")
     assert store.recall(cerata.query("alice")).lanes == ("text",)
     words = store.recall("alice", profile="words")
     assert (words.lanes, words.profile) == (("text",), "words 2")
@@ -84,7 +84,7 @@ def test_a_profile_of_which_nothing_can_run_is_told(store: Store) -> None:
     """An empty answer would pass for one that has nothing to say."""
     only = Profile("only", 2, {"facts": 1.0})
     with pytest.raises(Unsupported, match=r"lanes facts .*profile only 2.*lane that can run: text"):
-        store.search('"alice"', profile=only)
+        store.search(cerata.query("alice"), profile=only)
     with pytest.raises(Unsupported, match="vectors"):
         store.recall("alice", profile=Profile("far", 1, {"vectors": 1.0}))
 

@@ -94,7 +94,7 @@ def test_queries_find_phrases_and_parts_of_words_and_show_where(store: cerata.St
     assert numbers(store.search(cerata.query('"bridge lights"'))) == [3]
     assert numbers(store.search(cerata.query("moun* OR tunn*"))) == [1, 2]
     assert numbers(store.search(cerata.query("title:2"))) == [2]
-    assert [TEXTS.index(hit.text) for hit in store.search('"harbour bridge" tunnel')][:2] == [0, 3]
+    assert numbers(store.search('"harbour bridge"', k=2)) == [0, 3]
     (hit,) = store.search(cerata.query('"bridge lights"'))
     assert [hit.text[start:end] for start, end in hit.highlights] == ["bridge lights"]
     (item,) = store.recall(cerata.query("mount*")).items

@@ -20,7 +20,10 @@ AFTER = [0.3 * 0.7**step for step in range(6)]
 Turn = tuple[str, str | None, str, str | int | None, str | None, bool]
 turns_of = st.lists(
     st.tuples(
-        st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join),
+        # A turn of a model has a hundred words, so that its conversation has a smaller part.
+        st.tuples(
+            st.lists(st.sampled_from(WORDS), min_size=1, max_size=4), st.sampled_from((1, 1, 9, 50))
+        ).map(lambda words: " ".join(words[0] * words[1])),
         st.sampled_from(("mina", "olaf", None)),
         st.sampled_from(("put", "put", "put", "delete", "update")),
         st.sampled_from(("monday", 7, None)),
@@ -73,13 +76,16 @@ def expected(view: View, question: str) -> dict[int, float]:
         if name is not None:
             talks.setdefault((name, str(frame.scope)), []).append(frame.id)
     shares: dict[int, dict[int, float]] = {frame.id: {frame.id: 1.0} for frame in frames}
+    sizes = {frame.id: len(terms(frame.text or "")) for frame in frames}
     for talk in talks.values():
+        total = sum(sizes[turn] for turn in talk)
+        part = min(1.0, math.floor(64 * 30 * len(talk) / total) / 64)
         for place, turn in enumerate(talk):
             for step in range(6):
                 if place - step - 1 >= 0:
-                    shares[turn][talk[place - step - 1]] = BEFORE[step]
+                    shares[turn][talk[place - step - 1]] = BEFORE[step] * part * part
                 if place + step + 1 < len(talk):
-                    shares[turn][talk[place + step + 1]] = AFTER[step]
+                    shares[turn][talk[place + step + 1]] = AFTER[step] * part * part
 
     def summed(turn: int, term: str | None) -> float:
         return sum(
@@ -88,6 +94,8 @@ def expected(view: View, question: str) -> dict[int, float]:
         )
 
     turns = {turn for talk in talks.values() for turn in talk}
+    mean = sum(sizes[turn] for turn in turns) / max(len(turns), 1)
+    level = min(max((mean - 30) / 50, 0.0), 1.0)
     count = sum(bool(own) for own in words.values())
     average = sum(summed(frame.id, None) for frame in frames) / count if count else 1.0
     sums: dict[int, float] = {}
@@ -97,7 +105,7 @@ def expected(view: View, question: str) -> dict[int, float]:
         for frame in frames:
             occurrences = summed(frame.id, term)
             if occurrences:
-                k1, b = (0.9, 0.5) if frame.id in turns else (1.2, 0.75)
+                k1, b = (0.9 + 0.3 * level, 0.5 + 0.4 * level) if frame.id in turns else (1.2, 0.75)
                 norm = k1 * (1 - b + b * summed(frame.id, None) / average)
                 added = idf * occurrences * (k1 + 1) / (occurrences + norm)
                 sums[frame.id] = sums.get(frame.id, 0.0) + added
@@ -122,6 +130,20 @@ def test_scores_equal_the_reference_as_of_every_event(turns: Sequence[Turn]) -> 
             for question in QUESTIONS:
                 view = store.at(basis)
                 assert scores(view, question) == pytest.approx(expected(view, question), abs=1e-5)
+
+
+def test_short_turns_count_in_full_and_long_ones_hardly() -> None:
+    """The words of a long answer are not those of the turns beside it."""
+    for size, near in ((10, 0.5), (30, 0.5), (60, 0.125), (3_000, 0.0)):
+        with cerata.open(":memory:") as store:
+            filler = " ".join(f"word{number}" for number in range(size - 1))
+            for text in (f"ferry {filler}", f"mill {filler}"):
+                store.put_frame(text, role="mina", track="chat")
+            found = {hit.id: hit for hit in store.search("ferry", profile="words")}
+            assert len(found) == (2 if near else 1)
+            if near:
+                [word] = store.explain(found[2]).words
+                assert (word.count, word.near) == (0, near)
 
 
 def talk(store: Store, session: str, *texts: str) -> list[int]:

@@ -218,6 +218,32 @@ def test_means_are_equal_with_slices_and_with_look_ups(share: float, seed: int) 
     assert results[0] == results[1]
 
 
+@given(seed=st.integers(0, 100))
+def test_a_neighbour_counts_by_the_part_of_its_conversation(seed: int) -> None:
+    """With the square of the part, of the score and of the total; with part 1 as without parts."""
+    source = np.random.default_rng(seed)
+    talks = source.integers(-1, 3, 60)
+    order = turn_order(talks, np.ones(60, np.bool_))
+    assert order is not None
+    sources = np.flatnonzero(source.random(60) < 0.8)
+    scores = source.standard_normal(len(sources))
+    part_of = np.array([1.0, 0.25, 0.0, 0.0])
+    parts = np.where(order.is_turn, part_of[talks[order.rows]], 0.0)
+    means = vector_window.means(sources, sources, scores, order, parts)
+    whole = vector_window.means(sources, sources, scores, order)
+    score_of = dict(zip(sources.tolist(), scores.tolist(), strict=True))
+    for row, mean, in_full in zip(sources.tolist(), means.tolist(), whole.tolist(), strict=True):
+        if talks[row] == 0:
+            assert mean == in_full
+            continue
+        total, weight = score_of[row], 1.0
+        for offset, share in vector_window.SHARES if talks[row] == 1 else ():
+            near = order.rows[order.places[row] + offset]
+            total += share / 16 * score_of.get(int(near), 0.0)
+            weight += share / 16 * (int(near) in score_of)
+        assert mean == pytest.approx(total / weight, abs=1e-8)
+
+
 def test_a_search_by_vectors_alone_has_cosines() -> None:
     with cerata.open(":memory:") as store:
         chat(store, 20)

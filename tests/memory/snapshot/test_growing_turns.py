@@ -34,7 +34,8 @@ acts_of = st.lists(
 
 def act(store: Store, name: str, number: int, session: int, role: str | None) -> None:
     frames = [frame.id for frame in store.frames()]
-    text = " ".join(["harbour", "mill", "ferry"][: 1 + number % 3])
+    # Some turns are long, so that the part of their conversation changes.
+    text = " ".join(["harbour", "mill", "ferry"][: 1 + number % 3] * (40 if number % 4 == 0 else 1))
     if name == "delete" and frames:
         store.delete(frames[number % len(frames)])
     elif name == "update" and frames:
@@ -52,10 +53,13 @@ def arrays_of(snapshot: Snapshot) -> Iterator[npt.NDArray[np.generic] | float | 
     order, scoring = snapshot.layers.turns, snapshot.layers.ranking._scoring
     norms, lengths = scoring.turn_norms, scoring.turn_lengths
     yield scoring.average_length
-    yield from norms
+    yield from (norms.norms, norms.inverse, norms.of_pairs, norms.k1)
+    yield np.ones(0) if norms.near is None else norms.near
     if order is not None and lengths is not None:
         yield from (order.places, order.rows, order.is_turn, order.turn_count)
         yield from (lengths.in_context, lengths.parts, lengths.of_rows)
+        conversations = lengths.conversations
+        yield from (conversations.starts, conversations.sizes, conversations.terms)
 
 
 def fresh(snapshot: Snapshot) -> Snapshot:
