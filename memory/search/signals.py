@@ -251,7 +251,7 @@ def signals_of(snapshot: Snapshot, request: SearchRequest) -> Signals | None:
     if not request.text or request.mode == "vector" or not any(profile.signals.values()):
         return None
     weights = {name: weight for name, weight in profile.signals.items() if weight}
-    mean = getattr(snapshot.layers.ranking, "turn_mean", 0.0)  # Until conversations have parts.
+    mean = snapshot.layers.ranking.turn_mean
     if mean > OF_SHORT_TURNS:
         # A long turn with a question in it, or after one, says more than that.
         for name in _OF_DIALOGUE.intersection(weights):

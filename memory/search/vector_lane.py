@@ -203,7 +203,8 @@ class VectorLane(SpaceLane):
             sources = np.sort(rows)
             return self._own_scores(sources)[sources.searchsorted(rows)]
         sources = np.flatnonzero(around(order, rows) & self._rows.has)
-        return means(rows, sources, self._own_scores(sources), order)
+        parts = self._snapshot.layers.ranking.turn_parts
+        return means(rows, sources, self._own_scores(sources), order, parts)
 
     def _own_scores(self, rows: I64) -> F64:
         """Return the scores of rows without the turns beside them; rows ascend."""
