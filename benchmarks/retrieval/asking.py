@@ -16,7 +16,6 @@ from cerata import Context, View
 
 from . import marks
 from .development import PASSAGE_TOKENS, TURN_TOKENS
-from .embedding_cache import CachedEmbedder
 from .folder_set import FolderScores
 from .ingest import Style, ingest
 from .judged_set import Corpus, JudgedSet, Question
@@ -113,7 +112,7 @@ class Asking:
     quick: bool = False
     contexts: bool = False
 
-    def row(self, system: str, embedder: CachedEmbedder | None, progress: Progress) -> Row:
+    def row(self, system: str, embedder: Any, progress: Progress) -> Row:
         """Write each corpus to a file, open it, and ask its questions."""
         row = Row(self.name, system, self.judged.digest)
         seconds = 0.0
@@ -157,7 +156,7 @@ class Asking:
         """Return the context of each question, and add the scores of those of other budgets."""
         contexts: list[Context] = []
         for question in corpus.questions:
-            contexts.append(self._recall(view, question, self.tokens, self.tokens))
+            contexts.append(self._recall(view, question, self.tokens, whole=True))
             if not self.contexts:
                 continue
             scores = row.each[question.id]
@@ -172,10 +171,14 @@ class Asking:
         return contexts
 
     def _recall(
-        self, view: View, question: Question, tokens: int, entry_tokens: int | None = None
+        self, view: View, question: Question, tokens: int, *, whole: bool = False
     ) -> Context:
-        entry = {} if entry_tokens is None else {"entry_tokens": entry_tokens}
-        return view.recall(question.text, max_tokens=tokens, profile=self.profile, **entry)
+        """Return a context; ``whole`` lets an entry take the budget of all."""
+        if whole:
+            return view.recall(
+                question.text, max_tokens=tokens, entry_tokens=tokens, profile=self.profile
+            )
+        return view.recall(question.text, max_tokens=tokens, profile=self.profile)
 
 
 def _evidence(context: Context, question: Question, documents: Mapping[int, str]) -> float:

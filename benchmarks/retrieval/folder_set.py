@@ -30,116 +30,22 @@ LETTERS_LEAST: Final = 4
 """Letters of a word that is asked alone."""
 
 SUFFIXES: Final = frozenset(
-    [
-        ".csv",
-        ".eml",
-        ".html",
-        ".ipynb",
-        ".json",
-        ".jsonl",
-        ".md",
-        ".pdf",
-        ".py",
-        ".ts",
-        ".txt",
-        ".yaml",
-    ]
+    (
+        *(".csv", ".eml", ".html", ".ipynb", ".json", ".jsonl", ".md", ".pdf", ".py", ".ts"),
+        *(".txt", ".yaml"),
+    )
 )
 LOG_SUFFIX: Final = ".log"
 
-FUNCTION_WORDS: Final = frozenset(
-    [
-        "about",
-        "after",
-        "again",
-        "against",
-        "also",
-        "anyone",
-        "been",
-        "before",
-        "being",
-        "below",
-        "between",
-        "both",
-        "cannot",
-        "could",
-        "does",
-        "doing",
-        "done",
-        "down",
-        "during",
-        "each",
-        "every",
-        "everything",
-        "from",
-        "further",
-        "gone",
-        "have",
-        "having",
-        "here",
-        "hers",
-        "herself",
-        "himself",
-        "into",
-        "itself",
-        "just",
-        "made",
-        "make",
-        "many",
-        "more",
-        "most",
-        "much",
-        "must",
-        "myself",
-        "never",
-        "only",
-        "other",
-        "ours",
-        "over",
-        "same",
-        "self",
-        "shall",
-        "should",
-        "some",
-        "such",
-        "take",
-        "than",
-        "that",
-        "their",
-        "theirs",
-        "them",
-        "themselves",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "through",
-        "under",
-        "until",
-        "upon",
-        "very",
-        "want",
-        "well",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "while",
-        "whom",
-        "whose",
-        "will",
-        "with",
-        "within",
-        "without",
-        "would",
-        "your",
-        "yours",
-        "yourself",
-    ]
-)
+_FUNCTION_WORDS: Final = """
+about after again against also anyone been before being below between both cannot could does doing
+done down during each every everything from further gone have having here hers herself himself
+into itself just made make many more most much must myself never only other ours over same self
+shall should some such take than that their theirs them themselves then there these they this
+those through under until upon very want well were what when where which while whom whose will
+with within without would your yours yourself
+"""
+FUNCTION_WORDS: Final = frozenset(_FUNCTION_WORDS.split())
 """Words that carry no subject, so no passage must be first for them."""
 
 

@@ -28,7 +28,7 @@ Counts = dict[str, int]
 def is_clear(context: Context) -> bool:
     """Return whether a context has entries that it presents as an answer."""
     confidence = getattr(context, "confidence", None)
-    return bool(context.items) and confidence in (None, "clear", "high", True)
+    return bool(context.items) and confidence in (None, "clear")
 
 
 def chosen(judged: JudgedSet) -> list[tuple[int, Question]]:

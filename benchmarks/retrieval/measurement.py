@@ -147,6 +147,17 @@ def measure(
     return measurement
 
 
+def profile_in_use(view: View, corpus: Corpus, profile: str | Profile | None) -> Profile:
+    """Return a profile; for None that of the store, which a context of a question names.
+
+    Raises:
+        InvalidInput: the profile is unknown.
+    """
+    if profile is None:
+        profile = view.recall(corpus.questions[0].text, max_tokens=100).profile
+    return profile_of(profile)
+
+
 class _Run:
     """The questions of one corpus."""
 
@@ -184,9 +195,8 @@ class _Run:
         chosen = self._settings.profile
         if not (self._settings.without or self._settings.signals or self._settings.ablate):
             return chosen
-        if chosen is None:
-            chosen = self._recall(self._corpus.questions[0], None, 100).profile
-        profile = with_signals(profile_of(chosen), self._settings.signals)
+        in_use = profile_in_use(self._view, self._corpus, chosen)
+        profile = with_signals(in_use, self._settings.signals)
         return without(profile, *self._settings.without)
 
     def _scores(

@@ -24,6 +24,7 @@ from .development import DEFAULT_EMBEDDERS, EMBEDDERS, FOLDERS, SETS
 from .embedding_cache import CachedEmbedder
 from .folder_set import FOLDER, measure_folder
 from .guard import GUARDED, Line, guard
+from .ingest import Style
 from .judged_set import JudgedSet, json_of, text_of
 from .report import percent, signed, table
 from .sqlite_peer import TOKENIZERS
@@ -104,9 +105,12 @@ def _rows(options: argparse.Namespace, notices: list[str], progress: Progress) -
                 yield asking.row(system, embedder, progress)
 
 
-def warm(embedder: CachedEmbedder, judged: JudgedSet, progress: Progress) -> None:
+def warm(
+    embedder: CachedEmbedder, judged: JudgedSet, progress: Progress, style: Style | None = None
+) -> None:
     """Embed all texts and questions of a set that the cache lacks."""
-    texts = [document.text for corpus in judged.corpora for document in corpus.documents]
+    form = style or Style()
+    texts = [form.text(document) for corpus in judged.corpora for document in corpus.documents]
     texts += [question.text for question in judged.questions]
 
     def embedded(count: int, total: int) -> None:

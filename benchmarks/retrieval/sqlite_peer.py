@@ -34,10 +34,8 @@ class Peer:
         self._ids: list[str] = []
         self._is_trigram = tokenizer == "trigram"
         self._database = sqlite3.connect(":memory:")
-        arguments = TOKENIZERS[tokenizer]
-        self._database.execute(
-            f"CREATE VIRTUAL TABLE texts USING fts5(text, tokenize='{arguments}')"
-        )
+        options = f"text, tokenize='{TOKENIZERS[tokenizer]}'"
+        self._database.execute(f"CREATE VIRTUAL TABLE texts USING fts5({options})")
         for row, document in enumerate(documents):
             self._ids.append(document.id)
             self._database.execute(

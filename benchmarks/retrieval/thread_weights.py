@@ -18,7 +18,6 @@ from typing import Any, Final, NamedTuple
 
 import cerata
 from cerata import Profile, View
-from cerata.retrieval.ranking.profiles import profile_of
 
 from .command import EMBEDDERS, LOADERS, default_cache, embedding
 from .development import PLAIN
@@ -26,6 +25,7 @@ from .embedding_cache import CachedEmbedder
 from .guard import GUARDED
 from .ingest import StoredCorpus, Style, ingest
 from .judged_set import Corpus, JudgedSet, Question
+from .measurement import profile_in_use
 from .metrics import turn_scores
 from .report import percent, table
 from .switches import with_signals
@@ -46,7 +46,7 @@ class Asked(NamedTuple):
 def thread_weights(
     judged: JudgedSet,
     weights: Sequence[float] = WEIGHTS,
-    profile: str = "chat",
+    profile: str | None = None,
     embedder: Any = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[int, list[Asked]]:
@@ -55,11 +55,11 @@ def thread_weights(
     Args:
         judged: conversations in sessions
         weights: weights of ``thread``
-        profile: the profile that the weight is added to; default chat
+        profile: the profile that the weight is added to; default that of the first store
         embedder: the embedder of each store; default none
         progress: called with a line for each corpus; default none
     """
-    profiles = [with_signals(profile_of(profile), {"thread": weight}) for weight in weights]
+    profiles: list[Profile] = []
     scores: list[tuple[list[list[float]], list[list[float]]]] = []
     with tempfile.TemporaryDirectory() as folder:
         for place, corpus in enumerate(judged.corpora):
@@ -68,6 +68,9 @@ def thread_weights(
                 embedder.load([document.text for document in corpus.documents])
             stored = ingest(corpus, Path(folder) / f"{place}.cera", Style(), embedder)
             with cerata.open(stored.path, mode="r", embedder=embedder) as store:
+                if not profiles:
+                    in_use = profile_in_use(store.at("HEAD"), corpus, profile)
+                    profiles = [with_signals(in_use, {"thread": weight}) for weight in weights]
                 for question, own, following in _questions(store, corpus, stored):
                     scores.append(
                         (
@@ -124,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("set", choices=("locomo", "friendsqa", "synthetic"))
     parser.add_argument("path", type=Path, nargs="?", help="the file of the set")
     parser.add_argument("--embedder", choices=EMBEDDERS, default=PLAIN, help="default none")
-    parser.add_argument("--profile", default="chat", help="default chat")
+    parser.add_argument("--profile", help="default that of the store")
     parser.add_argument(
         "--weight", type=float, action="append", help="repeat it; default several to 2"
     )
@@ -141,7 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         count, asked = thread_weights(judged, weights, options.profile, embedder)
     print(
         f"{judged.name}, set {judged.digest}: embedder {options.embedder}, {count:,} questions, "
-        f"profile {options.profile}"
+        f"profile {options.profile or 'of the store'}"
     )
     heads = [f"{session} {name}" for session in ("own", "next") for name in GUARDED]
     rows = [["thread", *heads]]

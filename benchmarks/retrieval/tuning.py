@@ -17,11 +17,11 @@ from cerata.memory.tuning.candidates import Candidates, JudgedQuestion, candidat
 from cerata.memory.tuning.judgements import plain_request
 from cerata.memory.tuning.tuning import NAME, learned
 from cerata.memory.tuning.weights import Learner
-from cerata.retrieval.ranking.profiles import profile_of
 
 from .embedding_cache import CachedEmbedder
 from .ingest import StoredCorpus, Style, ingest
 from .judged_set import Corpus, JudgedSet
+from .measurement import profile_in_use
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def tuned(
     Raises:
         InvalidInput: the profile is unknown.
     """
-    in_use = profile_of(profile)
+    in_use: Profile | None = None
     candidates: list[Candidates] = []
     with tempfile.TemporaryDirectory() as folder:
         for place, corpus in enumerate(judged.corpora, start=1):
@@ -88,8 +88,11 @@ def tuned(
                 embedder.load([style.text(document) for document in corpus.documents])
             stored = ingest(corpus, Path(folder) / f"{place}.cera", style, embedder)
             with cerata.open(stored.path, mode="r", embedder=embedder) as store:
+                if in_use is None:
+                    in_use = profile_in_use(store.at("HEAD"), corpus, profile)
                 candidates += map(candidates_of, _questions(store, corpus, stored, in_use))
             stored.path.unlink()
+    assert in_use is not None
     return learned(candidates, Learner(in_use, NAME))
 
 

@@ -7,7 +7,7 @@ questions. All paragraphs of a language are one corpus.
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from cerata import InvalidInput
 
@@ -48,11 +48,11 @@ def answers(path: Path) -> dict[str, tuple[str, ...]]:
         NotFound: the file cannot be read.
         InvalidInput: the file has another form.
     """
-    return {
-        question["id"]: tuple(answer["text"] for answer in question["answers"])
-        for paragraph in _paragraphs(path)
-        for question in cast("list[dict[str, list[dict[str, str]]]]", paragraph["qas"])
-    }
+    found: dict[str, tuple[str, ...]] = {}
+    for paragraph in _paragraphs(path):
+        for question in cast("list[dict[str, Any]]", paragraph["qas"]):
+            found[question["id"]] = tuple(answer["text"] for answer in question["answers"])
+    return found
 
 
 def _paragraphs(path: Path) -> Iterator[Mapping[str, object]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.retrieval import conversations, cranfield, jsonl
+from benchmarks.retrieval import code_functions, conversations, cranfield, jsonl, xquad
 from benchmarks.retrieval.judged_set import Document, Question
 from benchmarks.retrieval.synthetic import synthetic_set
 from cerata import CerataError, InvalidInput, NotFound
@@ -311,3 +311,54 @@ def test_the_generated_set_follows_from_its_seed() -> None:
     for corpus in judged.corpora:
         names = {document.id for document in corpus.documents}
         assert all(set(question.relevant) <= names for question in corpus.questions)
+
+
+# --- XQuAD ---------------------------------------------------------------------------------------
+
+
+def xquad_text(count: int) -> str:
+    """Return a file of two paragraphs, the second with so many questions."""
+    questions = [
+        {"id": f"q{number}", "question": f"Which {number}?", "answers": [{"text": f"t{number}"}]}
+        for number in range(count)
+    ]
+    paragraphs: list[Any] = [
+        {"context": "Tea.", "qas": []},
+        {"context": "Coffee.", "qas": questions},
+    ]
+    return json.dumps({"data": [{"paragraphs": paragraphs}]})
+
+
+def test_every_third_question_of_a_paragraph_is_asked(tmp_path: Path) -> None:
+    """All of 1,190 questions would take thrice the time for the same answer."""
+    path = written(tmp_path, xquad_text(4))
+    judged = xquad.load(path)
+    [corpus] = judged.corpora
+    assert [document.text for document in corpus.documents] == ["Tea.", "Coffee."]
+    asked = [(question.text, question.relevant) for question in corpus.questions]
+    assert asked == [("Which 0?", {"p2": 1.0}), ("Which 3?", {"p2": 1.0})]
+    assert xquad.answers(path)["q3"] == ("t3",)
+
+
+@pytest.mark.parametrize("text", ["[]", '{"data": [1]}', '{"data": [{"paragraphs": [{}]}]}'])
+def test_another_form_of_xquad_is_named(tmp_path: Path, text: str) -> None:
+    assert "another form" in str(fault(xquad.load, written(tmp_path, text)))
+
+
+# --- code ----------------------------------------------------------------------------------------
+
+
+def test_functions_are_found_by_the_first_sentence_of_their_docstring(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The docstring itself is no part of the document, or each question would be in it."""
+    monkeypatch.setattr(code_functions, "PACKAGES", ("json",))
+    monkeypatch.setattr(code_functions, "MODULES", ("bisect",))
+    judged = code_functions.load()
+    [corpus] = judged.corpora
+    texts = {document.id: document.text for document in corpus.documents}
+    assert any(text.startswith("def insort_right(") for text in texts.values())
+    for question in corpus.questions:
+        assert len(question.text.split()) in code_functions.WORDS
+        assert not any(question.text in texts[name] for name in question.relevant)
+    assert judged.digest == code_functions.load().digest
