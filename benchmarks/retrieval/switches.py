@@ -3,21 +3,18 @@
 Owns the rule by which a part of a profile is left out, for any field that a profile has:
 
 - a map, such as ``weights``: a switch for each name with a weight; off, the map lacks the name;
-- the map ``turn_weights``: one switch; off, turns have the weights of other frames;
-- True or a number above 0: off is False or 0;
-- any further value of a field with the default None: off is that default.
+- a number above 0: off is 0.
 
-So a new signal of a profile is a switch without a change here. Name, version, method and gate have
-no off state.
+So a new signal of a profile is a switch without a change here. Name and version have no off state.
 """
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, replace
+from dataclasses import fields, replace
 from typing import Any, Final, cast
 
 from cerata import InvalidInput, Profile
 
-FIXED: Final = frozenset({"name", "version", "method", "gate"})
+FIXED: Final = frozenset({"name", "version"})
 """Fields that are no part of a ranking, or that always have a value."""
 
 
@@ -64,43 +61,18 @@ def _places(profile: Profile) -> dict[str, tuple[str, str | None]]:
         if field.name in FIXED:
             continue
         value: object = getattr(profile, field.name)
-        if field.name == "turn_weights":
-            if value:
-                places[field.name] = field.name, None
-        elif isinstance(value, Mapping):
+        if isinstance(value, Mapping):
             for key, weight in cast("Mapping[str, object]", value).items():
-                if _is_on(weight):
+                if weight:
                     name = key if key not in places else f"{field.name}.{key}"
                     places[name] = field.name, key
-        elif isinstance(value, int | float):
-            if value:
-                places[field.name] = field.name, None
-        elif value is not None and field.default is None:
+        elif value:
             places[field.name] = field.name, None
     return places
-
-
-def _is_on(weight: object) -> bool:
-    """Return whether a weight, or that of any kind of question, is not 0."""
-    if isinstance(weight, Mapping):
-        return any(cast("Mapping[str, object]", weight).values())
-    return bool(weight)
 
 
 def _off(profile: Profile, field: str, key: str | None) -> dict[str, Any]:
     value: Any = getattr(profile, field)
     if key is not None:
-        off = {field: {name: weight for name, weight in value.items() if name != key}}
-        if field == "weights":
-            # A lane that does not run has no weight for turns.
-            of_turns = {name: of for name, of in profile.turn_weights.items() if name != key}
-            off["turn_weights"] = of_turns
-        return off
-    if isinstance(value, Mapping):
-        return {field: {}}
-    if isinstance(value, bool):
-        return {field: False}
-    if isinstance(value, int | float):
-        return {field: type(value)(0)}
-    assert any(part.name == field and part.default is not MISSING for part in fields(profile))
-    return {field: None}
+        return {field: {name: weight for name, weight in value.items() if name != key}}
+    return {field: type(value)(0)}

@@ -1,7 +1,6 @@
 """Runs over stored files: what is written, which parts are left out, the cache, the command."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +17,6 @@ from benchmarks.retrieval.metrics import evidence_name, mean
 from benchmarks.retrieval.switches import switches, without
 from benchmarks.retrieval.synthetic import synthetic_set
 from cerata import Filter, InvalidInput, Profile
-from cerata.retrieval.ranking.profile import SWITCHES
 from cerata.retrieval.ranking.profiles import PROFILES
 
 from ..embedders import Hashing, HashingTokens
@@ -74,12 +72,6 @@ def test_a_speaker_may_be_a_prefix(tmp_path: Path) -> None:
 
 
 # --- measuring -----------------------------------------------------------------------------------
-
-ON: Final = tuple(name for name in SWITCHES if name != "vector_window")
-"""The switches that are on by default."""
-
-PARTS: Final = (*ON, "vector_window", "turn_weights")
-"""The parts of the profile `used` besides lanes and importance."""
 
 TALK: Final = JudgedSet(
     "talk",
@@ -167,32 +159,25 @@ def test_contexts_by_session_hold_more_evidence_for_fewer_tokens() -> None:
 
 def test_every_part_of_a_profile_that_is_on_is_a_switch() -> None:
     """A new lane or signal needs no change of the benchmark."""
-    assert switches(PROFILES["used"]) == [
-        *("text", "facts", "vectors", "late", "importance"),
-        *PARTS,
-    ]
-    off: dict[str, Any] = dict.fromkeys(SWITCHES, False)
-    bare = replace(Profile("p", 1, {"text": 1, "facts": 0}), **off)
-    assert switches(bare) == ["text"]
+    used = PROFILES["used"]
+    assert switches(used) == ["text", "facts", "vectors", "late", *used.signals, "importance"]
+    assert switches(Profile("p", 1, {"text": 1, "facts": 0})) == ["text"]
 
 
 def test_a_profile_without_parts_says_so() -> None:
     """A result names the profile that it is of."""
-    reduced = without(PROFILES["used"], "late", "importance", *PARTS)
-    assert reduced.name == " without ".join(("used", "late", "importance", *PARTS))
-    assert "late" not in reduced.turn_weights
+    parts = ("late", "importance", *PROFILES["used"].signals)
+    reduced = without(PROFILES["used"], *parts)
+    assert reduced.name == " without ".join(("used", *parts))
     assert switches(reduced) == ["text", "facts", "vectors"]
     assert reduced.importance == 0.0
-    assert switches(without(Profile("p", 1, {"text": 1}, rerank=True), "rerank")) == [
-        *("text", *ON)
-    ]
 
 
-@pytest.mark.parametrize("name", ["rerank", "method", "lane", "name"])
+@pytest.mark.parametrize("name", ["rerank", "recency", "lane", "name"])
 def test_a_part_that_is_off_or_unknown_is_refused(name: str) -> None:
     """A slip in the name of a signal would measure no change."""
     with pytest.raises(InvalidInput, match=f"'{name}'"):
-        without(PROFILES["balanced"], name)
+        without(PROFILES["default"], name)
     with pytest.raises(InvalidInput, match="No lane runs"):
         without(PROFILES["words"], "text")
 
@@ -295,7 +280,7 @@ def test_the_command_prints_scores_an_ablation_and_a_comparison(
     assert main([*arguments, "--contexts", "0"]) == 0
     shown = capsys.readouterr()
     assert "no lane can run" in shown.out
-    assert "no effect: fact_words" in shown.out
+    assert "no effect: test" in shown.out
     assert "+0.0 [+0.0, +0.0]" in shown.out
 
 
@@ -312,8 +297,7 @@ def test_the_report_is_one_json_object(capsys: pytest.CaptureFixture[str]) -> No
         "facts",
         "vectors",
         "late",
-        *SWITCHES,
-        *PROFILES["chat"].signals,
+        *PROFILES["default"].signals,
     }
     assert report["against"] is None
     assert "Python" in report["machine"][1]

@@ -417,12 +417,12 @@ class TestViews:
         assert str(context).endswith(f"1 of 1 shown, {context.tokens} of 1,500 tokens, basis 1")
         assert not context.fallback
         unrelated = store.recall("zebra")
-        assert (unrelated.text, unrelated.items, unrelated.relevant) == ("", (), False)
+        assert (unrelated.text, unrelated.items, unrelated.confidence) == ("", (), "none")
         assert str(unrelated) == "nothing relevant, basis 1"
-        newest = store.recall("zebra", floor=False)
+        assert store.recall("zebra", floor=False).items == ()
+        newest = store.recall("?")
         assert newest.fallback
         assert "nothing matched, newest first" in str(newest)
-        assert store.recall("what is it?").fallback
 
     def test_searching_needs_a_question(self, store: cerata.Store) -> None:
         """Bad arguments are errors, an unknown word is an empty answer."""

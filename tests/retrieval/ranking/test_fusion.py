@@ -29,14 +29,16 @@ Lanes = Mapping[str, Shares]
 def fusions(draw: st.DrawFn) -> tuple[list[int], Lanes, dict[str, float], list[float]]:
     """Few ids, and few shares, so that scores tie."""
     ids = draw(st.lists(st.integers(-5, 25).filter(bool), unique=True, max_size=20))
-    size = {"min_size": len(ids), "max_size": len(ids)}
-    quarters = st.lists(st.integers(0, 8).map(lambda number: number / 4), **size)
+    count = len(ids)
+    quarters = st.lists(
+        st.integers(0, 8).map(lambda number: number / 4), min_size=count, max_size=count
+    )
     lanes: dict[str, Shares] = {}
     for name in draw(st.lists(st.sampled_from(NAMES), unique=True, min_size=1)):
         shares = np.array(draw(quarters))
         lanes[name] = Shares(shares, shares > 0)
     weights = {name: draw(st.sampled_from([0.25, 0.5, 1.0, 2.0])) for name in lanes}
-    added = draw(st.lists(st.integers(-4, 4).map(lambda number: number / 4), **size))
+    added = [share - 1 for share in draw(quarters)]
     return ids, lanes, weights, added
 
 
