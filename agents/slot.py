@@ -189,7 +189,7 @@ class Slot(Handle):
         where = Filter(track=self._instance.track, kind=VALUE_KIND)
         while True:
             # Instances of a wider scope have the same track.
-            hits = list(view.search(query, k=wanted, where=where))
+            hits = list(view.search(query, k=wanted, where=where, group_by="frame"))
             kept = [hit for hit in hits if hit.id in current][:k]
             if len(kept) == k or len(hits) < wanted:
                 frames = readable(kept, lambda hit: self._checked(hit.frame), _place_of)

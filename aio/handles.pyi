@@ -321,7 +321,7 @@ class AsyncView(Handle):
         rerank: Rerank = None,
         offset: int = 0,
         after: Hit | None = None,
-        group_by: Grouping | None = None,
+        group_by: Grouping = "content",
         min_cosine: float | None = None,
         min_score: float | None = None,
     ) -> Hits: ...
@@ -899,7 +899,7 @@ class AsyncStore(Handle):
         rerank: Rerank = None,
         offset: int = 0,
         after: Hit | None = None,
-        group_by: Grouping | None = None,
+        group_by: Grouping = "content",
         min_cosine: float | None = None,
         min_score: float | None = None,
     ) -> Hits: ...

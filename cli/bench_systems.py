@@ -9,13 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 
 import cerata
 from cerata.engine.extras import install_command
 from cerata.memory.store import Store
+from cerata.memory.values.frames import Hit
 from cerata.memory.view import View
 
 from .bench_documents import Batch, K, Question, Vector
@@ -107,10 +108,10 @@ class Cerata:
         pass
 
     def text(self, question: str, k: int = K) -> list[int]:
-        return [hit.id - 1 for hit in self._store.search(question, k=k, mode="text")]
+        return [hit.id - 1 for hit in self._search(question, k=k, mode="text")]
 
     def vector(self, vector: Vector) -> list[int]:
-        return [hit.id - 1 for hit in self._store.search(np.asarray(vector), k=K)]
+        return [hit.id - 1 for hit in self._search(np.asarray(vector), k=K)]
 
     def hybrid(self, question: Question) -> list[int]:
         return _numbers(self._store, question)
@@ -123,12 +124,16 @@ class Cerata:
     def delete(self, number: int) -> None:
         self._store.delete(number + 1)
 
+    def _search(self, query: Any, **arguments: Any) -> list[Hit]:
+        return self._store.search(query, group_by="frame", **arguments)
+
     def close(self) -> None:
         self._store.close()
 
 
 def _numbers(view: Store | View, question: Question) -> list[int]:
-    return [hit.id - 1 for hit in view.search(question.text, embedding=question.vector, k=K)]
+    hits = view.search(question.text, embedding=question.vector, k=K, group_by="frame")
+    return [hit.id - 1 for hit in hits]
 
 
 def _peer(module: str, name: str) -> Callable[[Path], System]:

@@ -3,22 +3,19 @@
 import json
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import cerata
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.engine.unreadable import frame_place, readable
-from cerata.memory.values.frames import Hit
+from cerata.memory.values.frames import Hit, first_readable
 from cerata.projections.fulltext.query import Query
 
 from .filter_options import hint, where_of
 from .output import Output
 from .profile_files import profile_from
 from .store_options import changing, reading, view_of
-
-if TYPE_CHECKING:
-    from cerata.memory.search.request import Grouping
 
 _LINES: Final = 3
 _FURTHER: Final = 8
@@ -80,7 +77,7 @@ def run_search(options: Namespace, output: Output) -> int:
             _query(query, options),
             k=options.k + 1 if options.k > 0 else options.k,
             offset=options.offset,
-            group_by=_grouping(options),
+            group_by="document" if options.group else "content",
             where=where_of(options),
             when=options.when,
             profile=profile_from(options.profile),
@@ -91,13 +88,12 @@ def run_search(options: Namespace, output: Output) -> int:
         )
         for notice in page.notices:
             output.warn(notice)
-        readings = readable(
-            page[: options.k], lambda hit: (hit, hit.frame), lambda hit: frame_place(hit.id)
-        )
-        hits = [hit for hit, _ in readings]
+        hits = [*filter(None, map(first_readable, page[: options.k]))]
         with output.pages():
             for rank, hit in enumerate(hits, start=options.offset + 1):
-                _print_hit(rank, hit, output, "in it" if options.group else "with this text")
+                _print_hit(rank, hit, output)
+                if hit.grouped and not output.as_json:
+                    _print_grouped(hit, output, by_document=options.group)
                 if options.explain:
                     for line in str(view.explain(hit)).splitlines():
                         output.line(f"    {line}", style="dim")
@@ -116,7 +112,7 @@ def run_search(options: Namespace, output: Output) -> int:
                     {**hit.to_dict(), "explanation": view.explain(hit).to_dict()}
                     if options.explain
                     else hit.to_dict()
-                    for hit in hits
+                    for hit in (hits if output.as_json else ())
                 ],
                 "notices": [*page.notices],
             },
@@ -125,14 +121,7 @@ def run_search(options: Namespace, output: Output) -> int:
     return 0
 
 
-def _grouping(options: Namespace) -> "Grouping | None":
-    """Return how hits share a place: by content, except for who asks for versions of a text."""
-    if options.group:
-        return "document"
-    return None if options.superseded or options.deleted else "content"
-
-
-def _print_hit(rank: int, hit: Hit, output: Output, grouped: str) -> None:
+def _print_hit(rank: int, hit: Hit, output: Output) -> None:
     frame = hit.frame
     closed = "" if frame.active else "  closed"
     details = f"  {hit.score:.3f}{closed}"
@@ -153,10 +142,25 @@ def _print_hit(rank: int, hit: Hit, output: Output, grouped: str) -> None:
 
     lines = excerpt(hit.text, hit.span, hit.highlights, lines=_LINES)
     output.paragraph(lines, indent=4, lines=_LINES)
-    if hit.grouped:
-        further = ", ".join(f"#{item.id}" for item in hit.grouped[:_FURTHER])
-        more = " …" if len(hit.grouped) > _FURTHER else ""
-        output.row((f"and {len(hit.grouped):,} more {grouped}: {further}{more}", "dim"), indent=4)
+
+
+def _print_grouped(hit: Hit, output: Output, *, by_document: bool) -> None:
+    """Print the places of equal texts, or the ids of further chunks."""
+    shown, count = hit.grouped[:_FURTHER], len(hit.grouped)
+    if by_document:
+        names = [f"#{further.id}" for further in shown]
+        lead = f"and {count:,} more in it: "
+    else:
+        names = [*readable(shown, _place_of, lambda further: frame_place(further.id))]
+        lead = "also under "
+    more = f" and {count - _FURTHER:,} more" if count > _FURTHER else ""
+    output.row((f"{lead}{', '.join(names)}{more}", "dim"), indent=4)
+
+
+def _place_of(hit: Hit) -> str:
+    """Return the id of a hit with its file or title."""
+    name = _from_here(hit.frame.uri) or hit.frame.title
+    return f"#{hit.id} {name}" if name else f"#{hit.id}"
 
 
 def _from_here(uri: str | None) -> str | None:

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar, cast
 
 from cerata.engine.errors import Conflict, InvalidInput
-from cerata.engine.unreadable import frame_place, readable
+from cerata.engine.unreadable import frame_place
 from cerata.memory.batch.writer import acting, session_of
+from cerata.memory.search.request import Grouping
 from cerata.memory.store import Store
-from cerata.memory.values.frames import Frame, Hit
+from cerata.memory.values.frames import Frame, Hit, first_readable
 from cerata.memory.values.owners import Role
 from cerata.memory.view import View
 from cerata.projections.columnar.scopes import is_same
@@ -89,6 +90,7 @@ class FramesOfScope:
         prefix: str = "",
         where: Filter | None = None,
         admits: Callable[[Frame], bool] | None = None,
+        group_by: Grouping = "frame",
         **arguments: Any,
     ) -> list[Hit]:
         """Return the best ``k`` hits among the frames, best first.
@@ -100,19 +102,21 @@ class FramesOfScope:
             prefix: The start of the URIs; default any URI or none.
             where: A filter; default none.
             admits: A further test of each frame; default none.
+            group_by: As for `Store.search`; by default each frame is a hit.
             **arguments: As for `Store.search`.
         """
         admitted = self._with_prefix(prefix)
         if where is not None:
             admitted &= where
+
+        def is_admitted(frame: Frame) -> bool:
+            return self.owns(frame) and (admits is None or admits(frame))
+
         count = k
         while True:
-            hits = view.search(query, k=count, where=admitted, **arguments)
-            kept = [
-                hit
-                for hit, frame in readable(hits, with_frame, hit_place)
-                if self.owns(frame) and (not admits or admits(frame))
-            ]
+            hits = view.search(query, k=count, where=admitted, group_by=group_by, **arguments)
+            first = (first_readable(hit, is_admitted) for hit in hits)
+            kept = [hit for hit in first if hit is not None]
             if len(kept) >= k or len(hits) < count:
                 return kept[:k]
             count *= _GROWTH

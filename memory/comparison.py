@@ -36,5 +36,5 @@ def compared(a: SearchReads, b: SearchReads, query: str | Query | None, k: int) 
     difference = diff(first, second)
     if query is None:
         return difference
-    results = result_changes(first, second, a.search(query, k=k), b.search(query, k=k))
-    return replace(difference, results=results)
+    hits = [view.search(query, k=k, group_by="frame") for view in (a, b)]
+    return replace(difference, results=result_changes(first, second, *hits))

@@ -93,7 +93,7 @@ def check_past(store: Store, model: Model, n: int, words: Sequence[str] = ()) ->
         if current != texts:
             raise Finding("O9", f"at event {k} of {n} the frames {sorted(current)} are current")
         for word in words:
-            hits = {hit.id for hit in view.search(word, k=1_000)}
+            hits = {hit.id for hit in view.search(word, k=1_000, group_by="frame")}
             matches = {number for number, text in texts.items() if word in text.casefold()}
             if hits != matches:
                 raise Finding("O9", f"at event {k} of {n} {word!r} is found in {sorted(hits)}")

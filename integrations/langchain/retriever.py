@@ -15,11 +15,12 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
 from cerata.engine.arguments import expect_positive, expect_string, expect_type
+from cerata.engine.unreadable import readable
 from cerata.memory.values.owners import Role
 from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
 
-from ..frames_of_scope import FramesOfScope
+from ..frames_of_scope import FramesOfScope, hit_place, with_frame
 from ..threads import finished
 
 
@@ -27,7 +28,8 @@ class CerataRetriever(BaseRetriever):
     """Returns the best frames for a question as documents.
 
     - The metadata of a document is that of its frame, with "score", "source" (the frame's id,
-      title, place and day) and "basis" (the seq of the state that was searched).
+      title, place and day) and "basis" (the seq of the state that was searched); "also" has the
+      sources of further frames of the same text, if there are any.
     - Reads exactly the scope of its store, of all kinds of frames.
     """
 
@@ -80,8 +82,8 @@ class CerataRetriever(BaseRetriever):
         _check(k, where)
         frames = FramesOfScope(self.store, None, Role.LANGCHAIN)
         view = frames.store.view() if at is None else frames.store.at(at)
-        hits = frames.search(view, query, k=k, where=where)
-        return [_document(view, hit) for hit in hits]
+        hits = frames.search(view, query, k=k, where=where, group_by="content")
+        return [_document(frames, view, hit) for hit in hits]
 
 
 def _check(k: object, where: object) -> None:
@@ -90,8 +92,10 @@ def _check(k: object, where: object) -> None:
         expect_type("where", where, Filter, "a Filter", "Pass a cerata.Filter.")
 
 
-def _document(view: View, hit: Any) -> Document:
+def _document(frames: FramesOfScope, view: View, hit: Any) -> Document:
     frame = hit.frame
+    further = (frame for _, frame in readable(hit.grouped, with_frame, hit_place))
+    also = [view.source_of(frame) for frame in further if frames.owns(frame)]
     return Document(
         id=str(frame.id),
         page_content=hit.text,
@@ -100,5 +104,6 @@ def _document(view: View, hit: Any) -> Document:
             "score": hit.score,
             "source": view.source_of(frame),
             "basis": view.basis,
+            **({"also": also} if also else {}),
         },
     )

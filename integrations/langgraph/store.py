@@ -349,6 +349,7 @@ class CerataStore(BaseStore):
                 space=self._space,
                 k=k,
                 mode="vector",
+                group_by="frame",
                 where=every if where is None else every & where,
             )
             best: dict[str, _Scored] = {}

@@ -11,7 +11,7 @@ Leaves out the lanes and their fusion (`search`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -65,24 +65,22 @@ def blocks_of(
             depth = max(single_depth, first_depth + 1)
 
 
-def groups_of(snapshot: Snapshot, hits: Sequence[Fused], by: Grouping) -> Iterable[Sequence[Fused]]:
+def groups_of(snapshot: Snapshot, hits: Sequence[Fused], by: Grouping) -> list[list[Fused]]:
     """Return the hits by document, or by content, in order of the best hit of each group.
 
-    A frame that is no chunk is a document, and one whose content no hash tells is alone.
+    A frame that is no chunk is a document.
     """
-    key_of = _document_of if by == "document" else _content_of
+    if by == "document":
+        keys: Mapping[int, object] = {hit.id: _document_of(snapshot, hit.id) for hit in hits}
+    else:
+        keys = snapshot.layers.equal_contents([hit.id for hit in hits])
     groups: dict[object, list[Fused]] = {}
     for hit in hits:
-        groups.setdefault(key_of(snapshot, hit.id), []).append(hit)
-    return groups.values()
+        groups.setdefault(keys.get(hit.id, hit.id), []).append(hit)
+    return [*groups.values()]
 
 
-def _document_of(snapshot: Snapshot, frame: int) -> object:
+def _document_of(snapshot: Snapshot, frame: int) -> int:
     is_chunk = snapshot.layers.chunk_of(frame) is not None
     document = snapshot.layers.parent_of(frame) if is_chunk else None
     return frame if document is None else document
-
-
-def _content_of(snapshot: Snapshot, frame: int) -> object:
-    key = snapshot.layers.content_key(frame)
-    return frame if key is None else key

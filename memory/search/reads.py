@@ -84,7 +84,7 @@ class SearchReads(Reader):
         rerank: Rerank = None,
         offset: int = 0,
         after: Hit | None = None,
-        group_by: Grouping | None = None,
+        group_by: Grouping = "content",
         min_cosine: float | None = None,
         min_score: float | None = None,
     ) -> Hits:
@@ -118,9 +118,9 @@ class SearchReads(Reader):
             offset: Hits to skip, of the best; the pages of a view neither repeat nor skip a hit.
             after: The last hit of the page before, of the same question; the page has the state
                 that this hit was found in, also if frames were written since.
-            group_by: "document": the best hit of each of ``k`` documents; "content": of ``k``
-                contents, so that equal texts take one place. `Hit.grouped` has the further hits of
-                each, of the first 128 or more of the search. Default None.
+            group_by: "content", the default: current frames of equal text take one place;
+                "document": the hits of a document do; "frame": each frame is a hit. `Hit.grouped`
+                has the further hits of a place, of the first 128 or more of the search.
             min_cosine: Least `Hit.cosine`; leaves out hits without a vector. None for no bound. If
                 no vectors can be compared, `Hits.notices` has the reason; not with mode "text".
             min_score: Least `Hit.score`, which fused lanes make from ranks. None for no bound.

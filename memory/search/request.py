@@ -43,8 +43,8 @@ OF_QUESTION: Final = "question"
 Rerank: TypeAlias = bool | Reranker | Mapping[int, float] | None
 """How the best hits get another order: by token vectors, by a model, or by scores of frames."""
 
-Grouping: TypeAlias = Literal["document", "content"]
-"""How hits are grouped: those of a document together, or those of equal content."""
+Grouping: TypeAlias = Literal["content", "document", "frame"]
+"""The hits that take one place: those of equal text, those of a document, or each for itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -76,7 +76,7 @@ class SearchRequest:
     scores_before: Mapping[int, float] | None = None
     """The scores that the model of ``rerank`` returned for an earlier page."""
     offset: int = 0
-    group_by: Grouping | None = None
+    group_by: Grouping = "frame"
     min_cosine: float | None = None
     min_score: float | None = None
     trust: VectorTrust | None = None
@@ -98,11 +98,11 @@ class SearchRequest:
                 f"offset must be a whole number from 0, not {value_text(self.offset):.60}",
                 remedy="Pass offset=0 or more.",
             )
-        if self.group_by is not None and self.group_by not in get_args(Grouping):
+        if self.group_by not in get_args(Grouping):
             raise InvalidInput(
-                "group_by must be 'document', 'content' or None, "
+                "group_by must be 'content', 'document' or 'frame', "
                 f"not {value_text(self.group_by):.60}",
-                remedy="Pass group_by='document', or 'content' for one hit of equal texts.",
+                remedy="Leave it out for one hit of equal texts, or pass 'frame' for each frame.",
             )
         if self.mode not in _MODES:
             raise InvalidInput(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -57,6 +57,13 @@ else:
     bm25 = late("cerata.projections.fulltext.bm25")
 
 
+class Regrouped(Protocol):
+    """The same search, of which each place has a group of hits."""
+
+    @property
+    def result(self) -> SearchResult: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SearchResult:
     """The result of each step of a search; `cerata.memory.search.search` has the steps.
@@ -64,7 +71,8 @@ class SearchResult:
     - ``fusion`` has the lanes that ran, their weights, and the signals.
     - ``fused`` has boosted scores, before reranking; ``order`` follows it, best first.
     - ``best`` is the requested page of ``order``, or of the best hits of each group; ``grouped``
-      has the further hits of these groups, by the id of the best.
+      has the further hits of these groups, by the id of the best. If ``regrouped`` is not None, its
+      result has them.
     """
 
     snapshot: Snapshot
@@ -78,6 +86,7 @@ class SearchResult:
     order: Sequence[Fused]
     best: Sequence[Fused]
     grouped: Mapping[int, Sequence[Fused]]
+    regrouped: Regrouped | None
     cosines: Mapping[int, float]
     """The cosine of the question and each hit, if the lane of vectors ran and the hit has one."""
 
@@ -113,18 +122,16 @@ class SearchResult:
 
     def hits(self) -> list[Hit]:
         """Return the best frames."""
-        return [
-            self._hit(hit, tuple(map(self._hit, self.grouped.get(hit.id, ())))) for hit in self.best
-        ]
+        return [self._hit(hit) for hit in self.best]
 
-    def _hit(self, hit: Fused, grouped: tuple[Hit, ...] = ()) -> Hit:
+    def grouped_with(self, hit: Hit) -> tuple[Hit, ...]:
+        """Return the further hits of the group of a hit; () for a further hit."""
+        result = self if self.regrouped is None else self.regrouped.result
+        return tuple(map(result._hit, result.grouped.get(hit.id, ())))
+
+    def _hit(self, hit: Fused) -> Hit:
         return Hit(
-            shown_id(hit.id),
-            hit.score,
-            self._labels(hit.lanes),
-            self.cosines.get(hit.id),
-            self,
-            grouped,
+            shown_id(hit.id), hit.score, self._labels(hit.lanes), self.cosines.get(hit.id), self
         )
 
     def place_after(self, hit: Hit) -> int:

@@ -18,6 +18,7 @@ import numpy as np
 
 from cerata.engine.arguments import expect_type
 from cerata.engine.errors import InvalidInput
+from cerata.engine.events import once
 from cerata.engine.late import late
 from cerata.projections.columnar.scopes import sees_same
 from cerata.retrieval.ranking.fusion import (
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from ..frames import access as accesses
     from ..snapshot.snapshot import Snapshot
     from .request import SearchRequest
+    from .reranking import Reranking
 else:
     accesses = late("cerata.memory.frames.access")
 
@@ -62,19 +64,47 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
     running = running_lanes(snapshot, request)
     fusion = Fusion(request, running, signals_of(snapshot, request), RankedLanes(snapshot, request))
     reranking = reranking_of(snapshot, request, running.late)
+    return _result(snapshot, fusion, reranking, is_grouped=request.group_by == "document")
+
+
+def _result(
+    snapshot: Snapshot,
+    fusion: Fusion,
+    reranking: Reranking | None,
+    rerank_scores: Mapping[int, float] | None = None,
+    *,
+    is_grouped: bool,
+) -> SearchResult:
+    """Return the result of which each place has a hit or, if it is grouped, a group of hits.
+
+    ``rerank_scores`` are those of an earlier result.
+    """
+    request = fusion.request
     rerank_hits = 0 if reranking is None else reranking.hits
 
     # One order: that of the fused ranks, then of the uses, then of the reranking.
     bounds = Bounds(request, fusion)
-    builder = _BlockBuilder(snapshot, fusion, bounds, rerank_hits)
+    builder = _BlockBuilder(snapshot, fusion, bounds, rerank_hits, is_grouped=is_grouped)
     blocks = builder.blocks()
     fused = [hit for block in blocks for hit in block.hits]
-    rerank_scores: Mapping[int, float] = {}
-    if reranking is not None:
-        rerank_scores = reranking.scores_of([hit.id for hit in fused[:rerank_hits]])
+    if rerank_scores is None:
+        ids = [hit.id for hit in fused[:rerank_hits]]
+        rerank_scores = {} if reranking is None else reranking.scores_of(ids)
     order = bounds.within(reranked(fused, rerank_scores))
 
-    best, grouped = _page(snapshot, request, order)
+    end = request.offset + request.k
+    regrouped: _Regrouped | None = None
+    if request.group_by == "content" and not is_grouped:
+        # Hits to the page's end with different texts are the best of their groups. The further
+        # hits of these, which few callers read, take another order, of at least 128 hits.
+        regrouped = _Regrouped(snapshot, fusion, reranking, rerank_scores)
+        if snapshot.layers.equal_contents([hit.id for hit in order[:end]]):
+            return regrouped.result
+    groups: Sequence[Sequence[Fused]] = ()
+    best = order[request.offset : end]
+    if is_grouped:
+        groups = builder.groups(order)[request.offset : end]
+        best = [hits[0] for hits in groups]
     return SearchResult(
         snapshot=snapshot,
         request=request,
@@ -86,9 +116,26 @@ def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
         rerank_scores=rerank_scores,
         order=order,
         best=best,
-        grouped=grouped,
-        cosines=bounds.cosines_of([*best, *chain(*grouped.values())]),
+        grouped={hits[0].id: hits[1:] for hits in groups},
+        regrouped=regrouped,
+        cosines=bounds.cosines_of([*chain(*groups)] if is_grouped else best),
     )
+
+
+class _Regrouped(msgspec.Struct, frozen=True, dict=True):
+    """The result of a search of which each place has a group of hits, made when it is read."""
+
+    snapshot: Snapshot
+    fusion: Fusion
+    reranking: Reranking | None
+    rerank_scores: Mapping[int, float]
+
+    @once
+    def result(self) -> SearchResult:
+        """The result, with the scores of the reranking that it had before."""
+        return _result(
+            self.snapshot, self.fusion, self.reranking, self.rerank_scores, is_grouped=True
+        )
 
 
 @dataclass(frozen=True)
@@ -132,7 +179,13 @@ class _BlockBuilder:
     """
 
     def __init__(
-        self, snapshot: Snapshot, fusion: Fusion, bounds: Bounds, rerank_hits: int
+        self,
+        snapshot: Snapshot,
+        fusion: Fusion,
+        bounds: Bounds,
+        rerank_hits: int,
+        *,
+        is_grouped: bool,
     ) -> None:
         self.uses: dict[int, Use] = {}
         self._seen: set[int] = set()
@@ -141,9 +194,10 @@ class _BlockBuilder:
         self._fusion = fusion
         self._bounds = bounds
         self._need = request.offset + request.k
+        self._is_grouped = is_grouped
         lanes = fusion.running.lanes
         # A single lane has one order at any depth, unless a later step chooses among its hits.
-        selects = request.profile.importance or request.group_by or request.is_bounded
+        selects = request.profile.importance or is_grouped or request.is_bounded
         self._is_stable = not (selects or fusion.signals is not None)
         shown = max(self._need, rerank_hits)
         # No later step selects among further hits of the first block.
@@ -202,21 +256,13 @@ class _BlockBuilder:
 
     def _is_enough(self, order: Sequence[Fused]) -> bool:
         hits = self._bounds.within(order)
-        group_by = self._request.group_by
-        if len(hits) < self._need or group_by is None:
+        if len(hits) < self._need or not self._is_grouped:
             return len(hits) >= self._need
-        return len([*groups_of(self._snapshot, hits, group_by)]) >= self._need
+        return len(self.groups(hits)) >= self._need
 
-
-def _page(
-    snapshot: Snapshot, request: SearchRequest, order: Sequence[Fused]
-) -> tuple[Sequence[Fused], dict[int, Sequence[Fused]]]:
-    """Return the requested part of the order, and further hits of its groups by best hit."""
-    page = slice(request.offset, request.offset + request.k)
-    if request.group_by is None:
-        return order[page], {}
-    groups = [*groups_of(snapshot, order, request.group_by)][page]
-    return [hits[0] for hits in groups], {hits[0].id: hits[1:] for hits in groups}
+    def groups(self, hits: Sequence[Fused]) -> list[list[Fused]]:
+        """Return the groups of hits, in order of the best of each."""
+        return groups_of(self._snapshot, hits, self._request.group_by)
 
 
 def continued(

@@ -233,18 +233,43 @@ class Layers:
     def _is_past(self, row: FrameRow | None) -> bool:
         return row is not None and row.expires is not None and row.expires <= self.now
 
-    def content_key(self, frame: int) -> tuple[bytes, int | None] | None:
-        """Return what current frames of equal content share; None if nothing tells.
+    def equal_contents(self, frames: Sequence[int]) -> dict[int, object]:
+        """Return a key for each of distinct frames that has the text of another, which shares it.
 
-        A chunk has no hash: it equals the chunk at its index in a document of equal content.
+        Closed frames, and frames without text, equal none. A chunk, which has no hash, equals the
+        chunk at its index in a document of equal content that was split alike.
+
+        Cost: a look-up in columns, and more for each candidate of equal content; no text is read.
         """
-        index = self.chunk_of(frame)
-        whole = frame if index is None else self.parent_of(frame)
-        layer = None if whole is None else self.layer_of(whole)
-        if whole is None or layer is None:
+        ids = np.array(frames, np.int64)
+        if self.pending is None:
+            ids = self.base.frames.similar_contents(ids)
+        if not len(ids):
+            return {}
+        rows = self.rows_at(ids)
+        is_open = end_to_end(self.open)[rows]
+        ids, rows = ids[is_open], rows[is_open]
+        words = self.ranking.text_lengths_at(rows).tolist()
+        equal: dict[object, list[int]] = {}
+        for layer, places, of_layer in self.by_layer(rows):
+            hashes = layer.frames.text_hashes(of_layer)
+            for place, hashed in zip(places.tolist(), hashes, strict=True):
+                frame = ids.item(place)
+                key = hashed or self._chunk_key(frame, words[place])
+                if key is not None:
+                    equal.setdefault(key, []).append(frame)
+        return {frame: key for key, each in equal.items() if len(each) > 1 for frame in each}
+
+    def _chunk_key(self, frame: int, words: int) -> object:
+        """Return what equal chunks share; None for a frame that is no chunk."""
+        index, document = self.chunk_of(frame), self.parent_of(frame)
+        layer = None if document is None else self.layer_of(document)
+        if index is None or document is None or layer is None:
             return None
-        hashed = layer.frames.content_hash(whole * layer.sign)
-        return None if hashed is None else (hashed, index)
+        row = layer.row_of(document * layer.sign)
+        [hashed] = [None] if row is None else layer.frames.text_hashes(np.array([row]))
+        # Another kind or version of a document may be split at other places.
+        return None if hashed is None else (hashed, index, words)
 
     def find_content(self, content_hash: bytes) -> list[int]:
         """Return the current frames with a content hash."""

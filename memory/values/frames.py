@@ -6,7 +6,7 @@ typed, and plain through ``to_dict()``. Leaves out facts (`facts`) and links (`l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -17,7 +17,8 @@ from cerata.engine.errors import CerataError, InvalidInput
 from cerata.engine.json_value import exact
 from cerata.engine.late import late
 from cerata.engine.lineage import Identity
-from cerata.engine.plain_value import PlainValue, plain, plain_fields
+from cerata.engine.plain_value import PlainValue, plain_fields
+from cerata.engine.unreadable import frame_place, readable
 
 if TYPE_CHECKING:
     from cerata.engine.events import JsonValue, ScopeValue
@@ -177,6 +178,8 @@ class HitSource(FrameSource, Protocol):
 
     def highlights(self, text: str) -> list[tuple[int, int]]: ...
 
+    def grouped_with(self, hit: Hit) -> tuple[Hit, ...]: ...
+
     def explain(self, hit: Hit) -> Explanation: ...
 
 
@@ -196,13 +199,15 @@ class Hit(PlainValue):
     """The cosine of the frame's and the question's vectors; None without such a comparison."""
     search: HitSource | None = field(repr=False, compare=False)
     """The question, its view and the results of each lane; None in a copy."""
-    grouped: tuple[Hit, ...] = ()
-    """With ``group_by``: the further hits of the same document or content, best first."""
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """Return the hit as plain values; ``grouped`` only if there are further hits."""
+        """Return the hit as plain values; ``grouped`` only if there are further hits.
+
+        A further hit that cannot be read is left out, with the warning `UnreadableItem`.
+        """
         values = plain_fields(self, self._plain)
-        return {**values, "grouped": plain(self.grouped)} if self.grouped else values
+        further = [*readable(self.grouped, Hit.to_dict, lambda hit: frame_place(hit.id))]
+        return {**values, "grouped": [*further]} if further else values
 
     def __repr__(self) -> str:
         try:
@@ -215,7 +220,7 @@ class Hit(PlainValue):
 
     def __getstate__(self) -> dict[str, object]:
         # The search cannot leave its process, so a copy carries the values read from it.
-        state = {"frame": self.frame, "highlights": self.highlights, "span": self.span}
+        state = {name: getattr(self, name) for name in ("frame", "highlights", "span", "grouped")}
         return {**vars(self), **state, "search": None}
 
     @property
@@ -231,6 +236,14 @@ class Hit(PlainValue):
                 remedy="Search again, and use the new hit.",
             )
         return self.search
+
+    @cached_property
+    def grouped(self) -> tuple[Hit, ...]:
+        """The further hits of the same text, or the same document, best first; see ``group_by``.
+
+        Cost: if no hit before the end of the page has an equal, the first read searches again.
+        """
+        return self.made_by.grouped_with(self)
 
     @cached_property
     def frame(self) -> Frame:
@@ -251,6 +264,20 @@ class Hit(PlainValue):
     def span(self) -> tuple[int, int]:
         """The best span of the text for the query, in a table a row: characters [start, end)."""
         return best_spans.best_span(self.text, self.highlights, tables.find_tables(self.text))
+
+
+def first_readable(hit: Hit, admits: Callable[[Frame], bool] = lambda _: True) -> Hit | None:
+    """Return the best of a hit and its group that can be read and is admitted; None without one.
+
+    A frame that cannot be read is named by the warning `UnreadableItem`.
+    """
+
+    def group() -> Iterator[Hit]:
+        yield hit
+        yield from hit.grouped
+
+    readings = readable(group(), lambda each: (each, each.frame), lambda each: frame_place(each.id))
+    return next((each for each, frame in readings if admits(frame)), None)
 
 
 class Hits(list[Hit]):

@@ -11,11 +11,13 @@ A mask over the rows at n selects the frames that a read admits. Masks combine w
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 import msgspec
 import numpy as np
 
 from cerata.engine.events import Scope
+from cerata.engine.integrity import hash_bytes
 
 from ..columnar.columns import I64, U32, Mask, concatenate, distinct, place_of, rows_up_to
 from ..columnar.hash_index import hash_halves
@@ -39,6 +41,13 @@ from .filter_masks import FilterMasks
 from .filters import Filter
 from .timeline import NO_TIME, Timeline, TimelineOrder
 from .value_counts import TypedValue, field_counts
+
+_HASHED_TEXT: Final = FLAG_TEXT | FLAG_CONTENT_HASH
+
+_NO_TEXT: Final = tuple(int(half[0]) for half in hash_halves([hash_bytes(b"")]))
+
+_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
+"""Spreads small numbers over 64 bits: 2**64 divided by the golden ratio."""
 
 
 class Closing(msgspec.Struct, frozen=True):
@@ -403,14 +412,39 @@ class Frames:
 
     # --- lookups ---------------------------------------------------------------------------------
 
-    def content_hash(self, frame: int) -> bytes | None:
-        """Return the hash of a frame's content, as `find_content` takes it; None without one."""
-        row = self.row_of(frame)
+    def text_hashes(self, rows: I64) -> list[tuple[int, int] | None]:
+        """Return the halves of the hash of each row's text; None without a text or its hash."""
         columns = self._columns
-        if row is None or not columns.flags.item(row) & FLAG_CONTENT_HASH:
-            return None
-        halves = columns.content.item(row), columns.content_low.item(row)
-        return b"".join(half.to_bytes(8, "little") for half in halves)
+        has_hash = columns.flags.view()[rows] & _HASHED_TEXT == _HASHED_TEXT
+        first = columns.content.view()[rows].tolist()
+        second = columns.content_low.view()[rows].tolist()
+        return [
+            halves if is_hashed and halves != _NO_TEXT else None
+            for is_hashed, halves in zip(
+                has_hash.tolist(), zip(first, second, strict=True), strict=True
+            )
+        ]
+
+    def similar_contents(self, frames: I64) -> I64:
+        """Return those of distinct frames that may have the content of another, in order.
+
+        Chunks are similar at the same index in documents of similar content.
+        """
+        columns = self._columns
+        rows = self.ids.searchsorted(frames)
+        content = columns.content.view()
+        numbers = content[rows]
+        listed = numbers.tolist()
+        if len({*listed}) == len(listed):
+            return frames[:0]
+        parts = np.flatnonzero(numbers == 0)
+        if len(parts):
+            # Only a whole frame has a hash.
+            wholes = self.ids.searchsorted(columns.parent.view()[rows[parts]])
+            indexes = columns.chunk_index.view()[rows[parts]].astype(np.uint64)
+            numbers[parts] = content[wholes.clip(max=len(self.ids) - 1)] + _MIX * indexes
+        _, places, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+        return frames[counts[places] > 1]
 
     def find_content(self, content_hash: bytes, n: int) -> list[int]:
         """Return the frames current at n whose content hash starts with these 16 bytes."""

@@ -111,12 +111,12 @@ def test_no_way_passes_a_fact_that_the_filter_or_the_scope_leaves_out(store: Sto
     chat = store.put_frame("Line.", kind="chat")
     store.assert_fact("Ann", "works at", Entity("Acme"), evidence=[code])
     store.assert_fact("Acme", "based in", Entity("Paris"), evidence=[chat])
-    assert len(store.search("Ann", profile=GRAPH)) == 2
-    assert store.search("Ann", profile=GRAPH, where=Filter(kind="chat")) == []
+    assert len(store.search("Ann", profile=GRAPH, group_by="frame")) == 2
+    assert store.search("Ann", profile=GRAPH, where=Filter(kind="chat"), group_by="frame") == []
     anna = store.put_frame("Line.", scope={"user": "anna"})
     store.assert_fact("Bob", "knows", Entity("Cy"), evidence=[anna], scope={"user": "anna"})
     ben = store.at("HEAD").within({"user": "ben"})
-    assert ben.search("Bob", profile=GRAPH) == []
+    assert ben.search("Bob", profile=GRAPH, group_by="frame") == []
 
 
 def test_drafts_of_a_transaction_are_found(store: Store) -> None:

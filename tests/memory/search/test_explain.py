@@ -36,7 +36,7 @@ def store() -> Store:
 
 
 def explained(store: Store | View, query: str, **asked: object) -> dict[int, Explanation]:
-    hits = store.search(query, **asked)  # type: ignore[arg-type]
+    hits = store.search(query, group_by="frame", **asked)  # type: ignore[arg-type]
     return {hit.id: store.explain(hit) for hit in hits}
 
 
@@ -113,6 +113,7 @@ def test_what_an_explanation_says_adds_up(
         where=None if kind is None else Filter(kind=kind),
         include_superseded=closed[0],
         include_deleted=closed[1],
+        group_by="frame",
     )
     for hit in hits:
         said = view.explain(hit)

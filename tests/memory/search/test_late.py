@@ -48,6 +48,7 @@ def said(hits: Sequence[Hit]) -> list[tuple[int, float]]:
 
 def late(view: Store | View, query: Tokens, k: int = 10, **more: Any) -> list[tuple[int, float]]:
     more.setdefault("profile", MAXSIM)
+    more.setdefault("group_by", "frame")
     return said(view.search("", token_embedding=query, k=k, mode="vector", **more))
 
 

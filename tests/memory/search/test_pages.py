@@ -12,6 +12,7 @@ import pytest
 import cerata
 from cerata import Filter, Hit, Profile, Store
 from cerata.memory.search import bounds as bounds_module
+from cerata.memory.search.request import Grouping
 
 BY_RANK = Profile("signals", 1, {"text": 1, "vectors": 1}, signals={"count": 0.7, "short": -0.3})
 WORDS = ("iron", "copper", "silver", "gold", "lead", "tin")
@@ -40,10 +41,14 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.parametrize("group_by", ["content", "frame"])
 @pytest.mark.parametrize("place", range(len(QUESTIONS)))
-def test_pages_join_to_the_order_of_a_single_search(many: Store, place: int) -> None:
+def test_pages_join_to_the_order_of_a_single_search(
+    many: Store, place: int, group_by: Grouping
+) -> None:
     """Fused scores depend on the depth of the lanes, so a page could repeat or skip a hit."""
     query, more = QUESTIONS[place]
+    more = {**more, "group_by": group_by}
     many.record_access(5, 9, 300)
     whole = [(hit.id, hit.score) for hit in many.search(query, k=600, **more)]
     assert len(whole) == len({number for number, _ in whole}) > 200
@@ -196,14 +201,16 @@ def test_every_hit_within_the_bounds_is_on_a_page(space: str, more: dict[str, An
         ask["embedding"] = [1, 0, 0, 0.5]
         within = [
             (hit.id, hit.score)
-            for hit in store.search("iron gold", k=9_999, **ask)
+            for hit in store.search("iron gold", k=9_999, **ask, group_by="frame")
             if hit.score >= bounds.get("min_score", -99)
             and (hit.cosine is None or hit.cosine >= bounds.get("min_cosine", -2))
         ]
         assert 128 < len(within) < 700
         for size in (60, len(within) + 1):
             pages: list[tuple[int, float]] = []
-            while page := store.search("iron gold", k=size, offset=len(pages), **ask, **bounds):
+            while page := store.search(
+                "iron gold", k=size, offset=len(pages), **ask, **bounds, group_by="frame"
+            ):
                 pages += [(hit.id, hit.score) for hit in page]
             assert pages == within
 
@@ -229,14 +236,18 @@ def test_a_least_score_of_scores_ranks_to_a_limited_depth(
     """Z-scores have no bound, so a search for a score that no hit reaches ranked all frames."""
     monkeypatch.setattr(bounds_module, "SCORED_DEPTH", 512)
     ask: dict[str, Any] = {"embedding": [1, 0, 0, 0.5], "space": SPACE, "profile": "chat"}
-    everything = len(many.search("iron gold", k=9_999, **ask))
-    result: Any = many.search("iron gold", k=1, **ask)[0].made_by
-    [best] = many.search("iron gold", k=1, **ask)
-    few: Any = many.search("iron gold", k=20, min_score=best.score, **ask)
+    everything = len(many.search("iron gold", k=9_999, **ask, group_by="frame"))
+    result: Any = many.search("iron gold", k=1, **ask, group_by="frame")[0].made_by
+    [best] = many.search("iron gold", k=1, **ask, group_by="frame")
+    few: Any = many.search("iron gold", k=20, min_score=best.score, **ask, group_by="frame")
     assert few[0].id == best.id
     assert len(few[0].made_by.blocks) == 2 > len(result.blocks)
     # A page that ends deeper is filled.
-    assert len(many.search("iron gold", k=9_999, min_score=-99, **ask)) == everything > 512
+    assert (
+        len(many.search("iron gold", k=9_999, min_score=-99, **ask, group_by="frame"))
+        == everything
+        > 512
+    )
 
 
 def test_a_least_score_of_ranks_and_signals_ends_at_their_bound(many: Store) -> None:
@@ -245,45 +256,3 @@ def test_a_least_score_of_ranks_and_signals_ends_at_their_bound(many: Store) -> 
     for least, blocks in ((0.012, 1), (0.0001, 3)):
         hits = many.search("iron gold", k=690, min_score=least, **ask)
         assert len(getattr(hits[0].made_by, "blocks", [])) == blocks
-
-
-@pytest.mark.parametrize("place", range(len(QUESTIONS)))
-def test_equal_contents_take_one_place(many: Store, place: int) -> None:
-    """A text under several URIs took as many places, and other texts were not on the page."""
-    query, more = QUESTIONS[place]
-    whole = many.search(query, k=600, **more)
-    best: dict[str, int] = {}
-    for hit in whole:
-        best.setdefault(hit.text, hit.id)
-    assert 200 < len(best) < len(whole) - 100
-    for k in (1, 10, 150):
-        hits = many.search(query, k=k, group_by="content", **more)
-        assert [hit.id for hit in hits] == [*best.values()][:k]
-        assert all(hit.text == same.text for hit in hits for same in hit.grouped)
-    fifth = many.search(query, k=6, group_by="content", **more)[5]
-    after = many.search(query, k=4, after=fifth, group_by="content", **more)
-    assert [hit.id for hit in after] == [*best.values()][6:10]
-
-
-def test_equal_contents_are_of_the_basis_the_filter_and_a_transaction() -> None:
-    """A hit stands for frames that the same search could return, never for others."""
-    long = "\n\n".join(f"The ferry {n} leaves at {n}. " + "Water. " * 150 for n in range(4))
-    with cerata.open(":memory:") as store:
-        for place in "abc":
-            store.put_frame("The ferry is blue.", uri=f"note:{place}")
-            store.remember(long, uri=f"file:{place}")
-        basis = store.head.seq
-        [hit] = store.search("blue", group_by="content", where=Filter(uri_prefix="note:"))
-        chunks = store.search("ferry leaves water", k=50, group_by="content")
-        assert [len(hit.grouped) for hit in chunks] == [2] * len(chunks)
-        assert len(chunks) > 3
-        assert len({hit.text for hit in chunks}) == len(chunks)
-        store.delete(hit.grouped[0])
-        with store.transaction():
-            store.put_frame("The ferry is blue.", uri="note:d")
-            [pending] = store.search("blue", group_by="content")
-        [now] = store.search("blue", group_by="content")
-        [before] = store.at(basis).search("blue", group_by="content")
-        assert [len(each.grouped) for each in (hit, pending, now, before)] == [2, 2, 2, 2]
-        assert before.to_dict() == hit.to_dict()
-        assert now.grouped != before.grouped

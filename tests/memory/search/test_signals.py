@@ -151,8 +151,11 @@ def values(view: View, question: str, frame: cerata.Frame, last: datetime) -> di
 def check(view: View, last: datetime) -> None:
     """Compare a view with the reference; close scores may change places."""
     for question in QUESTIONS:
-        hits = view.search(question, k=100, profile=ALL)
-        plain = {hit.id: hit.score for hit in view.search(question, k=100, profile=PLAIN)}
+        hits = view.search(question, k=100, profile=ALL, group_by="frame")
+        plain = {
+            hit.id: hit.score
+            for hit in view.search(question, k=100, profile=PLAIN, group_by="frame")
+        }
         assert {hit.id for hit in hits} == set(plain)
         scores = [*plain.values()]
         mean = math.fsum(scores) / len(scores) if scores else 0.0
@@ -305,7 +308,7 @@ def test_a_reply_to_a_question_with_rarer_words_comes_first() -> None:
             store.put_frame(asked, role="olaf", track=track)
             store.put_frame("In Porto, the boat too", role="mina", track=track)
         store.put_frame("a boat", role="mina", track="near")
-        hits = store.search("Where did Mina buy her boat?", profile=replies)
+        hits = store.search("Where did Mina buy her boat?", profile=replies, group_by="frame")
         found = {hit.id: store.explain(hit).signals for hit in hits}
         assert hits[0].id == 2
         assert [frame for frame, signals in found.items() if signals] == [2, 4]
@@ -425,10 +428,13 @@ def test_a_page_continues_although_the_shape_has_changed() -> None:
     with cerata.open(":memory:") as store:
         for _ in range(4):
             store.put_frame("a boat")
-        first = store.search("boat", k=2)
+        first = store.search("boat", k=2, group_by="frame")
         for _ in range(9):
             store.put_frame("a boat", role="mina", track="chat")
-        assert [hit.id for hit in store.search("boat", k=2, after=first[-1])] == [3, 4]
+        assert [hit.id for hit in store.search("boat", k=2, after=first[-1], group_by="frame")] == [
+            3,
+            4,
+        ]
 
 
 def test_a_recorded_recall_names_the_profile_that_ran() -> None:

@@ -105,6 +105,7 @@ def is_right(
         mode="vector",
         profile=LATE,
         where=None if tag is None else Filter(tags=[tag]),
+        group_by="frame",
     )
     assert {hit.id: hit.score for hit in hits} == pytest.approx(
         expected(model, query, weights, tag), abs=2e-9
@@ -164,8 +165,10 @@ def test_of_many_frames_every_returned_score_is_exact(monkeypatch: pytest.Monkey
             "profile": LATE,
             "k": 5,
         }
-        hits = store.search("", mode="vector", **asked)
-        tagged = store.search("", mode="vector", where=Filter(tags=["y"]), **asked)
+        hits = store.search("", mode="vector", **asked, group_by="frame")
+        tagged = store.search(
+            "", mode="vector", where=Filter(tags=["y"]), **asked, group_by="frame"
+        )
         assert len(hits) == len(tagged) == 5
         for hit in (*hits, *tagged):
             assert hit.score == pytest.approx(scores[hit.id], abs=2e-9)
@@ -174,11 +177,16 @@ def test_of_many_frames_every_returned_score_is_exact(monkeypatch: pytest.Monkey
             for _ in range(120):
                 act(stopped, source, again)
             seq = stopped.head.seq
-            found = [(hit.id, hit.score) for hit in stopped.search("", mode="vector", **asked)]
+            found = [
+                (hit.id, hit.score)
+                for hit in stopped.search("", mode="vector", **asked, group_by="frame")
+            ]
         for _ in range(10):
             act(store, source, model)
         view = store.at(seq)
-        assert [(hit.id, hit.score) for hit in view.search("", mode="vector", **asked)] == found
+        assert [
+            (hit.id, hit.score) for hit in view.search("", mode="vector", **asked, group_by="frame")
+        ] == found
 
 
 def test_an_answer_beside_the_words_of_its_question_is_found() -> None:
@@ -189,9 +197,12 @@ def test_an_answer_beside_the_words_of_its_question_is_found() -> None:
                 "turn", role="mina", track="t", token_embedding=UNITS[[token]], tokens_space=SPACE
             )
         asked: dict[str, Any] = {"token_embedding": UNITS[[0, 1]], "profile": LATE}
-        hits = [(hit.id, hit.score) for hit in store.search("", mode="vector", **asked)]
+        hits = [
+            (hit.id, hit.score)
+            for hit in store.search("", mode="vector", **asked, group_by="frame")
+        ]
         assert hits == [(1, 0.325), (2, 0.2275), (3, 0.15925)]
-        [_, answer, _] = store.search("", mode="vector", **asked)
+        [_, answer, _] = store.search("", mode="vector", **asked, group_by="frame")
         explanation = store.explain(answer)
         assert [share.to_dict() for share in explanation.tokens] == [
             {
@@ -215,7 +226,10 @@ def test_an_answer_beside_the_words_of_its_question_is_found() -> None:
         assert "1  0.227 (weight 1.000, cosine 1.000 in #1 beside it x 0.700)" in text
         assert "no match: 2" in text
         asked["profile"] = dataclasses.replace(LATE, token_window=False)
-        hits = [(hit.id, hit.score) for hit in store.search("", mode="vector", **asked)]
+        hits = [
+            (hit.id, hit.score)
+            for hit in store.search("", mode="vector", **asked, group_by="frame")
+        ]
         assert hits == [(1, 1.0), (2, 0.0), (3, 0.0)]
 
 

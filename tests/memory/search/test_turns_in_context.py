@@ -114,7 +114,9 @@ def expected(view: View, question: str) -> dict[int, float]:
 
 def scores(view: View, question: str) -> dict[int, float]:
     """Return the score of every frame that a search finds; close scores may change places."""
-    return {hit.id: hit.score for hit in view.search(question, k=100, profile="words")}
+    return {
+        hit.id: hit.score for hit in view.search(question, k=100, profile="words", group_by="frame")
+    }
 
 
 @given(turns=turns_of)

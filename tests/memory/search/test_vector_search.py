@@ -125,8 +125,8 @@ def test_the_nearest_are_those_of_a_plain_model_as_of_every_event(
             for seq, model in found.items():
                 view = store.at(seq)
                 for query in queries:
-                    assert said(view.search(query, k=7)) == model.search(query, 7)
-                    tagged = view.search(query, k=5, where=Filter(tags=["a"]))
+                    assert said(view.search(query, k=7, group_by="frame")) == model.search(query, 7)
+                    tagged = view.search(query, k=5, where=Filter(tags=["a"]), group_by="frame")
                     assert said(tagged) == model.search(query, 5, "a")
             assert store.verify().ok
 
@@ -148,11 +148,13 @@ def test_signs_find_the_candidates_of_many_and_their_past(monkeypatch: pytest.Mo
         for query in queries:
             scores = [(round(cosine(row, query), 9), -place) for place, row in enumerate(matrix, 1)]
             best = {-place for _, place in sorted(scores, reverse=True)[:10]}
-            kept += len(best & {hit.id for hit in store.search(query)})
+            kept += len(best & {hit.id for hit in store.search(query, group_by="frame")})
             with monkeypatch.context() as fewer:
                 fewer.setattr(nearest_module, "CANDIDATES_MIN", 60)
-                few += len(best & {hit.id for hit in store.search(query)})
-            assert said(store.at(1_500).search(query)) == said(early.search(query))
+                few += len(best & {hit.id for hit in store.search(query, group_by="frame")})
+            assert said(store.at(1_500).search(query, group_by="frame")) == said(
+                early.search(query, group_by="frame")
+            )
         assert few < 0.7 * 200 < 0.9 * 200 <= kept
 
 
@@ -163,10 +165,12 @@ def test_equal_vectors_come_by_age_however_many(monkeypatch: pytest.MonkeyPatch)
     with cerata.open(":memory:") as store:
         store.put_frames(["same"] * 200, embeddings=np.ones((200, 5)), space="s")
         store.put_frame("other", embedding=-np.ones(5), space="s")
-        assert [hit.id for hit in store.search(np.ones(5), k=12)] == list(range(1, 13))
-        assert {hit.score for hit in store.search(np.ones(5), k=12)} == {1.0}
-        assert len(store.search(np.ones(5), k=500)) == 201
-        assert [hit.score for hit in store.search(np.zeros(5), k=2)] == [0.0, 0.0]
+        assert [hit.id for hit in store.search(np.ones(5), k=12, group_by="frame")] == list(
+            range(1, 13)
+        )
+        assert {hit.score for hit in store.search(np.ones(5), k=12, group_by="frame")} == {1.0}
+        assert len(store.search(np.ones(5), k=500, group_by="frame")) == 201
+        assert [hit.score for hit in store.search(np.zeros(5), k=2, group_by="frame")] == [0.0, 0.0]
 
 
 def test_numbers_too_large_for_float32_sums_are_ordered_all_the_same() -> None:
@@ -174,7 +178,7 @@ def test_numbers_too_large_for_float32_sums_are_ordered_all_the_same() -> None:
     rows = np.stack([large * sign for sign in (1, -1, 0.5)] * 9)
     with cerata.open(":memory:") as store:
         store.put_frames(["x"] * 27, embeddings=rows, space="s")
-        found = store.search(large, k=10)
+        found = store.search(large, k=10, group_by="frame")
         assert [hit.score for hit in found] == [1.0] * 10
         assert [hit.id for hit in found][:4] == [1, 3, 4, 6]
 
@@ -448,14 +452,14 @@ def test_a_damaged_vector_of_another_tenant_is_in_nobodys_way(tmp_path: Path) ->
     whole, changed = rows[7].tobytes(), np.float32(-1).tobytes() + rows[7].tobytes()[4:]
     path.write_bytes(path.read_bytes().replace(whole, changed))
     with cerata.open(path, mode="r", scope={"tenant": "b"}) as store:
-        assert len(store.at(30).search(rows[20], k=40)) == 10
+        assert len(store.at(30).search(rows[20], k=40, group_by="frame")) == 10
         for _ in range(2):
-            assert len(store.search(rows[20], k=40)) == 20
+            assert len(store.search(rows[20], k=40, group_by="frame")) == 20
     with (
         cerata.open(path, mode="r", scope={"tenant": "a"}) as store,
         pytest.raises(cerata.Corrupt, match="event 8 is damaged"),
     ):
-        store.search(rows[20])
+        store.search(rows[20], group_by="frame")
 
 
 def test_vectors_are_found_where_a_moved_file_has_them(
@@ -506,16 +510,20 @@ def test_of_a_space_too_large_to_keep_each_vector_is_read_where_it_stands(
         store.checkpoint()
         # These stay in the ring.
         store.put_frames(["text"] * 10, embeddings=rows[320:], space="s")
-        kept = [said(view.search(asked, k=400)) for view in (store, store.at(310))]
+        kept = [
+            said(view.search(asked, k=400, group_by="frame")) for view in (store, store.at(310))
+        ]
         store._fold._stored.clear()
         monkeypatch.setattr(CacheSizes, "vectors", 1)
         monkeypatch.setattr(Log, "embeddings", look)
         for _ in range(2):
-            assert [said(view.search(asked, k=400)) for view in (store, store.at(310))] == kept
+            assert [
+                said(view.search(asked, k=400, group_by="frame")) for view in (store, store.at(310))
+            ] == kept
         assert looked == [10, 10]
         store.checkpoint()
-        assert said(store.search(asked, k=400)) == kept[0]
-        assert said(store.search(asked, k=400)) == kept[0]
+        assert said(store.search(asked, k=400, group_by="frame")) == kept[0]
+        assert said(store.search(asked, k=400, group_by="frame")) == kept[0]
         # What is sealed meanwhile is found there from the next question on.
         assert looked[2:] == []
     whole, changed = rows[250].tobytes(), np.float32(-1).tobytes() + rows[250].tobytes()[4:]
@@ -524,7 +532,7 @@ def test_of_a_space_too_large_to_keep_each_vector_is_read_where_it_stands(
         cerata.open(path, mode="r") as store,
         pytest.raises(cerata.Corrupt, match="event 251 is damaged"),
     ):
-        store.search(asked)
+        store.search(asked, group_by="frame")
 
 
 def test_long_vectors_are_read_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -540,8 +548,8 @@ def test_long_vectors_are_read_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) 
     with cerata.open(":memory:") as store:
         store.put_frames(["x"] * 5, embeddings=np.eye(5, 1_000), space="s")
         store.put_frame("x", embedding=np.ones(3_000), space="t")
-        assert len(store.search(np.ones(1_000))) == 5
-        assert len(store.search(np.ones(3_000))) == 1
+        assert len(store.search(np.ones(1_000), group_by="frame")) == 5
+        assert len(store.search(np.ones(3_000), group_by="frame")) == 1
     assert measured == [2_000, 2_000, 1_000, 3_000]
 
 

@@ -47,7 +47,7 @@ def rows_read(store: Store) -> int:
     store._fold._stored.clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(VectorPlaces, "read", count)
-        store.search(query())
+        store.search(query(), group_by="frame")
     return sum(read)
 
 
@@ -63,8 +63,15 @@ def test_the_past_costs_what_the_present_does(many: Store) -> None:
     """Of half the events at most 1.3 times that of all: nothing is built for a past state."""
     asked = query()
     half, whole = many.at(COUNT // 2), many.at("HEAD")
-    half.search(asked)
-    assert ratio(lambda: half.search(asked), lambda: whole.search(asked), 15) < 1.3
+    half.search(asked, group_by="frame")
+    assert (
+        ratio(
+            lambda: half.search(asked, group_by="frame"),
+            lambda: whole.search(asked, group_by="frame"),
+            15,
+        )
+        < 1.3
+    )
 
 
 def test_a_question_reads_what_it_compares_alone(many: Store) -> None:
@@ -80,25 +87,25 @@ def test_a_question_reads_what_it_compares_alone(many: Store) -> None:
     asked = query()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(VectorPlaces, "read", count)
-        first = [hit.id for hit in many.search(asked)]
+        first = [hit.id for hit in many.search(asked, group_by="frame")]
         assert read == [nearest.CANDIDATES_MIN]
-        assert [hit.id for hit in many.search(asked)] == first
+        assert [hit.id for hit in many.search(asked, group_by="frame")] == first
         assert len(read) == 1
-        many.search(-asked)
+        many.search(-asked, group_by="frame")
         assert len(read) == 2
         assert read[1] <= nearest.CANDIDATES_MIN
-        assert [hit.id for hit in many.search(asked)] == first
+        assert [hit.id for hit in many.search(asked, group_by="frame")] == first
 
 
 def test_a_question_reads_no_vector_a_second_time(many: Store) -> None:
     """The first reads and hashes 1,024 of 20,000; measured 8 to 10."""
     asked = query()
-    many.search(asked)
-    later = seconds(lambda: many.search(asked), 5)
+    many.search(asked, group_by="frame")
+    later = seconds(lambda: many.search(asked, group_by="frame"), 5)
 
     def first() -> None:
         many._fold._stored.clear()
-        many.search(asked)
+        many.search(asked, group_by="frame")
 
     assert seconds(first, 5) > 2 * later
 
@@ -110,8 +117,8 @@ def test_the_second_question_takes_little_longer_than_a_later_one(many: Store) -
 
     def second() -> float:
         many._fold._stored.clear()
-        many.search(questions[0])
-        return seconds(lambda: many.search(questions[1]), 1)
+        many.search(questions[0], group_by="frame")
+        return seconds(lambda: many.search(questions[1], group_by="frame"), 1)
 
     slow = min(second() for _ in range(5))
     later = min(seconds(partial(many.search, question), 1) for question in questions[2:])

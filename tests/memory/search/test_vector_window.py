@@ -96,7 +96,9 @@ def expected(model: Model, tag: str | None) -> dict[int, float]:
 def is_right(view: View | Store, model: Model, tag: str | None = None) -> bool:
     """Compare a search with the reference; a failed assertion shows the difference."""
     where = None if tag is None else Filter(tags=[tag])
-    hits = view.search("nothing", embedding=QUESTION, profile=profile(), k=100, where=where)
+    hits = view.search(
+        "nothing", embedding=QUESTION, profile=profile(), k=100, where=where, group_by="frame"
+    )
     assert {hit.id: hit.score for hit in hits} == pytest.approx(expected(model, tag), abs=2e-7)
     assert {hit.id: hit.cosine for hit in hits} == pytest.approx(
         {hit.id: cosine(model[hit.id].vector) for hit in hits}, abs=2e-7
@@ -150,10 +152,10 @@ def test_of_many_turns_every_returned_score_is_exact(monkeypatch: pytest.MonkeyP
     with cerata.open(":memory:") as store:
         chat(store, 400)
         ask: dict[str, Any] = {"embedding": QUESTION, "profile": profile()}
-        exact = {hit.id: hit.score for hit in store.search("x", k=400, **ask)}
+        exact = {hit.id: hit.score for hit in store.search("x", k=400, **ask, group_by="frame")}
         monkeypatch.setattr(vector_lane, "ALL_ROWS_MAX", 100)
         monkeypatch.setattr(vector_lane, "BEST_ALONE", 20)
-        hits = store.search("x", k=20, **ask)
+        hits = store.search("x", k=20, **ask, group_by="frame")
         assert {hit.id: hit.score for hit in hits}.items() <= exact.items()
         assert len(hits) == 20
 
@@ -165,8 +167,8 @@ def test_a_turn_beside_close_turns_is_found_first() -> None:
             store.put_frame("t", role="mina", track="a", embedding=vector, space="toy")
         store.put_frame("alone", embedding=[0.7, 0.7], space="toy")
         ask: dict[str, Any] = {"embedding": [1, 0]}
-        hits = store.search("x", profile=profile(), **ask)
-        off = store.search("x", profile=profile(vector_window=False), **ask)
+        hits = store.search("x", profile=profile(), **ask, group_by="frame")
+        off = store.search("x", profile=profile(vector_window=False), **ask, group_by="frame")
         assert [hit.id for hit in off] == [3, 1, 4, 2]
         assert [hit.id for hit in hits] == [1, 3, 2, 4]
         explanation = store.explain(hits[2])
@@ -181,8 +183,16 @@ def test_a_least_cosine_is_that_of_the_frame_itself() -> None:
         chat(store, 300)
         ask: dict[str, Any] = {"embedding": QUESTION, "profile": profile(), "k": 300}
         for least in (-0.5, 0.5, 0.9):
-            near = {hit.id for hit in store.search("x", **ask) if (hit.cosine or 0) >= least}
-            assert {hit.id for hit in store.search("x", min_cosine=least, **ask)} == near != set()
+            near = {
+                hit.id
+                for hit in store.search("x", **ask, group_by="frame")
+                if (hit.cosine or 0) >= least
+            }
+            assert (
+                {hit.id for hit in store.search("x", min_cosine=least, **ask, group_by="frame")}
+                == near
+                != set()
+            )
 
 
 def test_a_question_compares_each_vector_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +207,10 @@ def test_a_question_compares_each_vector_once(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(vector_lane, "exact_scores", count)
     with cerata.open(":memory:") as store:
         chat(store, 300)
-        assert all(hit.cosine for hit in store.search("x", embedding=QUESTION, profile=profile()))
+        assert all(
+            hit.cosine
+            for hit in store.search("x", embedding=QUESTION, profile=profile(), group_by="frame")
+        )
     assert compared == [300]
 
 
