@@ -1,6 +1,6 @@
 """Searching: the steps from a request to its hits.
 
-Owns the order of the steps, and the choice of the hits that move the question's vector. Leaves out
+Owns the order of the steps, and the sum of the lanes and signals. Leaves out
 the lanes (`lanes`, `vector_lane`, `late_lane`) and the rows that they rank (`rankings`), the fusion
 of their rankings (`cerata.retrieval.ranking.fusion`), and the blocks (`pages`) and bounds
 (`bounds`) of the order.
@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from cerata.engine.arguments import expect_type
