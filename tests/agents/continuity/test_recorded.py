@@ -314,7 +314,7 @@ def test_a_context_is_made_again_without_an_embedder(
         recall = recall_of(store, context)
         assert (recall.space, len(recall.vector or b"")) == ("hashing@1/8/cosine", 32)
         assert (recall.tokens is not None) is (kind is HashingTokens)
-        assert any(item.rule.startswith("recalled: a cosine") for item in context.items)
+        assert any(item.rule.startswith("recalled: a score") for item in context.items)
     with cerata.open("talk.cera", environment=environment) as store:
         again = Agent(store, "wyatt", timezone="Europe/Rome").rerun_assembly(context)
         assert again.assembly == replace(context, recorded=None)

@@ -68,7 +68,7 @@ def written(context: Context) -> list[str]:
 def contexts(store: Store) -> list[Context]:
     """Return a context of every form, framed or not, told by every tier."""
     return [
-        store.recall("lunch of ann", form=form, framing=framing, policy=policy)
+        store.recall("lunch of ann", form=form, framing=framing, policy=policy, floor=False)
         for form in FORMS
         for framing in (False, True)
         for policy in TOLD

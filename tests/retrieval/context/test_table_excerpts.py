@@ -98,7 +98,8 @@ def test_neighbouring_parts_of_a_table_join_with_one_header() -> None:
     with cerata.open(":memory:") as store:
         text = SERVICES.replace("".join(ROWS[50:]), "")
         store.remember(text)
-        context = store.recall("which port has service43", max_tokens=5_000, entry_tokens=5_000)
+        question = "which port has service43"
+        context = store.recall(question, max_tokens=5_000, entry_tokens=5_000, floor=False)
         assert [len(item.joined) for item in context.items] == [1]
         assert context.items[0].text == text.strip()
 
