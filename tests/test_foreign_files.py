@@ -15,7 +15,8 @@ ROOMS = (
 )
 
 _PACKAGES = (
-    "bz2 configparser csv dateparser email gzip jsonschema lzma marshal ormsgpack pickle plistlib"
+    "bz2 cbor2 configparser csv dateparser email gzip jsonschema lzma marshal ormsgpack pickle"
+    " plistlib"
     " pypdf ruamel selectolax sqlite3 tarfile tomllib whoosh xml yaml zipfile zlib zstandard"
 )
 PACKAGES = frozenset(_PACKAGES.split())
