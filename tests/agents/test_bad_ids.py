@@ -223,10 +223,18 @@ def sweep(world: World, each: Any) -> None:
     assert world.ids["expired value"] in closed
 
 
-def rerun_live(world: World, each: Any) -> None:
+def idle(run: Run) -> None:
+    del run
+
+
+def same(value: object) -> object:
+    return value
+
+
+def rerun(world: World, each: Any) -> None:
     """An ended run is repeated, and nothing is written."""
     head = world.place.store.head
-    assert world.agent.rerun(each, lambda _: None).run.id == each
+    assert world.agent.rerun(each, idle).run.id == each
     assert world.place.store.head == head
 
 
@@ -262,7 +270,7 @@ def run_put(world: World, each: Any) -> None:
 
 
 def run_call(world: World, each: Any) -> None:
-    result = world.run.call(each, lambda value: value, value=5)
+    result = world.run.call(each, same, value=5)
     assert world.run.get(result.ref or "") == 5
 
 
@@ -275,7 +283,7 @@ def run_acall(world: World, each: Any) -> None:
 
 
 def run_tool(world: World, each: Any) -> None:
-    result = world.run.tool("echo")(lambda value: value)(each)
+    result = world.run.tool("echo")(same)(each)
     assert world.run.get(result.ref or "") == each
 
 
@@ -297,7 +305,7 @@ WRITES: Final[Mapping[str, Callable[[World, Any], object]]] = {
     "Agent.propose": propose,
     "Agent.reflect": reflect,
     "Agent.sweep": sweep,
-    "Agent.rerun": rerun_live,
+    "Agent.rerun": rerun,
     "Run.keep": keep_result,
     "Run.keep, a reference": keep_reference,
     "Run.keep, hidden": keep_hidden,
