@@ -20,6 +20,7 @@ from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, Draft, JsonValue, S
 from cerata.engine.handle import Handle
 from cerata.engine.limits import NAME_SIZE_MAX
 from cerata.engine.open import MEMORY_PATH
+from cerata.memory.batch.attempts import attempted
 from cerata.memory.batch.session import WriteSession
 from cerata.memory.batch.writer import session_of
 from cerata.memory.frames.drafts import frame_draft, frame_fields
@@ -540,7 +541,8 @@ class Agent(Readings, Handle):
         return rerun_assembly(self._snapshot(), self._name, assembly, extra, self._references)
 
     def _references(self, snapshot: Snapshot, run: int) -> list[Reference]:
-        return RunResults(snapshot, _row_of(snapshot, run), self._working.prefix).references()
+        row = run_named(snapshot, run, self._name)
+        return RunResults(snapshot, row, self._working.prefix).references()
 
     def _compact(self, line: Line) -> Summary | None:
         """Make or renew the summary of the running day; see `Session.compact`."""
@@ -829,10 +831,15 @@ def end_activity(
     """End an activity; with a run's frame its results are deleted, and stay in the past."""
     scope = _scope_of(writer)
     text = None if error is None else error_text(error)
-    drafts = [Draft(EndActivity(activity=activity, status=status, error=text), scope)]
-    if frame is not None:
-        drafts.append(Draft(DeleteFrame(frame=frame), scope))
-    writer.write(drafts)
+
+    def attempt(snapshot: Snapshot) -> None:
+        drafts = [Draft(EndActivity(activity=activity, status=status, error=text), scope)]
+        # A program may have closed the run's frame before.
+        if frame is not None and snapshot.is_current(frame):
+            drafts.append(Draft(DeleteFrame(frame=frame), scope))
+        writer.write(drafts)
+
+    attempted(writer, attempt, where=f"event {activity:,}")
 
 
 def _with_frame(body: StartActivity, frame: int) -> StartActivity:

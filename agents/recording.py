@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from cerata.engine import errors
 from cerata.engine.agent_events import RecordCall
-from cerata.engine.errors import CerataError, RerunFailed
+from cerata.engine.errors import CerataError, Corrupt, RerunFailed
 from cerata.engine.events import JsonValue, PutFrame
+from cerata.engine.unreadable import event_place, stopped
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.activities.reader import ActivityRow, CallRow
 
@@ -74,7 +75,12 @@ class Recording:
         calls: list[RecordedCall] = []
         inputs: dict[str, int] = {}
         for row in activities.calls(run.row):
-            body = body_of(snapshot, row.seq)
+            try:
+                body = body_of(snapshot, row.seq)
+            except Corrupt as error:
+                remedy = "Restore a backup, or start another run: a run repeats every call."
+                what = f"The recording of the run {run.name!r}"
+                raise stopped(error, what, event_place(row.seq), remedy) from error
             if not isinstance(body, RecordCall):
                 raise RerunFailed(
                     f"The call {row.name!r} of the run {run.name!r} was erased",

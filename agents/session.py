@@ -7,7 +7,7 @@ from datetime import date
 from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self
 
-from cerata.engine.arguments import expect_bool, expect_positive, expect_text
+from cerata.engine.arguments import expect_bool, expect_positive, expect_text, expect_type
 from cerata.engine.errors import Closed, NotFound
 from cerata.engine.events import ScopeValue
 from cerata.engine.handle import Handle
@@ -286,13 +286,16 @@ class Session(Handle):
 
         Raises:
             Closed: the session has ended.
-            InvalidInput: a block is unknown, the question alone needs more tokens, or ``record`` is
-                set in a transaction.
+            InvalidInput: a block is unknown, the question alone needs more tokens, ``run`` is no
+                run, or ``record`` is set in a transaction.
+            NotFound: the run is another agent's.
             EmbedderFailed: the embedder could not embed the question.
             ReadOnly: ``record`` is set, and the store only reads.
         """
         self._check_open()
         record = expect_bool("record", record)
+        if run is not None:
+            expect_type("run", run, Run, "a Run", "Pass the run that agent.run() returned.")
         question, used = check_request(query, max_tokens, titles)
         arguments = Arguments(
             titles=titles,

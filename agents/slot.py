@@ -27,6 +27,7 @@ from cerata.engine.plain_value import PlainValue
 from cerata.engine.unreadable import frame_place, readable
 from cerata.memory.batch.attempts import attempted
 from cerata.memory.batch.writer import acting, session_of
+from cerata.memory.frames.versions import current_version
 from cerata.memory.snapshot.layers import Layers
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.snapshot.snapshot import Snapshot
@@ -223,7 +224,8 @@ class Slot(Handle):
             key: The key in a map, or the id of a value.
 
         Raises:
-            NotFound: the instance has no such value.
+            NotFound: the instance has no such current value.
+            Conflict: the value was replaced; the error names the current one.
         """
         view = self._reader()
         return self._read(view, self._id_of(snapshot_of(view), key))[1]
@@ -240,7 +242,8 @@ class Slot(Handle):
 
         Raises:
             InvalidInput: the slot is a list, or the value is not JSON or not of the schema.
-            Conflict: another value than ``expect`` is current.
+            Conflict: another value than ``expect`` is current, or a frame that is no value of the
+                slot has the URI.
             ReadOnly: the store or the agent only reads.
         """
         if self._spec.type == "value":
@@ -267,6 +270,7 @@ class Slot(Handle):
 
         def work(snapshot: Snapshot) -> Receipt:
             self._check_expected(snapshot, uri, expect)
+            self._check_free(snapshot, uri)
             # A title is searched.
             title = key if self._spec.searchable else None
             return self._put(uri=uri, title=title, replace=True, because=because, **fields)
@@ -326,6 +330,7 @@ class Slot(Handle):
 
         Raises:
             NotFound: the instance has no such current value.
+            Conflict: the value was replaced; the error names the current one.
             ReadOnly: the store or the agent only reads.
         """
 
@@ -442,7 +447,23 @@ class Slot(Handle):
     def _current(self, snapshot: Snapshot, uri: str) -> int | None:
         layers = snapshot.layers
         frames = layers.unexpired(layers.whole_of_uri(uri, self._instance.scope))
-        return frames[-1] if frames else None
+        values = [frame for frame in frames if self._is_value(snapshot, frame)]
+        return values[-1] if values else None
+
+    def _is_value(self, snapshot: Snapshot, frame: int) -> bool:
+        """Return whether a frame is a value of the slot: a program may put any frame at its URI."""
+        row = snapshot.layers.row(frame)
+        return row is not None and (row.kind, row.track) == (VALUE_KIND, self._instance.track)
+
+    def _check_free(self, snapshot: Snapshot, uri: str) -> None:
+        """Refuse to replace a frame that is no value of the slot."""
+        for frame in snapshot.layers.whole_of_uri(uri, self._instance.scope):
+            if not self._is_value(snapshot, frame):
+                raise Conflict(
+                    f"Frame {frame:,} has the URI of the value, and is no value of the slot",
+                    where=f"slot {self._instance.slot!r}",
+                    remedy="Delete the frame with the store, or choose another key.",
+                )
 
     def _ids(self, snapshot: Snapshot) -> list[int]:
         """Return the frames of the current values, oldest first."""
@@ -479,7 +500,15 @@ class Slot(Handle):
             frame = self._current(snapshot, self._uri(key))
         else:
             key = expect_integer("A value", key, "a key or the id of a value", "Pass item.id.")
-            frame = key if key in self._ids(snapshot) else None
+            values = self._ids(snapshot)
+            newest = current_version(snapshot, key)
+            if newest != key and newest in values:
+                raise Conflict(
+                    f"The value {key:,} was replaced by the value {newest:,}",
+                    where=f"slot {value_text(self._instance.slot)}",
+                    remedy=f"Pass {newest} to change the current value.",
+                )
+            frame = key if key in values else None
         if frame is None:
             raise NotFound(
                 f"There is no current value {value_text(key):.60}",

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from cerata.engine.agent_events import EndActivity
+from cerata.engine.errors import Corrupt
 from cerata.engine.events import DeleteFrame, Draft, Scope
 from cerata.engine.plain_value import PlainValue
+from cerata.engine.unreadable import leave_out
 from cerata.memory.batch.attempts import attempted
 from cerata.memory.batch.session import WriteSession
 from cerata.memory.frames.closing import EXPIRED, delete_frames, expired_frames
@@ -73,7 +75,10 @@ def end_abandoned(
         for row in snapshot.activities.open_activities(kind):
             if row.agent == agent:
                 scope = snapshot.activities.scope_of(row.row)
-                ended += _end(writer_of(scope), scope, row, patience)
+                try:
+                    ended += _end(writer_of(scope), scope, row, patience)
+                except Corrupt as error:
+                    leave_out(f"{row.kind.name.capitalize()} {row.name!r}", error)
     return ended
 
 

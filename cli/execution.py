@@ -112,7 +112,7 @@ def _print_unreadable(output: Output) -> None:
         line: str | None = None,
     ) -> None:
         if issubclass(category, UnreadableItem):
-            output.warn(str(message))
+            output.warn_unreadable(str(message))
         else:
             show(message, category, filename, lineno, file, line)
 

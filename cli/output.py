@@ -48,6 +48,7 @@ class Output:
         self._as_lines = as_lines
         self._pages = pages and not self.as_json
         self._answered = False
+        self._unreadable: list[str] = []
         self._pending: list[Callable[[], None]] | None = None
         self._is_terminal = _is_terminal(sys.stdout)
         self._is_styled = _is_styled(sys.stdout)
@@ -134,6 +135,8 @@ class Output:
             return
         self._answered = True
         if not self._as_lines or items is None:
+            if self._unreadable:
+                value = {**value, "unreadable": [*self._unreadable]}
             self.json_text(json.dumps(value, ensure_ascii=False, indent=2))
             return
         rows = value[items]
@@ -151,6 +154,12 @@ class Output:
     def json_text(self, text: str) -> None:
         """Print JSON; on a terminal steering characters are escaped, which keeps the value."""
         print(_ESCAPED.sub(_escaped, text) if self._is_terminal else text)
+
+    def warn_unreadable(self, text: str) -> None:
+        """Print an item that a list lacks, once; the JSON object names it, too."""
+        if text not in self._unreadable:
+            self._unreadable.append(text)
+            self.warn(text)
 
     def warn(self, text: str) -> None:
         """Print a problem that did not stop the verb."""

@@ -27,6 +27,7 @@ from .open import MEMORY_PATH, path_name
 from .reader import Snapshot
 from .recovery import examine
 from .storage import LockName, StorageFile
+from .unreadable import whole_batches
 
 _SEGMENT_SIZE_TARGET = 8 << 20
 _SEGMENT_EVENTS_MAX = 65_536
@@ -147,12 +148,9 @@ def _copy(log: Log, snapshot: Snapshot, file: StorageFile, path: str, last: int)
 
 
 def _until(snapshot: Snapshot, last: int) -> Iterator[Batch]:
-    for batch in snapshot.reader.batches(snapshot) if last else ():
+    for batch in whole_batches(snapshot, 1, "The copy") if last else ():
         if batch.last_seq > last:
             return
-        for seq, event in enumerate(batch.events, start=batch.first_seq):
-            # The copy's own checks would hide damage that those of this file show.
-            snapshot.reader.check_attachments(snapshot, seq, event.payload, event.attachments)
         yield batch
         if batch.last_seq == last:
             # The next batch may be unreadable.

@@ -37,6 +37,7 @@ from .log import Log
 from .reader import Snapshot
 from .segment_reader import I64
 from .storage import LockName
+from .unreadable import whole_batches
 
 COPY_SUFFIX: Final = ".cerata-compact"
 """Ends the name of an unfinished copy; between it and the file's name stands that of the work."""
@@ -289,13 +290,9 @@ class _Compaction:
         self, snapshot: Snapshot, first: int, retention: Retention | None, *, whole: bool
     ) -> Iterator[Batch]:
         """Yield the batches from event ``first`` on, checked, without the dropped payloads."""
-        reader = snapshot.reader
-        for batch in reader.batches(snapshot, first):
+        for batch in whole_batches(snapshot, first, "The compaction"):
             if not whole and self._steps.is_over():
                 return
-            for seq, event in enumerate(batch.events, start=batch.first_seq):
-                # The checks of the copy would hide damage that the checks of this file show.
-                reader.check_attachments(snapshot, seq, event.payload, event.attachments)
             yield batch if retention is None else _without(batch, retention.seqs)
             self._steps.report("copying", batch.last_seq, snapshot.head_seq)
 

@@ -7,8 +7,10 @@ choice of events and the locks of an iterator (`cerata.memory.event_stream`).
 from collections.abc import Iterator
 from typing import Final
 
+from .errors import Corrupt
 from .events import Event
 from .log import Log
+from .unreadable import events_place, stopped
 from .watch import Watch
 
 LOOK_SECONDS: Final = 1.0
@@ -53,17 +55,36 @@ class EventTail:
 
         Raises:
             Closed: the log was closed.
-            Corrupt: the event is damaged; the next call tries again.
+            Corrupt: the event is damaged, with its name; the next call tries again.
         """
         while True:
-            for event in self._events:
-                self.position = event.seq
-                return event
+            try:
+                for event in self._events:
+                    self.position = event.seq
+                    return event
+            except Corrupt as error:
+                raise self._stopped(error) from error
             head = self._log.refresh().seq
             if head <= self.position:
                 self._looked = self._clock.monotonic()
                 return None
             self._events = self._log.read(self.position + 1, head)
+
+    def _stopped(self, error: Corrupt) -> Corrupt:
+        """Return the error of a stream at a damaged event: no event is passed over in silence."""
+        first = last = self.position + 1
+        head = self._log.head.seq
+        while last < head and not self._is_readable(last + 1):
+            last += 1
+        remedy = f"Restore a backup, or follow after event {last:,}: the events behind the damage."
+        return stopped(error, "The stream", events_place(first, last), remedy)
+
+    def _is_readable(self, seq: int) -> bool:
+        try:
+            self._log.event(seq)
+        except Corrupt:
+            return False
+        return True
 
     def wait(self, seconds: float | None = None) -> None:
         """Return once there may be new events, after `end`, or after a second; sooner if unsure.

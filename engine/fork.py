@@ -34,6 +34,7 @@ from .memory_storage import PrivateMemory
 from .open import MEMORY_PATH, open_log, path_name
 from .reader import Snapshot
 from .storage import LockName, StorageFile, copy_start
+from .unreadable import COPY_BEFORE_DAMAGE, events_place, stopped
 from .writer import Build
 
 Progress = Callable[[str, int, int], None]
@@ -182,7 +183,7 @@ def _check_copied(log_file: LogFile, prefix: _Prefix) -> None:
     """
     spills = [*prefix.spills]
     for ref in prefix.segments:
-        log_file.read_extent(ref, ExtentKind.SEGMENT)
+        _check_segment(log_file, ref)
         spills += _spills_of(log_file, ref)
     for spill in spills:
         ref = Ref(spill.offset, spill.length, 0, 0)
@@ -193,6 +194,15 @@ def _check_copied(log_file: LogFile, prefix: _Prefix) -> None:
                 offset=spill.offset,
                 remedy="Run 'cerata verify' to see what is affected.",
             )
+
+
+def _check_segment(log_file: LogFile, ref: Ref) -> None:
+    """Refuse a damaged segment, by the name of its events: `Corrupt`."""
+    try:
+        log_file.read_extent(ref, ExtentKind.SEGMENT)
+    except Corrupt as error:
+        place = events_place(ref.first_seq, ref.last_seq)
+        raise stopped(error, "The fork", place, COPY_BEFORE_DAMAGE) from error
 
 
 def _spills_of(log_file: LogFile, ref: Ref) -> list[SpillRef]:
@@ -279,7 +289,7 @@ def _rest(log: Log, snapshot: Snapshot, prefix: _Prefix) -> Iterator[Batch]:
     if prefix.cut is not None:
         # Its checks cover what the fork encodes again, whose checks would hide any damage. The fork
         # shares the spills.
-        log.file.read_extent(prefix.cut, ExtentKind.SEGMENT)
+        _check_segment(log.file, prefix.cut)
         sealed = snapshot.reader.segment_batches(prefix.cut, spilled=False)
     for batch in chain_of(sealed, snapshot.tail_from(1)):
         if batch.last_seq > prefix.seq:

@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar, cast
 
 from cerata.engine.errors import Conflict, InvalidInput
+from cerata.engine.events import DEFAULT_SCOPE
 from cerata.engine.unreadable import frame_place
 from cerata.memory.batch.writer import acting, session_of
+from cerata.memory.frames.closing import EXPIRED, delete_frames, expired_frames
 from cerata.memory.search.request import Grouping
+from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame, Hit, first_readable
 from cerata.memory.values.owners import Role
@@ -62,24 +65,61 @@ class FramesOfScope:
         return is_same(tuple(frame.scope.items()), self.store.scope)
 
     def current(self, view: View, uri: str) -> Frame | None:
-        """Return the frame with a URI, or None."""
-        frame = view.get(uri)
-        return frame if frame is not None and self.owns(frame) else None
+        """Return the frame with a URI, the newest of several, or None.
+
+        A frame of another kind with the URI, which a program may put, hides no frame.
+        """
+        frames = self._current(view, uri)
+        return view.frame(frames[-1]) if frames else None
+
+    def all_current(self, view: View, uri: str) -> list[Frame]:
+        """Return the frames with a URI, newest first: an import of events may leave several."""
+        return [view.frame(frame) for frame in reversed(self._current(view, uri))]
+
+    def delete(self, view: View, uri: str) -> None:
+        """Delete the frames with a URI; none is no error."""
+        for frame in self._current(view, uri):
+            self.store.delete(frame)
+
+    def _current(self, view: View, uri: str) -> list[int]:
+        frames = [frame for frame, kind in self._open(view, uri) if self._kind in (None, kind)]
+        return snapshot_of(view).layers.unexpired(frames)
 
     def check_free(self, view: View, uri: str, remedy: str) -> None:
         """Refuse a URI of a frame of another kind, which a write would replace: `InvalidInput`."""
-        frame = view.get(uri)
-        is_same_scope = frame is not None and is_same(tuple(frame.scope.items()), self.store.scope)
-        if frame is not None and is_same_scope and frame.kind != self._kind:
-            raise InvalidInput(
-                f'A frame of kind "{frame.kind:.60}" has the URI {uri:.200}',
-                where=f"frame {frame.id:,}",
-                remedy=remedy,
-            )
+        for frame, kind in self._open(view, uri):
+            if kind != self._kind:
+                raise InvalidInput(
+                    f'A frame of kind "{kind!s:.60}" has the URI {uri:.200}',
+                    where=f"frame {frame:,}",
+                    remedy=remedy,
+                )
 
-    def below(self, view: View, prefix: str) -> Iterator[Frame]:
-        """Yield the frames whose URIs begin with a prefix, newest first."""
-        return filter(self.owns, view.frames(self._with_prefix(prefix)))
+    def _open(self, view: View, uri: str) -> Iterator[tuple[int, str | None]]:
+        """Yield the open frames with a URI, also expired ones, and their kinds."""
+        layers = snapshot_of(view).layers
+        for frame in layers.whole_of_uri(uri, self.store.scope or DEFAULT_SCOPE):
+            row = layers.row(frame)
+            if row is not None:
+                yield frame, row.kind
+
+    def below(self, view: View, prefix: str, where: Filter | None = None) -> Iterator[Frame]:
+        """Yield the frames whose URIs begin with a prefix and that pass a filter, newest first."""
+        admitted = self._with_prefix(prefix)
+        return filter(self.owns, view.frames(admitted if where is None else admitted & where))
+
+    def sweep(self) -> int:
+        """Close the expired frames, and return their number; other expired frames stay open."""
+        session = session_of(self.store).by(None, EXPIRED)
+        layers = session.snapshot().layers
+        frames = [
+            frame
+            for frame in expired_frames(session.snapshot())[0]
+            if (row := layers.row(frame)) is not None
+            and row.kind == self._kind
+            and is_same(row.scope, self.store.scope)
+        ]
+        return len(delete_frames(session, frames, is_sweep=True).deleted)
 
     def search(
         self,

@@ -107,7 +107,7 @@ class CompactionCommands(ForkCommands):
             Locked: another process or thread compacts the file.
             Conflict: the file has several names.
             StorageFailed: the disk has too little space, or fails; nothing has changed.
-            Corrupt: an event cannot be read.
+            Corrupt: an event cannot be read, with its batch; nothing has changed.
         """
         self._check_whole()
         point = None if horizon is None else self._seq_of(horizon)
@@ -130,6 +130,7 @@ class CompactionCommands(ForkCommands):
             InvalidInput: ``budget_seconds`` is not above 0, the store has a scope, or a transaction
                 is open.
             ReadOnly: the store was opened for reading.
+            Corrupt: an event cannot be read, with its batch; the file stays as it is.
         """
         self._check_whole()
         if not isinstance(budget_seconds, int | float) or not budget_seconds > 0:

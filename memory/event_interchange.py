@@ -46,7 +46,7 @@ class InterchangeCommands(PointsInTime):
         Raises:
             InvalidInput: ``at`` lies inside a batch, ``first`` after it, or the store has a scope.
             Conflict: a file exists at the path.
-            Corrupt: an event cannot be read.
+            Corrupt: an event cannot be read, with its batch; the lines end before it.
         """
         with loading("the part that exports events"):
             from .interchange.export import export_events

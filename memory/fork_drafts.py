@@ -17,6 +17,7 @@ from cerata.engine.events import (
     UnknownBody,
 )
 from cerata.engine.log import Log
+from cerata.engine.unreadable import whole_events
 from cerata.projections.columnar.scopes import admits
 
 from .snapshot.snapshot import Snapshot
@@ -34,7 +35,7 @@ def drafts_after(snapshot: Snapshot, log: Log, point: int) -> list[Draft]:
     reach = snapshot.reach
     events = [
         event
-        for event in log.read(point + 1, snapshot.basis)
+        for event in whole_events(log, point + 1, snapshot.basis, "The fork's changes")
         if _is_applicable(event, point) and (reach is None or admits(event.scope, reach))
     ]
     places = {event.seq: -number for number, event in enumerate(events, start=1)}

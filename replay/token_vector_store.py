@@ -6,6 +6,8 @@ Owns the cache. Leaves out the ranking of frames (`cerata.projections.vectors.ma
 from collections.abc import Iterator
 from typing import cast
 
+import numpy as np
+
 from cerata.engine.errors import Corrupt, NotFound
 from cerata.engine.events import PutEmbedding, PutFrame
 from cerata.engine.log import Log
@@ -34,11 +36,17 @@ class StoredTokens(StoredSpace):
         Cost: on first use a read and a hash of each, then nothing while they are cached.
 
         Raises:
-            Corrupt: the vectors of an event are damaged or missing.
+            UnreadableVectors: the vectors of an event are damaged or missing.
         """
         for row in cast("list[int]", wanted.tolist()):
             tokens = self._kept.get(row)
-            yield self._read(space, row) if tokens is None else tokens
+            yield self._readable(space, row) if tokens is None else tokens
+
+    def _readable(self, space: Space, row: int) -> Tokens:
+        try:
+            return self._read(space, row)
+        except Corrupt as error:
+            raise self._unreadable(space, np.array([row])) from error
 
     def _read(self, space: Space, row: int) -> Tokens:
         event = self._log.event(int(space.seqs[row]))

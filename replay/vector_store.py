@@ -11,6 +11,7 @@ import numpy as np
 
 from cerata.engine.errors import Corrupt
 from cerata.engine.log import Log
+from cerata.engine.unreadable import UnreadableVectors
 from cerata.projections.columnar.columns import F64, I64, NO_ROW, U8, U32, Column, Mask
 from cerata.projections.columnar.hash_index import hashes64
 from cerata.projections.frames.reader import Frames
@@ -48,13 +49,13 @@ class StoredSpace:
         had the same n and the same read-only mask.
         """
         last = self._last
-        if last is not None and last[0] is mask and last[1] == n:
+        if last is not None and last[0] is mask and last[1] == n and not space.is_reduced:
             return last[2]
         current = space.current_mask(n)
         rows = self._rows_of_frames(space, frames, len(current))
         current &= rows < len(mask)
         current[current] = mask[rows[current]]
-        if not mask.flags.writeable:
+        if not (mask.flags.writeable or space.is_reduced):
             current.flags.writeable = False
             self._last = mask, n, current
         return current
@@ -65,7 +66,7 @@ class StoredSpace:
         Cost: a look at each row; nothing if the last call had the same n.
         """
         last = self._by_frame_row
-        if last is not None and last[0] == n and len(last[1]) == count:
+        if last is not None and last[0] == n and len(last[1]) == count and not space.is_reduced:
             return last[1]
         current = np.flatnonzero(space.current_mask(n))
         rows = self._rows_of_frames(space, frames, len(space.seqs))[current]
@@ -73,8 +74,13 @@ class StoredSpace:
         found = np.full(count, NO_VECTOR)
         found[rows[inside]] = current[inside]
         found.flags.writeable = False
-        self._by_frame_row = n, found
+        if not space.is_reduced:
+            self._by_frame_row = n, found
         return found
+
+    def _unreadable(self, space: Space, rows: I64) -> UnreadableVectors:
+        seqs = space.seqs[rows].tolist()
+        return UnreadableVectors.of(self._key, rows.tolist(), seqs, self._log.path)
 
     def _rows_of_frames(self, space: Space, frames: Frames, count: int) -> U32:
         """Return the row of each vector's frame, or `NO_ROW` without a frame."""
@@ -114,7 +120,7 @@ class StoredVectors(StoredSpace):
         ``size_max`` each call reads its rows.
 
         Raises:
-            Corrupt: a vector is damaged.
+            UnreadableVectors: a vector is damaged.
         """
         if len(self.source) * self._row_size > self.size_max:
             self._cache = KeptVectors(self._model)
@@ -124,8 +130,7 @@ class StoredVectors(StoredSpace):
         if vectors is None:
             with self._mutex:
                 for step in self._steps(cache.missing(rows)):
-                    data = self._places.read(space.seqs, step)
-                    matrix = self._matrix(self._checked(space, step, data))
+                    matrix = self._matrix(self._checked(space, step, self._read(space, step)))
                     cache.add(step, matrix, lengths_of(matrix), len(space.seqs))
             vectors = cache.find(rows)
             assert vectors is not None
@@ -135,7 +140,7 @@ class StoredVectors(StoredSpace):
         """Return one vector, (dimension,). Cost: a read and a hash unless it is cached.
 
         Raises:
-            Corrupt: the vector is damaged.
+            UnreadableVectors: the vector is damaged.
         """
         vectors, _ = self.rows(space, np.array([row]))
         # A copy, which the caller may change.
@@ -161,7 +166,7 @@ class StoredVectors(StoredSpace):
         at = 0
         for step in self._steps(rows):
             part = slice(at, at := at + len(step))
-            data = self._places.read(space.seqs, step)
+            data = self._read(space, step)
             sums = sums_of(data)
             with self._mutex:
                 is_known = self._verified.is_known(step, sums)
@@ -179,19 +184,33 @@ class StoredVectors(StoredSpace):
         """Return the bytes of rows, verified; look up again those that are at another place.
 
         Raises:
-            Corrupt: a vector is damaged.
+            UnreadableVectors: a vector is damaged.
         """
         wrong = _wrong(space, rows, data)
         if len(wrong):
-            data[wrong] = again = self._places.read(space.seqs, rows[wrong], again=True)
+            data[wrong] = again = self._read(space, rows[wrong], again=True)
             damaged = rows[wrong][_wrong(space, rows[wrong], again)]
             if len(damaged):
-                raise Corrupt(
-                    f"The vector of event {int(space.seqs[damaged[0]]):,} is damaged",
-                    where=self._log.path,
-                    remedy="Run 'cerata verify' to see the damage.",
-                )
+                raise self._unreadable(space, damaged)
         return data
+
+    def _read(self, space: Space, rows: I64, *, again: bool = False) -> U8:
+        """Return the bytes of rows, not verified. Raises `UnreadableVectors`."""
+        try:
+            return self._places.read(space.seqs, rows, again=again)
+        except Corrupt as error:
+            # One event without its bytes must not cost the rest.
+            damaged = [row for row in rows.tolist() if not self._has_bytes(space, row)]
+            if not damaged:
+                raise
+            raise self._unreadable(space, np.array(damaged)) from error
+
+    def _has_bytes(self, space: Space, row: int) -> bool:
+        try:
+            self._places.read(space.seqs, np.array([row]), again=True)
+        except Corrupt:
+            return False
+        return True
 
     def graph(self, metric: Metric) -> Graph:
         """Return the graph over the space, built on first use.

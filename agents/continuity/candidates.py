@@ -19,6 +19,7 @@ exchanges in any snapshot. A line with another message is computed again. Nothin
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -27,7 +28,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from cerata.engine.plain_value import PlainValue
-from cerata.engine.unreadable import frame_place, readable
+from cerata.engine.unreadable import exactly, frame_place, readable
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.columnar.columns import I64
 from cerata.projections.frames.filters import Filter
@@ -213,15 +214,23 @@ class _Kept:
 KEPT: Final[WeakKeyDictionary[MessageColumns, _Kept]] = WeakKeyDictionary()
 
 
-def candidates_of(snapshot: Snapshot, agent: str, lines: Sequence[Line]) -> list[Candidate]:
+def candidates_of(
+    snapshot: Snapshot, agent: str, lines: Sequence[Line], *, every_pass: bool = False
+) -> list[Candidate]:
     """Return the candidates of lines of talk, oldest first.
+
+    With ``every_pass`` a pass that cannot be read is an error: it must not be made a second time.
 
     Cost: a comparison of the messages, and the computation of each line whose messages changed
     since the last call in this process.
+
+    Raises:
+        Corrupt: a pass cannot be read, with ``every_pass``.
     """
     talk = Talk(snapshot, agent)
     kept = KEPT.setdefault(talk.messages.columns, _Kept())
-    passes = _passes(snapshot, agent)
+    with exactly() if every_pass else nullcontext():
+        passes = _passes(snapshot, agent)
     surprising = sorted(talk.snapshot.surprising_exchanges(agent))
     moved = kept.moved(talk, lines, surprising)
     key = tuple(lines)

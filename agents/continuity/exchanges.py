@@ -11,7 +11,7 @@ Owns their order and their pairs. Leaves out how they are written (`recorder`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
@@ -250,10 +250,10 @@ class Talk:
 
         return [*readable(pairs, self.exchange, place)]
 
-    def texts(self, messages: Iterable[Sequence[int]]) -> list[Message]:
-        """Return messages with their texts, each by its rows, without those that are unreadable."""
+    def texts(self, messages: Iterable[Sequence[int]]) -> Iterator[Message]:
+        """Yield messages with their texts, each by its rows, without those that are unreadable."""
         seqs = self.messages.columns.seq
-        return [*readable(messages, self.message, lambda rows: frame_place(seqs.item(rows[0])))]
+        return readable(messages, self.message, lambda rows: frame_place(seqs.item(rows[0])))
 
     def message(self, rows: Sequence[int]) -> Message:
         """Return the message of one row, or of the rows that continue each other."""

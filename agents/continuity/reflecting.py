@@ -16,9 +16,17 @@ from typing import Final
 import numpy as np
 from msgspec.structs import replace
 
-from cerata.engine.errors import CerataError, Conflict, InvalidInput, ModelFailed, value_text
+from cerata.engine.errors import (
+    CerataError,
+    Conflict,
+    Corrupt,
+    InvalidInput,
+    ModelFailed,
+    value_text,
+)
 from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, Draft, SupersedeFrame
 from cerata.engine.plain_value import PlainValue
+from cerata.engine.unreadable import frame_place, leave_out, readable, stopped
 from cerata.memory.batch.session import WriteSession
 from cerata.memory.frames.drafts import frame_fields
 from cerata.memory.growth.gates import GatedProposal
@@ -235,11 +243,16 @@ class Reflecting:
     # --- passes ----------------------------------------------------------------------------------
 
     def _waiting(self, snapshot: Snapshot) -> list[Candidate]:
-        """Return the candidates whose next pass is due."""
+        """Return the candidates whose next pass is due; none if a pass cannot be read."""
         now_us = to_microseconds(snapshot.now)
         lines = Summaries(snapshot, self._agent).lines
         waiting: list[Candidate] = []
-        for candidate in candidates_of(snapshot, self._agent, lines):
+        try:
+            candidates = candidates_of(snapshot, self._agent, lines, every_pass=True)
+        except Corrupt as error:
+            leave_out("The passes over candidates", error)
+            return waiting
+        for candidate in candidates:
             due_us = candidate.due_us(self._hours)
             if due_us is not None and due_us <= now_us:
                 waiting.append(candidate)
@@ -415,7 +428,7 @@ def write_summary(
     if not due.sources:
         session.write([Draft(DeleteFrame(frame=old), line.scope) for old in due.old])
         return None
-    sources = [source_of(snapshot, frame) for frame in due.sources]
+    sources = [_whole_source(snapshot, frame) for frame in due.sources]
     task = summary_task(due, sources)
     fields = frame_fields(
         kind=SUMMARY_KIND,
@@ -427,6 +440,15 @@ def write_summary(
     further = [Draft(SupersedeFrame(old=old, new=-1), line.scope) for old in due.old]
     answer = writer.recorded(task) or writer.ask(task)
     return writer.record(task, answer, fields, line.scope, further, due.old).id
+
+
+def _whole_source(snapshot: Snapshot, frame: int) -> Source:
+    """Return a source of a summary, which is of every message of its period."""
+    try:
+        return source_of(snapshot, frame)
+    except Corrupt as error:
+        remedy = "Restore a backup: a summary is of every message of its period."
+        raise stopped(error, "The summary", frame_place(frame), remedy) from error
 
 
 def summary_task(due: DueSummary, sources: list[Source]) -> Task:
@@ -490,11 +512,12 @@ def assessed_scores(answer: str) -> dict[str, float] | None:
 def _alignments(snapshot: Snapshot, agent: str) -> dict[int, list[int]]:
     """Return the current assessments of each proposal beside SOUL."""
     by_proposal: dict[int, list[int]] = {}
-    for frame in assessment_frames(snapshot, agent):
-        metadata = snapshot.frame_at(frame).metadata
+    frames = assessment_frames(snapshot, agent)
+    for assessment in readable(frames, snapshot.frame_at, frame_place):
+        metadata = assessment.metadata
         proposal = metadata.get("proposal")
         if metadata.get(TASK) == ALIGN and isinstance(proposal, int):
-            by_proposal.setdefault(proposal, []).append(frame)
+            by_proposal.setdefault(proposal, []).append(assessment.id)
     return by_proposal
 
 
@@ -513,8 +536,9 @@ def assessment_frames(snapshot: Snapshot, agent: str) -> list[int]:
 
 def newest_assessment(snapshot: Snapshot, agent: str) -> Assessment | None:
     """Return the newest scores that a model gave, or None."""
-    for frame in reversed(assessment_frames(snapshot, agent)):
-        metadata = snapshot.frame_at(frame).metadata
+    frames = reversed(assessment_frames(snapshot, agent))
+    for assessment in readable(frames, snapshot.frame_at, frame_place):
+        metadata = assessment.metadata
         scores = metadata.get("scores")
         if metadata.get(TASK) == ASSESS and isinstance(scores, dict):
             read = {
@@ -522,7 +546,7 @@ def newest_assessment(snapshot: Snapshot, agent: str) -> Assessment | None:
                 for name, score in scores.items()
                 if isinstance(score, int | float) and not isinstance(score, bool)
             }
-            return Assessment(frame, read)
+            return Assessment(assessment.id, read)
     return None
 
 

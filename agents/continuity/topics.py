@@ -112,9 +112,9 @@ class _Hierarchy:
 
 def _word_of(window: Talk, by_row: list[list[str]], stem: str) -> str:
     """Return the word of a topic in the newest message that has it."""
-    for row, stems in zip(reversed(window.rows.tolist()), reversed(by_row), strict=True):
-        if stem in stems:
-            return word_in(window.message((row,)).text, stem) or stem
+    rows = zip(reversed(window.rows.tolist()), reversed(by_row), strict=True)
+    for message in window.texts((row,) for row, stems in rows if stem in stems):
+        return word_in(message.text, stem) or stem
     return stem
 
 

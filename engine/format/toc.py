@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from operator import attrgetter
-from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Annotated, Any, NamedTuple, NoReturn, TypeAlias, TypeVar, cast
 
 import cbor2
 import msgspec
@@ -395,10 +395,21 @@ def _converted(value: object, kind: type[_Value], part: str, offset: int) -> _Va
         raise Corrupt(f"{part} is malformed: {error}", offset=offset) from error
 
 
+def _refuse_tag(*_: object) -> NoReturn:
+    raise ValueError("it has a tag")
+
+
+_TAGS = (0, 1, 2, 3, 4, 5, 25, 28, 29, 30, 35, 36, 37, 52, 54, 100, 256, 258, 260, 261, 1004)
+_NO_TAGS: "dict[int, Callable[..., NoReturn]]" = dict.fromkeys(
+    (*_TAGS, 43_000, 55_799), _refuse_tag
+)
+"""The tags that cbor2 decodes itself: an integer of 4 MB as a decimal takes minutes."""
+
+
 def _loads(data: bytes, offset: int) -> object:
-    """Decode CBOR; the decoder's Rust core raises a BaseException for its bugs, also `Corrupt`."""
+    """Decode CBOR without tags; bugs of the Rust core, a BaseException, are `Corrupt`, too."""
     try:
-        value: object = cbor2.loads(data)
+        value: object = cbor2.loads(data, semantic_decoders=_NO_TAGS, tag_hook=_refuse_tag)
     except (KeyboardInterrupt, SystemExit, MemoryError):
         raise
     except BaseException as error:

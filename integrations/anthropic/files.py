@@ -157,9 +157,12 @@ class MemoryFiles:
             if new.startswith(f"{old}/"):
                 raise RefusedCommand(f"Cannot rename {old} to a path below it")
             self._check_parents(view, new)
+            renamed: dict[str, Any] = {}
             for frame in frames:
                 path = new + _path_of(frame)[len(old) :]
-                self._frames.store.supersede(frame, self._put(view, path, _content_of(frame)))
+                if path not in renamed:
+                    renamed[path] = self._put(view, path, _content_of(frame))
+                self._frames.store.supersede(frame, renamed[path])
 
         self._frames.write(rename, is_alone=True)
         return f"Successfully renamed {old} to {new}"
@@ -241,9 +244,9 @@ class MemoryFiles:
                 raise RefusedCommand(f"The path {parent} is not a directory.")
 
     def _at_or_below(self, view: View, path: str) -> list[Frame]:
-        """Return the file with a path, or the files of a directory."""
-        frame = self._frames.current(view, path)
-        return [frame] if frame is not None else list(self._frames.below(view, f"{path}/"))
+        """Return the file with a path, or the files of a directory; of each the newest first."""
+        frames = self._frames.all_current(view, path)
+        return frames or list(self._frames.below(view, f"{path}/"))
 
     def _deleted(self, view: View, path: str) -> Frame | None:
         """Return the version of a file that was deleted last, if it was not moved."""

@@ -35,7 +35,7 @@ def event_entries(
     """Return the entries of events, in their order, without events that have no words.
 
     Raises:
-        InvalidInput: an item is no event, or its time is none.
+        InvalidInput: an item is no event, its time is none, or its id no text.
     """
     entries: list[Entry] = []
     for place, event in enumerate(_listed("events", events)):
@@ -53,7 +53,7 @@ def event_entries(
         instant = _instant(getattr(event, "timestamp", None), f"events[{place}]")
         author = getattr(event, "author", None) or None
         dumped = _dumped(content)
-        name = getattr(event, "id", None) or _derived_id(author, instant, dumped)
+        name = _id_of(event, f"events[{place}]") or _derived_id(author, instant, dumped)
         metadata = {"content": dumped, "timestamp": instant.isoformat()}
         if session_id:
             metadata["session"] = session_id
@@ -67,7 +67,7 @@ def memory_entries(memories: object, custom_metadata: Mapping[str, Any]) -> list
     """Return the entries of memories, in their order.
 
     Raises:
-        InvalidInput: an item is no memory, or has no words.
+        InvalidInput: an item is no memory, or has no words, or its id is no text.
     """
     entries: list[Entry] = []
     for place, memory in enumerate(_listed("memories", memories)):
@@ -88,7 +88,8 @@ def memory_entries(memories: object, custom_metadata: Mapping[str, Any]) -> list
         if custom:
             metadata["custom"] = custom
         created = _stated_time(memory.timestamp)
-        entries.append(Entry(memory.id or None, text, memory.author or None, created, metadata))
+        name = _id_of(memory, f"memories[{place}]")
+        entries.append(Entry(name, text, memory.author or None, created, metadata))
     return entries
 
 
@@ -123,6 +124,11 @@ def _text_of(content: types.Content) -> str:
     parts = content.parts or []
     texts = [part.text.strip() for part in parts if part.text and not part.thought]
     return expect_text("The text of a content", "\n\n".join(filter(None, texts)))
+
+
+def _id_of(item: object, where: str) -> str | None:
+    name = getattr(item, "id", None)
+    return None if name is None else expect_text(f"The id of {where}", name) or None
 
 
 def _dumped(content: types.Content) -> Any:

@@ -151,10 +151,13 @@ class CerataMemoryService(BaseMemoryService):
             app_name: The application.
             user_id: The user.
             memory_id: The id that a search returned; None deletes nothing.
+
+        Raises:
+            InvalidInput: ``memory_id`` is no text.
         """
         frames = self._frames(app_name, user_id)
-        if memory_id:
-            await finished(_delete, frames, expect_text("memory_id", memory_id))
+        if memory_id is not None and expect_text("memory_id", memory_id):
+            await finished(_delete, frames, memory_id)
 
     def _frames(self, app_name: str, user_id: str) -> FramesOfScope:
         scope = {"app": app_name, "user_id": user_id}
@@ -225,9 +228,4 @@ def _search(frames: FramesOfScope, query: str, k: int) -> SearchMemoryResponse:
 
 
 def _delete(frames: FramesOfScope, name: str) -> None:
-    def delete(view: View) -> None:
-        frame = frames.current(view, _uri_of(name))
-        if frame is not None:
-            frames.store.delete(frame)
-
-    frames.write(delete)
+    frames.write(lambda view: frames.delete(view, _uri_of(name)))

@@ -1,25 +1,30 @@
-"""Vectors of Chroma, which its client reads from a copy of the folder.
+"""Vectors of Chroma, which its client reads from a copy of the folder, in a child process.
 
-Owns the copy and the client. Chroma's client writes to the folder that it opens, so it never opens
-the source. Without the client, or after it failed, records come without vectors, and a notice gives
-the reason. No embedder of Chroma is called. Leaves out texts and metadata (`chroma`).
+Owns the copy, and the limits of the client. Chroma's client writes to the folder that it opens, so
+it never opens the source. Without the client, or after it failed, records come without vectors, and
+a notice gives the reason. Leaves out texts and metadata (`chroma`), and the calls of the client
+(`cerata.integrations.chroma_client`).
 """
 
 import re
 import shutil
 import sqlite3
+import stat
 import tempfile
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from importlib import import_module
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from cerata.engine.errors import InvalidInput
+import msgspec
+import numpy as np
+
+from cerata.engine.errors import InvalidInput, StorageFailed
+from cerata.integrations.chroma_client import Answer, Request
+from cerata.memory.ingest.formats.sandbox import ParserProcess, Unparsed, is_installed
 from cerata.memory.values.vectors import vectors
 from cerata.memory.values.words import counted
-from cerata.retrieval.embedders.identity import EmbedderIdentity, Metric
+from cerata.retrieval.embedders.identity import EmbedderIdentity
 
 from .records import Notice, StoredVector
 from .sqlite_files import SqliteFile
@@ -30,10 +35,21 @@ RecordKey = tuple[str, str]
 
 _ABSENT: Final = "Chroma has none"
 _INVALID: Final = "they are no finite numbers, or have too many dimensions"
-_OLDEST: Final = 1
-"""The first major version of Chroma that loads no pickles of the folder as code."""
 
-_ID: Final = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+SECONDS_MIN: Final = 30
+SECONDS_PER_SIZE: Final = 2
+"""Processor time of the client, and more of it for each MiB of the copy: a log of vectors that are
+in no index takes 0.3 s for each. On the clock it has twice as much."""
+
+MEMORY_MIN: Final = 1 << 30
+MEMORY_PER_BYTE: Final = 4
+"""Address space of the client, beyond its interpreter's 0.4 GiB, and more for each byte of the
+copy: it takes 2."""
+
+ENDS_MAX: Final = 3
+"""Ends of the client, each at a collection of its own, after which it is not started again."""
+
+_ID: Final = re.compile(b"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SEARCHES: Final = (
     "CREATE VIRTUAL TABLE embedding_fulltext_search USING fts5(string_value, tokenize='trigram')",
     "CREATE VIRTUAL TABLE embedding_fulltext USING fts5(id, string_value)",
@@ -53,15 +69,6 @@ class Collection(NamedTuple):
     database: str
 
 
-class OpenedCollection(NamedTuple):
-    """A collection of the client; ``name``, ``revision`` and ``metric`` are of its spaces."""
-
-    client: Any
-    name: str
-    revision: str
-    metric: Metric
-
-
 class ClientFailed(Exception):
     """Chroma's client cannot be used; the text is the reason."""
 
@@ -71,14 +78,15 @@ class ChromaVectors:
 
     - The copy is made for the first record, and removed by `close`.
     - After a failure of the client, or of a collection, it is not called again.
+    - A collection that ends the client's process costs itself alone, `ENDS_MAX` times.
     """
 
     def __init__(self, file: SqliteFile, collections: Mapping[str, Collection]) -> None:
         self._file = file
         self._collections = collections
         self._copy: tempfile.TemporaryDirectory[str] | None = None
-        self._clients: dict[tuple[str, str], Any] = {}
-        self._opened: dict[str, OpenedCollection] = {}
+        self._client: ParserProcess | None = None
+        self._ends = 0
         self._failure: str | None = None
         self._failures: dict[str, str] = {}
         self._lacking: Counter[str] = Counter()
@@ -112,69 +120,51 @@ class ChromaVectors:
             yield Notice(f"vectors of Chroma were not read for {records}: {reason}")
 
     def close(self) -> None:
-        """Close the client, and remove the copy."""
-        for client in self._clients.values():
-            # Early versions have no close; the copy goes in any case.
-            with suppress(Exception):
-                client.close()
+        """End the client, and remove the copy."""
+        if self._client is not None:
+            self._client.close()
         if self._copy is not None:
             self._copy.cleanup()
 
     def _of_collection(self, number: str, records: list[str]) -> dict[str, StoredVector | str]:
         """Raises `ClientFailed`."""
-        if self._copy is None:
-            try:
-                self._copy = self._copied()
-            except ClientFailed as failure:
-                self._failure = str(failure)
-                raise
-        with _calls():
-            if number not in self._opened:
-                self._opened[number] = self._collection(number)
-            collection = self._opened[number]
-            answer = collection.client.get(ids=records, include=["embeddings"])
-            embeddings = answer["embeddings"]
-            if embeddings is None:
-                return {}
-            return {
-                record: _stored(numbers, collection)
-                for record, numbers in zip(answer["ids"], embeddings, strict=True)
-                if numbers is not None
-            }
-
-    def _collection(self, number: str) -> OpenedCollection:
         place = self._collections.get(number)
         if place is None:
             raise ClientFailed("their collection is missing")
-        client = self._client(place.tenant, place.database)
-        collection = client.get_collection(place.name, embedding_function=None)
-        if str(collection.id) != number:
-            raise ClientFailed(f"another collection has the name {place.name!r:.60}")
-        # Two folders may have collections of a name, with vectors of two embedders.
-        revision = number[:_REVISION_LENGTH]
-        return OpenedCollection(
-            collection, f"chroma/{place.name}", revision, _metric_of(collection)
+        if self._copy is None:
+            try:
+                self._copy, self._client = self._copied()
+            except ClientFailed as failure:
+                self._failure = str(failure)
+                raise
+        assert self._client is not None
+        request = Request(
+            self._copy.name, place.tenant, place.database, place.name, number, records
         )
+        try:
+            answer = self._client.parse(msgspec.msgpack.encode(request), Answer)
+        except (Unparsed, StorageFailed) as error:
+            self._ends += 1
+            reason = f"Chroma's client was ended: {error}"
+            if self._ends == ENDS_MAX:
+                self._failure = reason
+            raise ClientFailed(reason) from error
+        if answer.failure is not None:
+            raise ClientFailed(answer.failure)
+        return {
+            record: _stored(row, place, answer)
+            for record, row in zip(records, answer.rows, strict=True)
+            if row is not None
+        }
 
-    def _client(self, tenant: str, database: str) -> Any:
-        if (tenant, database) not in self._clients:
-            assert self._copy is not None
-            chromadb = _chromadb()
-            settings = import_module("chromadb.config").Settings(
-                _env_file=None, anonymized_telemetry=False
-            )
-            self._clients[tenant, database] = chromadb.PersistentClient(
-                path=self._copy.name, settings=settings, tenant=tenant, database=database
-            )
-        return self._clients[tenant, database]
-
-    def _copied(self) -> "tempfile.TemporaryDirectory[str]":
+    def _copied(self) -> "tuple[tempfile.TemporaryDirectory[str], ParserProcess]":
         """Copy the tables first: the index may be newer than these, and not older.
 
         Raises:
-            ClientFailed: chromadb is missing or old, or the copy cannot be written.
+            ClientFailed: chromadb is missing, or the copy cannot be written.
         """
-        _chromadb()
+        if not is_installed("chromadb"):
+            raise ClientFailed("chromadb is not installed; install it, and import again")
         computed = [name for name, made in self._file.computed.items() if made not in _SEARCHES]
         if computed:
             raise ClientFailed(
@@ -186,71 +176,69 @@ class ChromaVectors:
         except OSError as error:
             raise ClientFailed(f"a temporary copy cannot be written: {error}") from error
         try:
-            self._file.copy_to(Path(copy.name) / FILE)
-            for row in self._file.rows("segments", ("id",)):
-                name = row.required("id")
-                folder = Path(self._file.name).parent / name
-                if _is_id(name) and folder.is_dir():
-                    shutil.copytree(folder, Path(copy.name) / name)
+            size = self._copy_to(Path(copy.name))
         except (OSError, sqlite3.Error) as error:
             copy.cleanup()
             raise ClientFailed(f"a temporary copy cannot be written: {error}") from error
         except BaseException:
             copy.cleanup()
             raise
-        return copy
+        seconds = SECONDS_MIN + SECONDS_PER_SIZE * (size >> 20)
+        return copy, ParserProcess(
+            self._file.name,
+            module="cerata.integrations.chroma_client",
+            seconds=seconds,
+            wall_seconds=2 * seconds,
+            memory=MEMORY_MIN + MEMORY_PER_BYTE * size,
+        )
+
+    def _copy_to(self, target: Path) -> int:
+        """Copy the tables and the index; return their size in bytes.
+
+        Raises:
+            OSError: a file cannot be read or written, or the copy takes more than half of the room.
+            sqlite3.Error: the tables cannot be copied.
+        """
+        source = Path(self._file.name)
+        names = {row.value("id") for row in self._file.rows("segments", ("id",))}
+        folders = [
+            source.parent / name.decode()
+            for name in names
+            if isinstance(name, bytes) and _is_id(name)
+        ]
+        # A link leads out of the folder, and a pipe or a device may never end.
+        files = [
+            file
+            for folder in folders
+            if folder.is_dir() and not folder.is_symlink()
+            for file in folder.iterdir()
+            if stat.S_ISREG(file.lstat().st_mode)
+        ]
+        size = sum(file.stat().st_size for file in (source, *files))
+        free = shutil.disk_usage(target).free
+        if size > free // 2:
+            raise OSError(f"it has {size:,} bytes, and half of the {free:,} free bytes is the most")
+        self._file.copy_to(target / FILE)
+        for file in files:
+            (target / file.parent.name).mkdir(exist_ok=True)
+            shutil.copyfile(file, target / file.parent.name / file.name)
+        return sum(file.stat().st_size for file in target.rglob("*") if file.is_file())
 
 
-def _chromadb() -> Any:
-    """Return Chroma's package. Raises `ClientFailed`."""
-    try:
-        package: Any = import_module("chromadb")
-        version = str(package.__version__)
-    except ModuleNotFoundError as error:
-        if error.name != "chromadb":
-            raise ClientFailed(f"chromadb cannot be imported: {error}") from error
-        raise ClientFailed("chromadb is not installed; install it, and import again") from error
-    except Exception as error:
-        raise ClientFailed(f"chromadb cannot be imported: {error}") from error
-    major = version.partition(".")[0]
-    if not major.isdecimal() or int(major) < _OLDEST:
-        raise ClientFailed(f"chromadb {version} is older than {_OLDEST}.0; install a newer one")
-    return package
-
-
-@contextmanager
-def _calls() -> Generator[None]:
-    """Turn each error of Chroma's client to `ClientFailed`."""
-    try:
-        yield
-    except (ClientFailed, KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
-        raise
-    # A panic of Chroma's compiled code is no Exception.
-    except BaseException as error:
-        text = " ".join(str(error).split())
-        reason = f"{type(error).__name__}: {text:.200}"
-        raise ClientFailed(f"Chroma's client failed with {reason}") from error
-
-
-def _stored(numbers: Any, collection: OpenedCollection) -> StoredVector | str:
+def _stored(row: bytes, collection: Collection, answer: Answer) -> StoredVector | str:
     """Return a vector in the space of its collection and dimension, or why there is none."""
-    _, name, revision, metric = collection
+    numbers = np.frombuffer(row, "<f4")
+    # Two folders may have collections of a name, with vectors of two embedders.
+    revision = collection.id[:_REVISION_LENGTH]
+    name = f"chroma/{collection.name}"
     try:
-        space = EmbedderIdentity(name, revision, len(numbers), metric).space
+        space = EmbedderIdentity(name, revision, len(numbers), answer.metric).space
         [vector] = vectors([numbers], 1, space)
     except InvalidInput:
         return _INVALID
     return _ABSENT if vector is None else vector
 
 
-def _metric_of(collection: Any) -> Metric:
-    """Return the metric; Cerata has no Euclidean distance, in place of which it has the cosine."""
-    configuration: dict[str, dict[str, object] | None] = collection.configuration
-    indexes = (configuration.get(name) for name in ("hnsw", "spann"))
-    is_product = any(index is not None and index.get("space") == "ip" for index in indexes)
-    return "dot" if is_product else "cosine"
-
-
-def _is_id(name: str) -> bool:
+def _is_id(name: bytes) -> bool:
     """Return whether a name is an id, and so no path out of the folder."""
     return _ID.fullmatch(name) is not None

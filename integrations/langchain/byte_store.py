@@ -92,9 +92,7 @@ class CerataByteStore(BaseStore[str, bytes]):
 
         def delete(view: View) -> None:
             for key in checked:
-                frame = self._frames.current(view, self._keys.uri_of(key))
-                if frame is not None:
-                    self._frames.store.delete(frame)
+                self._frames.delete(view, self._keys.uri_of(key))
 
         self._frames.write(delete)
 

@@ -144,15 +144,20 @@ class CerataVectorStore(VectorStore):
     def delete(self, ids: list[str] | None = None) -> bool:
         """Hide documents; an id without a document is no error. Durable on return.
 
+        Returns True: no document has one of the ids, whether it had one before or not.
+
         Args:
             ids: The documents, as one batch. None is all documents of the prefix at the call, in
                 batches of 1,000.
+
+        Raises:
+            InvalidInput: the ids are no list of texts; nothing was written.
         """
         if ids is not None:
             self._delete([self._keys.uri_of(key) for key in checked_keys("ids", ids)])
             return True
         frames = self._frames.below(self.store.view(), self._keys.prefix)
-        uris = [cast("str", frame.uri) for frame in frames if self._is_document(frame)]
+        uris = [*dict.fromkeys(str(frame.uri) for frame in frames if self._is_document(frame))]
         for start in range(0, len(uris), _DELETED_TOGETHER):
             self._delete(uris[start : start + _DELETED_TOGETHER])
         return True
@@ -212,7 +217,14 @@ class CerataVectorStore(VectorStore):
                 remedy="Add the documents in several calls.",
             )
         for name, values in (("metadatas", metadatas), ("ids", ids)):
-            if values is not None and len(values) != len(contents):
+            if values is None:
+                continue
+            if isinstance(values, str) or not isinstance(values, Sequence):
+                raise InvalidInput(
+                    f"{name} must be a list, not {values!r:.60}",
+                    remedy=f"Pass a list with an item for each text, or leave {name} out.",
+                )
+            if len(values) != len(contents):
                 raise InvalidInput(
                     f"{name} must have an item for each of {len(contents):,} texts, "
                     f"not {len(values):,}",
@@ -224,7 +236,9 @@ class CerataVectorStore(VectorStore):
             metadata = (metadatas[place] if metadatas is not None else None) or {}
             if not expect_text(f"texts[{place}]", text):
                 raise InvalidInput(f"texts[{place}] is empty", remedy="Leave empty texts out.")
-            key = expect_text(f"ids[{place}]", key) if key else self._frames.drawn_id()
+            if key is None or key == "":
+                key = self._frames.drawn_id()
+            expect_text(f"ids[{place}]", key)
             drafts.append(_Draft(key, text, metadata))
         return drafts
 
@@ -252,9 +266,7 @@ class CerataVectorStore(VectorStore):
     def _delete(self, uris: Sequence[str]) -> None:
         def delete(view: View) -> None:
             for uri in uris:
-                frame = self._frames.current(view, uri)
-                if frame is not None:
-                    self._frames.store.delete(frame)
+                self._frames.delete(view, uri)
 
         self._frames.write(delete)
 

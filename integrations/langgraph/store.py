@@ -36,24 +36,21 @@ from langgraph.store.base import (
 
 from cerata.engine.errors import Conflict, Corrupt, InvalidInput
 from cerata.engine.unreadable import UNREADABLE, leave_out, readable
-from cerata.memory.batch.writer import acting
 from cerata.memory.store import Store, open_store
 from cerata.memory.values.frames import Frame
 from cerata.memory.values.owners import Role
 from cerata.memory.view import View
-from cerata.projections.columnar.scopes import is_same
 from cerata.projections.frames.filters import Filter
 
 from ..addresses import ITEM, PATH_MARK, Namespace, address_of, matches, prefix_of, uri_of
 from ..filters import check_filter, holds, superset
-from ..frames_of_scope import hit_place, with_frame
+from ..frames_of_scope import FramesOfScope, hit_place, with_frame
 from ..threads import finished
 from .configuration import text_of
 
 PATH: Final = "langgraph.path"
 
-_TRIES: Final = 1_000
-"""Times that a batch is written again after other writers changed its items first."""
+_OTHER_KEY: Final = "Delete the frame with the memory, or put the item under another key."
 
 _SWEEP_MINUTES: Final = 5
 
@@ -97,14 +94,8 @@ class CerataStore(BaseStore):
         Raises:
             InvalidInput: ``store`` is no store.
         """
-        if not isinstance(store, Store):
-            raise InvalidInput(
-                f"store must be a cerata.Store, not {store!r:.60}",
-                remedy="Pass the store that cerata.open returned.",
-            )
-        # Without a scope writes go to the tenant "default", and so do these reads.
-        self._store = store.scoped({"tenant": "default"}) if store.scope is None else store
-        self._items = acting(self._store, Role.LANGGRAPH)
+        self._items = FramesOfScope(store, ITEM, Role.LANGGRAPH)
+        self._paths = FramesOfScope(store, PATH, Role.LANGGRAPH)
         self.index_config: Any = dict(index) if index else None
         self.ttl_config: Any = dict(ttl) if ttl else None
         self.embeddings: Any = ensure_embeddings(index["embed"]) if index else None
@@ -138,7 +129,7 @@ class CerataStore(BaseStore):
     @property
     def store(self) -> Store:
         """The memory that keeps the items."""
-        return self._store
+        return self._items.of_scope
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Run operations: first all reads, then all puts in one batch.
@@ -178,8 +169,8 @@ class CerataStore(BaseStore):
 
     def sweep_ttl(self) -> int:
         """Close the expired items, and return their number. Reads leave them out anyway."""
-        view = self._store.view()
-        return len([frame for frame in self._store.sweep().deleted if self._is_item(view, frame)])
+        self._paths.sweep()
+        return self._items.sweep()
 
     def start_ttl_sweeper(
         self, sweep_interval_minutes: float | None = None
@@ -244,7 +235,7 @@ class CerataStore(BaseStore):
         vectors: Vectors,
         asked: Vectors,
     ) -> list[Result]:
-        view = self._store.view()
+        view = self.store.view()
         results: list[Result] = []
         read: list[Frame] = []
         for op in ops:
@@ -269,33 +260,13 @@ class CerataStore(BaseStore):
         """Return an item; one that cannot be read raises, or is None beside further operations."""
         uri = uri_of(op.namespace, op.key)
         try:
-            frame = self._current(view, uri)
+            frame = self._items.current(view, uri)
             return frame, None if frame is None else _item(frame)
         except UNREADABLE as error:
             if is_alone:
                 raise
             leave_out(f"The item {uri}", error)
             return None, None
-
-    def _current(self, view: View, uri: str) -> Frame | None:
-        frame = view.get(uri)
-        return frame if frame is not None and self._is_mine(frame, ITEM) else None
-
-    def _is_mine(self, frame: Frame, *kinds: str) -> bool:
-        """Return whether a frame is current, has one of the kinds, and exactly this scope."""
-        if not frame.active or frame.kind not in kinds:
-            return False
-        return is_same(tuple(frame.scope.items()), self._store.scope)
-
-    def _is_item(self, view: View, frame: int) -> bool:
-        return view.frame(frame).kind == ITEM
-
-    def _frames(
-        self, view: View, prefix: str, where: Filter | None, *kinds: str
-    ) -> Iterator[Frame]:
-        every = Filter(kind=list(kinds), uri_prefix=prefix)
-        frames = view.frames(every if where is None else every & where)
-        return (frame for frame in frames if self._is_mine(frame, *kinds))
 
     def _search(self, view: View, op: SearchOp, asked: Vectors) -> list[tuple[Frame, SearchItem]]:
         """Return the page of a search: the items that can be read, each with its frame."""
@@ -315,7 +286,7 @@ class CerataStore(BaseStore):
         vector = asked.get(op.query) if op.query else None
         passing = (
             _Scored(frame, None)
-            for frame in self._frames(view, prefix, where, ITEM)
+            for frame in self._items.below(view, prefix, where)
             if holds(frame.metadata, filters)
         )
         if vector is None:
@@ -354,11 +325,12 @@ class CerataStore(BaseStore):
             )
             best: dict[str, _Scored] = {}
             for hit, frame in readable(hits, with_frame, hit_place):
-                if not self._is_mine(frame, ITEM, PATH) or not holds(frame.metadata, filters):
+                is_own = self._items.owns(frame) or self._paths.owns(frame)
+                if not is_own or not holds(frame.metadata, filters):
                     continue
                 uri = cast("str", frame.uri).partition(PATH_MARK)[0]
                 if uri not in best:
-                    item = frame if frame.kind == ITEM else self._current(view, uri)
+                    item = frame if frame.kind == ITEM else self._items.current(view, uri)
                     if item is not None:
                         best[uri] = _Scored(item, hit.score)
             if len(best) >= count or len(hits) < k:
@@ -368,7 +340,7 @@ class CerataStore(BaseStore):
     def _namespaces(self, view: View, op: ListNamespacesOp) -> list[Namespace]:
         found = {
             address_of(cast("str", frame.uri))[0]
-            for frame in self._frames(view, prefix_of(()), None, ITEM)
+            for frame in self._items.below(view, prefix_of(()))
         }
         for condition in op.match_conditions or ():
             is_suffix = condition.match_type == "suffix"
@@ -381,26 +353,22 @@ class CerataStore(BaseStore):
 
     def _write(self, puts: Mapping[Address, PutOp], vectors: Vectors) -> None:
         """Write the puts as one batch, again if another writer was first."""
-        for attempt in range(_TRIES):
-            try:
-                with self._items.transaction():
-                    view = self._items.view()
-                    for (namespace, key), op in puts.items():
-                        self._put(view, uri_of(namespace, key), op, vectors)
-            except Conflict:
-                if attempt + 1 == _TRIES:
-                    raise
-            else:
-                return
+
+        def write(view: View) -> None:
+            for (namespace, key), op in puts.items():
+                self._put(view, uri_of(namespace, key), op, vectors)
+
+        self._items.write(write)
 
     def _put(self, view: View, uri: str, op: PutOp, vectors: Vectors) -> None:
-        old = self._current(view, uri)
-        for frame in self._frames(view, uri + PATH_MARK, None, PATH):
-            self._items.delete(frame)
+        writer = self._items.store
+        for frame in self._paths.below(view, uri + PATH_MARK):
+            writer.delete(frame)
         if op.value is None:
-            if old is not None:
-                self._items.delete(old)
+            self._items.delete(view, uri)
             return
+        self._items.check_free(view, uri, _OTHER_KEY)
+        old = self._items.current(view, uri)
         now = view.now
         texts = list(dict.fromkeys(self._texts([op])))
         named: dict[str, Any] = {
@@ -415,13 +383,9 @@ class CerataStore(BaseStore):
                 named["embedding"] = self._vector(vectors[text])
                 named["space"] = self._space
             if number:
-                self._items.put_frame(
-                    text or "", kind=PATH, uri=f"{uri}{PATH_MARK}{number}", **named
-                )
+                writer.put_frame(text or "", kind=PATH, uri=f"{uri}{PATH_MARK}{number}", **named)
             else:
-                self._items.put_frame(
-                    _json_text(op.value), kind=ITEM, uri=uri, replace=True, **named
-                )
+                writer.put_frame(_json_text(op.value), kind=ITEM, uri=uri, replace=True, **named)
 
     def _refresh(self, view: View, frames: Sequence[Frame], puts: Mapping[Address, PutOp]) -> None:
         """Begin the lifetime of read items again, if more than half of it is over."""
@@ -434,9 +398,9 @@ class CerataStore(BaseStore):
                 continue
             uri = cast("str", frame.uri)
             try:
-                with self._items.transaction():
-                    for each in (frame, *self._frames(view, uri + PATH_MARK, None, PATH)):
-                        self._items.update(each, expires=now + lifetime)
+                with self._items.store.transaction():
+                    for each in (frame, *self._paths.below(view, uri + PATH_MARK)):
+                        self._items.store.update(each, expires=now + lifetime)
             except Conflict:
                 # Another writer replaced or refreshed the item, which has a new lifetime.
                 continue

@@ -3,18 +3,19 @@
 Every read goes through the store's scope. Leaves out the forms of the texts (`answers`).
 """
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from cerata.engine.errors import CerataError, InvalidInput, NotFound
 from cerata.engine.loading import loading
-from cerata.engine.unreadable import UNREADABLE
+from cerata.engine.unreadable import UNREADABLE, noticing
 from cerata.memory.facts.changes import FactChange
 from cerata.memory.frames.diff import Change
 from cerata.memory.store import Store
-from cerata.memory.values.frames import Context
 from cerata.memory.values.words import clipped, counted
 from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
+from cerata.retrieval.context.imitation import on_one_line
 from cerata.retrieval.tokenizer import tokenizer
 
 from .answers import (
@@ -36,6 +37,9 @@ from .arguments import (
 SUMMARY_TOKENS: Final = 40
 """Tokens of a recall's budget that its last line may take."""
 
+_NOTICES_MAX: Final = 5
+"""Unreadable items that an answer names; it counts the rest."""
+
 _QUOTE_SIZE: Final = 400
 """Characters of a passage of evidence."""
 
@@ -55,14 +59,21 @@ def recall(store: Store, arguments: RecallArguments, *, is_recording: bool = Fal
     where = None if arguments.where is None else _filter(arguments.where)
     is_newest = arguments.at is None and arguments.valid_at is None
     source = store if is_newest else _view(store, arguments.at, arguments.valid_at)
-    context = source.recall(
-        arguments.query,
-        max_tokens=arguments.max_tokens - SUMMARY_TOKENS,
-        where=where,
-        framing=True,
-        record=is_recording and is_newest,
-    )
-    return _with_notices(context, arguments.max_tokens)
+    unreadable: list[str] = []
+    with noticing(unreadable):
+        context = source.recall(
+            arguments.query,
+            max_tokens=arguments.max_tokens - SUMMARY_TOKENS,
+            where=where,
+            framing=True,
+            record=is_recording and is_newest,
+        )
+    named = {notice.casefold() for notice in context.notices}
+    notices = [
+        *context.notices,
+        *(on_one_line(notice) for notice in unreadable if notice.casefold() not in named),
+    ]
+    return _with_notices(str(context), notices, arguments.max_tokens)
 
 
 def _filter(text: str) -> Filter:
@@ -71,13 +82,23 @@ def _filter(text: str) -> Filter:
     return query_filter(text)
 
 
-def _with_notices(context: Context, tokens_max: int) -> str:
-    text = str(context)
-    for notice in context.notices:
+def _with_notices(text: str, notices: Sequence[str], tokens_max: int) -> str:
+    for notice in notices:
         longer = f"{text}\n{notice}"
         if tokenizer().count(longer) <= tokens_max:
             text = longer
     return text
+
+
+def naming_unreadable(run: Callable[[], str]) -> str:
+    """Return the text of a tool; its first lines name the items that its lists lack."""
+    notices: list[str] = []
+    with noticing(notices):
+        text = run()
+    lines = [f"note: {on_one_line(notice)}" for notice in notices[:_NOTICES_MAX]]
+    if len(notices) > _NOTICES_MAX:
+        lines.append(f"note: {len(notices) - _NOTICES_MAX:,} more cannot be read")
+    return "\n".join([*lines, text])
 
 
 def show(store: Store, arguments: ShowArguments) -> str:

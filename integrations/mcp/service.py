@@ -108,7 +108,7 @@ class Service:
         values = converted(tool.kind, arguments, name)
         if isinstance(values, RecallArguments):
             return reading.recall(self.store, values, is_recording=self.is_recording)
-        return tool.run(self.store, values)
+        return reading.naming_unreadable(lambda: tool.run(self.store, values))
 
     def _fault(self, error: Exception) -> str:
         """Log an unexpected exception, and return its lines without the traceback."""
@@ -170,7 +170,9 @@ class Service:
             return fitted(f"Answer from this memory about: {topic}\n\n{context}")
         if name == "what_changed":
             since = converted(SinceArguments, arguments, name).since
-            changes = reading.changes(self.store, ChangesArguments(since, limit=_CHANGES_MAX))
+            changes = reading.naming_unreadable(
+                lambda: reading.changes(self.store, ChangesArguments(since, limit=_CHANGES_MAX))
+            )
             return fitted(f"Summarize these changes of the memory since {since}.\n\n{changes}")
         raise NotFound(
             f"There is no prompt {name!r:.60}",

@@ -8,12 +8,14 @@ text of a frame, and the look-up. Leaves out when vectors are computed (`command
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from cerata.engine.content_hashes import content_hash_of
+from cerata.engine.errors import Corrupt
 from cerata.engine.events import (
     Attachment,
     Draft,
@@ -187,14 +189,18 @@ class TextVectors:
         return [text for text in texts if text not in self._by_text]
 
     def learn(self, frames: Iterable[int], snapshot: Snapshot) -> None:
-        """Take over the vectors of frames: a new version of a document repeats most texts."""
+        """Take over the vectors of frames: a new version of a document repeats most texts.
+
+        A vector that cannot be read is computed again.
+        """
         stored = Stored(snapshot, self._maker.identity)
         for frame in frames:
-            body = snapshot.layers.event(frame).body if frame > 0 else None
-            text = embedded_text(body) if isinstance(body, PutFrame) else None
-            vector = None if text is None or text in self._by_text else stored.of_frame(frame)
-            if text is not None and vector is not None:
-                self._by_text[text] = vector
+            with suppress(Corrupt):
+                body = snapshot.layers.event(frame).body if frame > 0 else None
+                text = embedded_text(body) if isinstance(body, PutFrame) else None
+                vector = None if text is None or text in self._by_text else stored.of_frame(frame)
+                if text is not None and vector is not None:
+                    self._by_text[text] = vector
 
 
 class Stored:
@@ -218,8 +224,10 @@ class Stored:
                 if not self._embedded[row]:
                     continue
                 frame = int(self._frames.ids[row])
-                if self._has_text(frame, text):
-                    return self.of_frame(frame)
+                # A copy that cannot be read lends no vector.
+                with suppress(Corrupt):
+                    if self._has_text(frame, text):
+                        return self.of_frame(frame)
         return None
 
     def _has_text(self, frame: int, text: str) -> bool:

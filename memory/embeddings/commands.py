@@ -16,6 +16,7 @@ from cerata.engine.events import JsonValue, PutFrame, Scope
 from cerata.engine.late import late
 from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.engine.plain_value import PlainValue, plain_fields
+from cerata.engine.unreadable import frame_place, readable
 
 from ..batch.writer import Writer
 
@@ -272,7 +273,8 @@ def _unembedded(
         chosen = np.zeros_like(rows)
         chosen[layer.rows_of(np.array(among, np.int64))] = True
         rows &= chosen
-    for frame in layer.ids(np.flatnonzero(rows)).tolist():
-        body = snapshot.layers.event(frame).body
+    frames = layer.ids(np.flatnonzero(rows)).tolist()
+    read = readable(frames, lambda frame: (frame, snapshot.layers.event(frame).body), frame_place)
+    for frame, body in read:
         if isinstance(body, PutFrame) and vector_cache.embedded_text(body) is not None:
             yield frame, body

@@ -16,6 +16,7 @@ import numpy as np
 
 from cerata.engine.events import Attachment, Draft, Embedding, PutEmbedding, PutFrame, Scope
 from cerata.engine.integrity import hash_bytes
+from cerata.engine.unreadable import frame_place, readable
 from cerata.projections.columnar.turn_order import NO_ROW, REACH, TurnOrder
 from cerata.retrieval.embedders.embedder import ContextEmbedder, TurnWindow, embed_windows
 from cerata.retrieval.embedders.quantization import quantised
@@ -23,6 +24,7 @@ from cerata.retrieval.embedders.quantization import quantised
 from .cache import embedded_text
 
 if TYPE_CHECKING:
+    from cerata.engine.events import Erased, EventBody
     from cerata.projections.columnar.columns import I64
     from cerata.projections.frames.filters import Filter
 
@@ -149,8 +151,12 @@ class _Reading:
 
     def _turn(self, row: int) -> tuple[PutFrame, Scope] | None:
         if row not in self._turns:
-            event = self._snapshot.layers.event(int(self._ids[row]))
             self._turns[row] = None
-            if isinstance(event.body, PutFrame) and event.scope is not None:
-                self._turns[row] = event.body, event.scope
+            for body, scope in readable([int(self._ids[row])], self._read, frame_place):
+                if isinstance(body, PutFrame) and scope is not None:
+                    self._turns[row] = body, scope
         return self._turns[row]
+
+    def _read(self, frame: int) -> tuple[EventBody | Erased, Scope | None]:
+        event = self._snapshot.layers.event(frame)
+        return event.body, event.scope

@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from cerata.engine.arguments import is_integer, is_unicode
 from cerata.engine.codec import encode_payloads, tenant_of
-from cerata.engine.errors import ExtractorFailed, InvalidInput
+from cerata.engine.errors import Corrupt, ExtractorFailed, InvalidInput
 from cerata.engine.events import Draft, ExtractFacts, JsonValue, Scope
 from cerata.engine.limits import BATCH_EVENTS_MAX, NAME_SIZE_MAX
 from cerata.engine.plain_value import PlainValue, plain_fields
-from cerata.engine.unreadable import frame_place, readable
+from cerata.engine.unreadable import frame_place, leave_out, readable
 from cerata.projections.columnar.times import to_microseconds
 
 from ..batch.transaction import block_of
+from ..snapshot.readable_events import readable_bodies
 from ..values.arguments import arguments_hash, scope_under
 from ..values.facts import FactEvidence, FactObject, plain_object
 from .aliases import about_entities
@@ -151,7 +152,7 @@ Report: TypeAlias = Callable[[Extracted, int, int], None]
 
 
 def frames_to_read(
-    snapshot: Snapshot, frames: Iterable[int] | None, where: Filter | None
+    snapshot: Snapshot, frames: Sequence[int] | None, where: Filter | None
 ) -> list[int]:
     """Return the ids of the selected frames with text, ascending; for documents, of their chunks.
 
@@ -162,7 +163,9 @@ def frames_to_read(
         newest = snapshot.layers.newest(snapshot.layers.admitted(where))
         selected: Iterable[Frame] = readable(newest, snapshot.frame_at, frame_place)
     else:
-        selected = map(snapshot.frame_at, frames)
+        for number in frames:
+            snapshot.id_of(number)
+        selected = readable(frames, snapshot.frame_at, frame_place)
     ids = set[int]()
     for frame in selected:
         if frame.chunk_count is not None and frame.chunk_index is None:
@@ -192,11 +195,15 @@ def extract(
     results = list[Extracted]()
     before = _read_before(session, numbers, name, version) if dry_run else {}
     for number in numbers:
-        frame = session.snapshot().frame_at(number)
-        if number in before:
-            extracted = Extracted(number, (), before[number], added=False)
-        else:
-            extracted = (_planned if dry_run else _read)(session, frame, extractor)
+        try:
+            frame = session.snapshot().frame_at(number)
+            if number in before:
+                extracted = Extracted(number, (), before[number], added=False)
+            else:
+                extracted = (_planned if dry_run else _read)(session, frame, extractor)
+        except Corrupt as error:
+            leave_out(frame_place(number), error)
+            continue
         results.append(extracted)
         if report is not None:
             report(extracted, len(results), len(numbers))
@@ -234,8 +241,8 @@ def _read_before(
     the first of the frames.
     """
     facts = dict[int, Ids]()
-    for event in session.snapshot().within(shared=False).events(min(numbers, default=0) + 1, None):
-        body = event.body
+    snapshot = session.snapshot().within(shared=False)
+    for event, body in readable_bodies(snapshot, min(numbers, default=0) + 1, None):
         if isinstance(body, ExtractFacts) and (
             (body.extractor, body.extractor_version) == (name, version)
         ):

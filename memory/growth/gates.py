@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from cerata.engine.arguments import is_integer
 from cerata.engine.errors import NotFound
 from cerata.engine.events import PutFrame
-from cerata.engine.unreadable import readable
+from cerata.engine.unreadable import frame_place, readable
 from cerata.projections.columnar.scopes import Reach, admits, is_same, tenant_in
 from cerata.projections.frames.filters import Filter
 
@@ -226,15 +226,20 @@ def _alignments(
     """
     alignments: dict[int, list[_ScopedAlignment]] = {}
     masks = layers.passing(Filter(kind=ASSESSMENT, metadata=metadata))
-    for frame in sorted(layers.newest(masks), key=layers.moment):
+
+    def read(frame: int) -> tuple[int, tuple[int, int] | None, Scope | None]:
         event = _event(layers, frame)
-        aligned = _aligned(event)
-        if aligned is not None and event.scope is not None:
+        return frame, _aligned(event), event.scope
+
+    # An assessment that cannot be read meets no gate.
+    frames = sorted(layers.newest(masks), key=layers.moment)
+    for frame, aligned, scope in readable(frames, read, frame_place):
+        if aligned is not None and scope is not None:
             proposal, line = aligned
             closing = layers.closing_of(frame)
             end = None if closing is None else closing.seq
             alignment = Alignment(frame, layers.moment(frame), end, line)
-            alignments.setdefault(proposal, []).append((alignment, event.scope))
+            alignments.setdefault(proposal, []).append((alignment, scope))
     return alignments
 
 

@@ -20,6 +20,7 @@ from cerata.engine.instants import to_datetime
 from cerata.engine.integrity import Tree, chain_through
 from cerata.engine.plain_value import PlainValue
 from cerata.engine.reader import leaves_of
+from cerata.engine.unreadable import COPY_BEFORE_DAMAGE, stopped, whole_batches
 
 from .event_lines import (
     FORMAT,
@@ -75,27 +76,19 @@ def export_events(
         Corrupt: an event is damaged; the lines end before its batch.
     """
     snapshot = log.snapshot
-    first = _checked_first(log, first, last)
-    chain, tree = snapshot.reader.chain_and_tree(snapshot, first - 1)
-    root = log.root_at(last)
-    file.write(
-        _line(
-            _log_line(
-                snapshot,
-                first,
-                tree,
-                chain,
-                Point(seq=last, chain=log.chain_at(last).hex(), root=root.hex()),
-            )
-        )
-    )
+    try:
+        first = _checked_first(log, first, last)
+        chain, tree = snapshot.reader.chain_and_tree(snapshot, first - 1)
+        end = Point(seq=last, chain=log.chain_at(last).hex(), root=log.root_at(last).hex())
+    except Corrupt as error:
+        place = f"the hashes of event {last:,}"
+        raise stopped(error, "The export", place, COPY_BEFORE_DAMAGE) from error
+    file.write(_line(_log_line(snapshot, first, tree, chain, end)))
     total = last - first + 1
     count = 0
-    for batch in snapshot.reader.batches(snapshot, first) if total else ():
+    for batch in whole_batches(snapshot, first, "The export") if total else ():
         chain = chain_through(chain, leaves_of(batch, batch.events))
         for events in _groups(batch):
-            for seq, event in events:
-                snapshot.reader.check_attachments(snapshot, seq, event.payload, event.attachments)
             file.write(_encoded(list(_lines(batch, events, chain))))
         count += batch.count
         if progress is not None:
@@ -103,13 +96,13 @@ def export_events(
         if batch.last_seq >= last:
             # The next batch may be unreadable.
             break
-    if chain != log.chain_at(last):
+    if chain.hex() != end.chain:
         raise Corrupt(
             "The hashes of the exported events differ from the log's",
             where=log.path,
             remedy="Run 'cerata verify' to list the damage.",
         )
-    file.write(_line(EndLine(count=count, chain=chain.hex(), root=root.hex())))
+    file.write(_line(EndLine(count=count, chain=chain.hex(), root=end.root)))
     return ExportedEvents(first, last, count)
 
 

@@ -21,6 +21,7 @@ from cerata.engine.arguments import expect_type
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import once
 from cerata.engine.late import late
+from cerata.engine.unreadable import UnreadableVectors, leave_out
 from cerata.projections.columnar.scopes import sees_same
 from cerata.retrieval.ranking.fusion import (
     OF_FACTS,
@@ -56,12 +57,24 @@ else:
 def run_search(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
     """Return the result of a question: a pure function of the snapshot and the request.
 
+    A vector that cannot be read is left out and named; its frame is found by its words.
+
     Raises:
         InvalidInput: the filter is no `Filter`, or a vector is not valid, or missing and needed.
         NotFound: no space is named, and there are no vectors.
         EmbedderFailed: the embedder could not embed the question.
         Unsupported: none of the profile's lanes can run.
     """
+    while True:
+        try:
+            return _searched(snapshot, request)
+        except UnreadableVectors as error:
+            for seq in error.seqs:
+                leave_out(f"The vector of event {seq:,}", error)
+            snapshot = snapshot.without_vectors(error)
+
+
+def _searched(snapshot: Snapshot, request: SearchRequest) -> SearchResult:
     running = running_lanes(snapshot, request)
     fusion = Fusion(request, running, signals_of(snapshot, request), RankedLanes(snapshot, request))
     reranking = reranking_of(snapshot, request, running.late)

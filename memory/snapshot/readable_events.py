@@ -6,8 +6,8 @@ Owns their order and the warning for each run of damage. Leaves out filters (`fr
 from collections.abc import Iterator
 
 from cerata.engine.errors import Corrupt
-from cerata.engine.events import Event
-from cerata.engine.unreadable import leave_out
+from cerata.engine.events import Erased, Event, EventBody
+from cerata.engine.unreadable import event_place, events_place, leave_out, readable
 
 from .snapshot import Snapshot
 
@@ -23,9 +23,17 @@ def readable_events(snapshot: Snapshot, first: int, last: int | None) -> Iterato
         except Corrupt as error:
             stop = snapshot.basis if last is None else min(last, snapshot.basis)
             start, at = _damaged(snapshot, at, stop)
-            leave_out(f"Events {start:,} to {at - 1:,}", error)
+            leave_out(events_place(start, at - 1), error)
         else:
             return
+
+
+def readable_bodies(
+    snapshot: Snapshot, first: int, last: int | None
+) -> Iterator[tuple[Event, EventBody | Erased]]:
+    """Yield events with their bodies, without events of which either is damaged."""
+    events = readable_events(snapshot, first, last)
+    return readable(events, lambda event: (event, event.body), lambda event: event_place(event.seq))
 
 
 def _damaged(snapshot: Snapshot, at: int, stop: int) -> tuple[int, int]:

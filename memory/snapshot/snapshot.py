@@ -30,7 +30,7 @@ from cerata.engine.events import (
 )
 from cerata.engine.head import Head
 from cerata.engine.late import late
-from cerata.engine.unreadable import UNREADABLE, leave_out
+from cerata.engine.unreadable import UNREADABLE, UnreadableVectors, leave_out
 from cerata.projections.columnar.scopes import (
     MISSING,
     Reach,
@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from cerata.projections.rows.row_fold import OwnProjection
     from cerata.projections.rows.slots import DeclaredSlot
     from cerata.projections.rows.verdicts import Verdict
+    from cerata.projections.vectors.columns import Key
     from cerata.projections.vectors.reader import Space, Vectors
     from cerata.replay.fold import Fold
     from cerata.replay.token_vector_store import StoredTokens
@@ -143,6 +144,8 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
     """The choice of the embedder that computes the vectors of questions."""
     _pending: PendingEvents | None = None
     _base: LogLayer | None = None
+    _unread: tuple[tuple[Key, Sequence[int]], ...] = ()
+    """The rows of each space of vectors that a search could not read."""
 
     # --- the state -------------------------------------------------------------------------------
 
@@ -452,7 +455,14 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
     def vectors(self) -> Vectors:
         """The vectors of the log; the vectors of a transaction are in its drafts."""
         self._fold.check_whole(self.basis)
-        return self._fold.vectors(self.basis)
+        vectors = self._fold.vectors(self.basis)
+        for key, rows in self._unread:
+            vectors = vectors.without(key, rows)
+        return vectors
+
+    def without_vectors(self, error: UnreadableVectors) -> Snapshot:
+        """Return this snapshot without vectors that cannot be read."""
+        return msgspec.structs.replace(self, _unread=(*self._unread, (error.key, error.rows)))
 
     def stored_vectors(self, space: Space) -> StoredVectors:
         """Return the numbers of a space's vectors; all snapshots share this cache."""

@@ -7,18 +7,21 @@ Leaves out recalls with a filter, which the log has in a form that is only print
 (`recall_settings`). Writes nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Event, PutFrame, RecallContext
 from cerata.engine.json_value import JsonValue
 from cerata.engine.plain_value import PlainValue, plain_fields
+from cerata.engine.unreadable import event_place, readable
 
 from ..search.recall import context_of
 from ..search.search import run_search
+from ..snapshot.readable_events import readable_bodies
 from ..snapshot.reader import Reader, snapshot_of
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import SPAN, chunk_span
@@ -197,8 +200,8 @@ def _compared(
 ) -> RecallComparison:
     recorded = [
         (event, body)
-        for event in snapshot.events(1, snapshot.basis)
-        if isinstance(body := event.body, RecallContext)
+        for event, body in readable_bodies(snapshot, 1, snapshot.basis)
+        if isinstance(body, RecallContext)
     ]
     by_document = any(side.life is not None for side in sides)
     changes: list[RecallChange] = []
@@ -207,7 +210,8 @@ def _compared(
         is_whole = horizon.has(body.basis) and not (by_document and body.reranked)
         is_whole = is_whole and body.assembly is None
         if body.where is None and body.query.strip() and is_whole:
-            changes += _changes(event, body, sides, by_document=by_document)
+            read = partial(_change, sides=sides, by_document=by_document)
+            changes += filter(None, readable([(event, body)], read, _place))
         if progress is not None:
             progress("asking", number, len(recorded))
     life = sides[1].life
@@ -217,20 +221,25 @@ def _compared(
     return RecallComparison(tuple(changes), len(recorded) - len(changes), chunking)
 
 
-def _changes(
-    event: Event, recall: RecallContext, sides: Sequence[_Side], *, by_document: bool
-) -> Iterator[RecallChange]:
-    """Yield the change of a recall; nothing if its profile or policy is unknown."""
+def _place(recorded: tuple[Event, RecallContext]) -> str:
+    return event_place(recorded[0].seq)
+
+
+def _change(
+    recorded: tuple[Event, RecallContext], *, sides: Sequence[_Side], by_document: bool
+) -> RecallChange | None:
+    """Return the change of a recall; None if its profile or policy is unknown."""
+    event, recall = recorded
     try:
         first, second = (side.recalled(event, recall) for side in sides)
     except InvalidInput:
-        return
+        return None
     shown, shown_after = (
         _documents(answer.sources) if by_document else answer.shown for answer in (first, second)
     )
     ranks = {number: rank for rank, number in enumerate(shown, start=1)}
     is_recorded = first.side.life is None
-    yield RecallChange(
+    return RecallChange(
         seq=event.seq,
         basis=recall.basis,
         query=recall.query,

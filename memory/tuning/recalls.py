@@ -15,6 +15,7 @@ from cerata.retrieval.ranking.profile import Profile
 
 from ..search.question_vectors import with_vectors
 from ..search.request import SearchRequest
+from ..snapshot.readable_events import readable_bodies
 from ..snapshot.snapshot import Snapshot
 from .candidates import JudgedQuestion
 from .groups import group_of
@@ -66,8 +67,7 @@ class UsedRecalls:
         recalls: dict[int, Event] = {}
         used: dict[int, dict[int, None]] = {}
         newest: dict[int, int] = {}
-        for event in self._snapshot.events(1, self._snapshot.basis):
-            body = event.body
+        for event, body in readable_bodies(self._snapshot, 1, self._snapshot.basis):
             if isinstance(body, RecallContext):
                 recalls[event.seq] = event
                 newest.update(dict.fromkeys(body.frames, event.seq))

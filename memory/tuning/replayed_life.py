@@ -29,6 +29,7 @@ from cerata.engine.events import (
 from cerata.engine.memory_storage import PrivateMemory
 from cerata.engine.open import MEMORY_PATH, open_log
 from cerata.engine.salted_hashes import NOT_COMPARABLE
+from cerata.engine.unreadable import whole_events
 from cerata.retrieval.chunking import Chunking
 
 from ..batch.session import WriteSession
@@ -82,7 +83,9 @@ class ReplayedLife:
     ) -> None:
         log, _, reach = recorded.source
         self._recorded = log
-        documents = ChunkedDocuments(log.read(1, recorded.basis), chunking)
+        documents = ChunkedDocuments(
+            whole_events(log, 1, recorded.basis, "The copy of the log"), chunking
+        )
         self._documents = documents
         self.split, self.left, self.without_vectors = len(documents.new), documents.left, 0
         self._clock = _RecordedClock()
@@ -97,7 +100,7 @@ class ReplayedLife:
         self._heads = [0]
         self._new: dict[int, int] = {}
         self._old: dict[int, int] = {}
-        for event in log.read(1, recorded.basis):
+        for event in whole_events(log, 1, recorded.basis, "The copy of the log"):
             if event.header.first_seq != self._batch.first_seq:
                 self._flush()
                 self._batch.first_seq = event.header.first_seq

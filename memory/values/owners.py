@@ -65,7 +65,7 @@ TABLE: Final = (
     Owned("assessments", Role.AGENT, ("assessment",)),
     Owned("reflections", Role.AGENT, ("reflection",)),
     Owned("summaries", Role.AGENT, ("summary",)),
-    Owned("slots", Role.AGENT, ("value",), events=("putSlot",)),
+    Owned("slots", Role.AGENT, ("value",), ("slot:",), ("putSlot",)),
     Owned(
         "recorded runs",
         Role.AGENT,

@@ -1,6 +1,7 @@
 """Vectors as of any event: the reader of the columns that `projection` folds."""
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -30,6 +31,14 @@ class Space(NamedTuple):
     until: I64
     words: tuple[U64, ...]
     rows: SpaceRows
+    is_reduced: bool = False
+    """True if rows that cannot be read are left out."""
+
+    def without(self, rows: Sequence[int]) -> "Space":
+        """Return the space in which some rows are the vector of no frame, at any n."""
+        until = self.until.copy()
+        until[list(rows)] = 0
+        return self._replace(until=until, is_reduced=True)
 
     def by(self, n: int) -> "Space":
         """Return the space with its rows up to event n."""
@@ -65,6 +74,14 @@ class Vectors:
     def __init__(self, columns: VectorColumns, seq: int) -> None:
         self.seq = seq
         self._spaces = [_space(rows) for rows in columns.spaces]
+
+    def without(self, key: Key, rows: Sequence[int]) -> "Vectors":
+        """Return the vectors without some rows of a space, which cannot be read."""
+        vectors = copy(self)
+        vectors._spaces = [
+            space.without(rows) if space.key == key else space for space in self._spaces
+        ]
+        return vectors
 
     def spaces(self, n: int) -> list[Space]:
         """Return the spaces with a vector up to n, in order of first occurrence."""

@@ -1,5 +1,6 @@
 """The structures of the file: what is encoded comes back, and no bit of it can change unseen."""
 
+import time
 from collections.abc import Callable
 from random import Random
 
@@ -388,6 +389,23 @@ def test_a_toc_of_garbage_is_corrupt(seed: int) -> None:
             decode_toc(bytes(bent), 0)
         except (Corrupt, Unsupported):
             continue
+
+
+@pytest.mark.parametrize("payload", [b"\x01", b"\x42\x01\x02", b"\x63abc", b"\x82\x01\x02"])
+def test_a_toc_has_no_tags(payload: bytes) -> None:
+    """CBOR has tags for numbers, dates and expressions; a decoder of these has no limit."""
+    for tag in (*range(2_000), 43_000, 55_799, 1 << 40):
+        with pytest.raises(Corrupt):
+            decode_sections(b"\x81\xdb" + tag.to_bytes(8) + payload, 0)
+
+
+def test_a_long_number_of_a_toc_takes_no_time() -> None:
+    """As a decimal it takes the square of its length, minutes for a few MB."""
+    number = b"\xc4\x82\x01\xc2" + cbor2.dumps(b"\xff" * (4 << 20))
+    started = time.process_time()
+    with pytest.raises(Corrupt, match="tag"):
+        decode_toc(number, 0)
+    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 
 import cerata
 from cerata.integrations.importers import import_from
+from cerata.memory.ingest.formats import sandbox
 from cerata.memory.store import Store
 
 chromadb = pytest.importorskip("chromadb", reason="needs the extra sources")
@@ -22,12 +22,17 @@ pytestmark = pytest.mark.chromadb
 COUNT = 1_200
 
 
+NO_NETWORK = """
+import socket
+def refuse(*_):
+    raise AssertionError("the network is not used")
+socket.socket.connect = refuse
+"""
+
+
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    def refuse(*_: object) -> None:
-        raise AssertionError("the network is not used")
-
-    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(sandbox, "_START", NO_NETWORK + sandbox._START)
     with cerata.open(":memory:") as store:
         yield store
 
@@ -107,3 +112,12 @@ def test_a_folder_without_its_index_gives_texts(store: Store, tmp_path: Path) ->
     added = import_from(store, "chroma", tmp_path / "chroma").added
     assert added == COUNT
     check(store, vectors)
+
+
+@pytest.mark.parametrize("name", ["header.bin", "length.bin", "link_lists.bin"])
+def test_a_damaged_index_ends_no_import(store: Store, tmp_path: Path, name: str) -> None:
+    """Compiled code reads it, and may crash, loop or take all memory."""
+    folder_of(tmp_path / "chroma")
+    [file] = (tmp_path / "chroma").glob(f"*/{name}")
+    file.write_bytes(b"\xff" * file.stat().st_size)
+    assert import_from(store, "chroma", tmp_path / "chroma").added == COUNT

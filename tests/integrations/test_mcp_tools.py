@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import cerata
+from cerata.agents.session import Session
 from cerata.engine.environment import Environment
 from cerata.integrations.mcp.service import Service, check_cursor
 from cerata.retrieval.tokenizer import tokenizer
@@ -521,3 +522,25 @@ def test_forget_refuses_a_passage_of_a_document_that_was_replaced(service: Servi
     passage = service.store.chunks(old)[0]
     new = service.store.remember(f"{text} End.", uri="note:1").id
     assert f"#{new} is current" in fail(service, "forget", ids=str(passage))
+
+
+def test_a_person_may_have_a_turn_corrected_and_hidden() -> None:
+    """Messages have no owner; the turn keeps its place, and a program takes the change back."""
+    with cerata.open(":memory:") as store, cerata.Agent(store, "wyatt").session("s") as session:
+        service = Service(store)
+        question, reply = session.exchange("My code is 1234.", "Noted.").ids
+        assert say(service, "correct", id=str(question), text="My code is secret.")
+        assert turns(session) == [("My code is secret.", reply)]
+        restored = store.restore(question).id
+        assert turns(session) == [("My code is 1234.", reply)]
+        say(service, "forget", ids=str(restored))
+        assert turns(session) == [(None, reply)]
+        store.restore(question)
+        assert turns(session) == [(None, reply), ("My code is 1234.", None)]
+
+
+def turns(session: Session) -> list[tuple[str | None, int | None]]:
+    return [
+        (each.question.text if each.question else None, each.reply.id if each.reply else None)
+        for each in session.exchanges()
+    ]

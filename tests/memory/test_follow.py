@@ -9,6 +9,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FrameType
 from typing import Any, cast
@@ -444,61 +446,64 @@ def test_a_batch_of_a_killed_writer_comes_whole_or_not_at_all(path: Path) -> Non
     assert [event.seq for event in events] == list(range(1, head + 1))
 
 
+def follow_all(path: Path, lines: Connection) -> None:
+    """Send each event, and what a view of the first event reads then; runs in a child."""
+    with cerata.open(path, mode="r") as store:
+        view = store.at(1)
+        for event in store.follow(0):
+            texts = [frame.text for frame in view.frames()]
+            lines.send((event.seq, event.type, texts, store.head.seq >= event.seq))
+
+
+def write_each(path: Path, texts: Connection) -> None:
+    """Put each text that comes, and answer with its id, until None comes; runs in a child."""
+    with cerata.open(path) as store:
+        for text in iter(texts.recv, None):
+            texts.send(store.put_frame(text).id)
+
+
 @pytest.mark.usefixtures("any_size")
 def test_a_follower_and_a_writer_in_other_processes_follow_a_compaction(path: Path) -> None:
-    """The path names another file then; a stream of the old file would wait for ever."""
-    follower = (
-        "import cerata, sys\n"
-        "with cerata.open(sys.argv[1], mode='r') as store:\n"
-        "    view = store.at(1)\n"
-        "    for event in store.follow(0):\n"
-        "        texts = ' '.join(frame.text for frame in view.frames())\n"
-        "        print(event.seq, event.type, texts, store.head.seq >= event.seq, flush=True)\n"
-    )
-    writer = (
-        "import cerata, sys\n"
-        "with cerata.open(sys.argv[1]) as store:\n"
-        "    for line in sys.stdin:\n"
-        "        print(*store.put_frame(line.strip()).seqs, flush=True)\n"
-    )
+    """The path names another file then; a stream of the old file would wait for ever.
 
-    def started(program: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-c", program, str(path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            bufsize=1,
-        )
-
-    def written(process: subprocess.Popen[str], text: str) -> str:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(f"{text}\n")
-        return process.stdout.readline().strip()
-
+    The processes are forks: two new interpreters took all the time of the test.
+    """
     with cerata.open(path) as store:
         store.put_frame("first")
-        with started(follower) as seen, started(writer) as other:
-            assert seen.stdout is not None
-            lines: list[str] = []
-            for number in range(3):
-                inode = path.stat().st_ino
-                assert written(other, f"{number} of the writer") == str(2 * number + 2)
-                store.compact()
-                assert path.stat().st_ino != inode
-                started_at = time.monotonic()
-                store.put_frame(f"{number} of the compactor")
-                while len(lines) < store.head.seq:
-                    lines.append(seen.stdout.readline().strip())
-                assert time.monotonic() - started_at < 10 * DELAY_SECONDS_MAX
-            # The view of event 1 answers the same from each file.
-            assert lines == [f"{seq} putFrame first True" for seq in range(1, 8)]
-            assert written(other, "the last") == "8"
-            seen.kill()
-            assert other.stdin is not None
-            other.stdin.close()
-            assert other.wait() == 0
+    fork = get_context("fork")
+    lines, lines_sent = fork.Pipe(duplex=False)
+    texts, texts_taken = fork.Pipe()
+    follower = fork.Process(target=follow_all, args=(path, lines_sent), daemon=True)
+    writer = fork.Process(target=write_each, args=(path, texts_taken), daemon=True)
+    follower.start()
+    writer.start()
+
+    def written(text: str) -> int:
+        texts.send(text)
+        assert texts.poll(20)
+        return int(texts.recv())
+
+    with cerata.open(path) as store:
+        seen: list[object] = []
+        for number in range(3):
+            inode = path.stat().st_ino
+            assert written(f"{number} of the writer") == 2 * number + 2
+            store.compact()
+            assert path.stat().st_ino != inode
+            started_at = time.monotonic()
+            store.put_frame(f"{number} of the compactor")
+            while len(seen) < store.head.seq:
+                assert lines.poll(20)
+                seen.append(lines.recv())
+            assert time.monotonic() - started_at < 10 * DELAY_SECONDS_MAX
+        # The view of event 1 answers the same from each file.
+        assert seen == [(seq, "putFrame", ["first"], True) for seq in range(1, 8)]
+        assert written("the last") == 8
+        texts.send(None)
+        writer.join()
+        follower.kill()
+        follower.join()
+    assert (writer.exitcode, follower.exitcode) == (0, -signal.SIGKILL)
 
 
 def test_a_copied_file_continues_at_the_position(path: Path, tmp_path: Path) -> None:

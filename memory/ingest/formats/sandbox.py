@@ -1,13 +1,10 @@
 """Isolated parsing: a parser of hostile formats runs in a child process, under limits.
 
-Owns the child process and its limits. Parsers of HTML, PDF and YAML take quadratic time and
-unbounded memory on crafted files, a JSON Schema may have any regular expression, and parsers in C
-may crash. In a child with limits of time and memory the worst result is an error. The cost is the
-start of an interpreter, about 50 ms a file.
-
-The child ends at a deadline by an alarm of the system, even if its parser never returns. If the
-parent ends first, on Linux the system ends the child at once. Elsewhere a thread of the child waits
-for the end of the input, and ends the child as soon as the parser lets a thread run.
+Owns the start and the end of the child process, and what goes into it and out of it. Parsers of
+HTML, PDF and YAML take quadratic time and unbounded memory on crafted files, a JSON Schema may have
+any regular expression, and parsers in C may crash. In a child with limits of time and memory the
+worst result is an error. The cost is the start of an interpreter, about 50 ms, for a file, or for
+all parts of a `ParserProcess`. Leaves out the process itself (`sandbox_child`).
 """
 
 import importlib.util
@@ -16,9 +13,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
-from typing import IO, Any, Final, TypeVar
+from contextlib import suppress
+from types import TracebackType
+from typing import IO, Final, Self, TypeVar
 
 import msgspec
 
@@ -29,6 +26,7 @@ from cerata.engine.storage import refused
 
 from .document import Document, Section, some_text, too_large
 from .flaws import Flaws
+from .sandbox_child import ANSWER_SIZE_MAX, SIZE_BYTES, Failure, Limits
 
 SECONDS_MAX: Final = 60
 """Most processor time for a file."""
@@ -39,22 +37,13 @@ WALL_SECONDS_MAX: Final = 120
 MEMORY_MAX: Final = 300 << 20
 """Most bytes of address space that a child may take, beyond those of its interpreter."""
 
-ANSWER_SIZE_MAX: Final = 2 * STRING_SIZE_MAX
-"""Most bytes of a child's answer: its text, and the headings of each section."""
-
 _START: Final = (
     "import sys; sys.path[:] = {path!r}; "
-    "from cerata.memory.ingest.formats.sandbox import Limits, run_child; "
+    "from cerata.memory.ingest.formats.sandbox_child import Limits, run_child; "
     "from {module} import parse; run_child(parse, {limits!r})"
 )
 _FORMATS: Final = "cerata.memory.ingest.formats"
-_PR_SET_PDEATHSIG: Final = 1
-
-
-class Failure(msgspec.Struct, frozen=True):
-    """The part that every answer has: the reason of a failure."""
-
-    error: str | None = None
+_READ_SIZE: Final = 1 << 20
 
 
 class Parsed(msgspec.Struct, frozen=True):
@@ -114,22 +103,123 @@ def isolated(
         Unparsed: the parser failed, or ran out of time or memory.
         StorageFailed: the system starts no process.
     """
-    limits = Limits(len(data), os.getpid(), seconds or SECONDS_MAX, WALL_SECONDS_MAX, MEMORY_MAX)
-    try:
-        output, code = _answer_of(_START.format(path=sys.path, module=module, limits=limits), data)
-    except OSError as error:
-        raise refused(error, "start the parser of", where) from error
-    if code in _ENDS:
-        raise Unparsed(_ENDS[code])
-    try:
-        failure = msgspec.msgpack.decode(output, type=Failure)
-        if failure.error is not None:
-            raise Unparsed(failure.error)
-        return msgspec.msgpack.decode(output, type=answer)
-    except msgspec.DecodeError as error:
-        reason = "it takes too much time or memory, or crashes its parser"
-        raise Unparsed(f"{reason} (exit code {code})") from error
+    with ParserProcess(where, module=module, seconds=seconds) as parser:
+        return parser.parse(data, answer)
 
+
+class ParserProcess:
+    """A child process that parses one part after another, under limits of all of them together.
+
+    - It starts with the first part, and again with the part after a failure.
+    - A parser's time on the clock passes only while it has a part.
+    - It has ended when the block ends, also after an exception.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        *,
+        module: str,
+        seconds: int | None = None,
+        wall_seconds: int | None = None,
+        memory: int | None = None,
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            where: The place of the bytes, for an error of the system.
+            module: The absolute name of our module with ``parse``; its imports cost time.
+            seconds: Most processor time; default `SECONDS_MAX`.
+            wall_seconds: Most time on the clock; default `WALL_SECONDS_MAX`.
+            memory: Most bytes of address space; default `MEMORY_MAX`.
+        """
+        self._where = where
+        self._module = module
+        self._limits = Limits(
+            os.getpid(),
+            seconds or SECONDS_MAX,
+            wall_seconds or WALL_SECONDS_MAX,
+            memory or MEMORY_MAX,
+        )
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def parse(self, data: bytes, answer: type[_Answer]) -> _Answer:
+        """Return the answer of ``parse(data)``, a `msgspec.Struct` of the type ``answer``.
+
+        Raises:
+            Unparsed: the parser failed, or ran out of time or memory; its process has ended.
+            StorageFailed: the system starts no process.
+        """
+        try:
+            output = self._answer_to(data)
+            failure = msgspec.msgpack.decode(output, type=Failure)
+            if failure.error is not None:
+                raise Unparsed(failure.error)
+            return msgspec.msgpack.decode(output, type=answer)
+        except BaseException as error:
+            self.close()
+            if isinstance(error, OSError):
+                raise refused(error, "start the parser of", self._where) from error
+            if isinstance(error, msgspec.DecodeError):
+                raise Unparsed(f"its parser gave another answer: {error}") from error
+            raise
+
+    def close(self) -> None:
+        """End the process, if there is one."""
+        if self._child is not None:
+            child, self._child = self._child, None
+            child.kill()
+            for pipe in (child.stdin, child.stdout):
+                if pipe is not None:
+                    pipe.close()
+            child.wait()
+
+    def _answer_to(self, data: bytes) -> bytes:
+        if self._child is None:
+            code = _START.format(path=sys.path, module=self._module, limits=self._limits)
+            self._child = subprocess.Popen(  # noqa: S603 - this interpreter, with our code
+                [sys.executable, "-P", "-c", code],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                env=os.environ | _ENVIRONMENT,
+            )
+        child = self._child
+        assert child.stdin is not None
+        assert child.stdout is not None
+        # For a child whose alarm cannot end it: a stopped child, or a child that has not set it.
+        deadline = threading.Timer(self._limits.wall_seconds + 5, child.kill)
+        deadline.daemon = True
+        try:
+            deadline.start()
+            _send(child.stdin, data)
+            size = int.from_bytes(_received(child.stdout, SIZE_BYTES))
+            if size > ANSWER_SIZE_MAX:
+                child.kill()
+            output = _received(child.stdout, size)
+            if size and len(output) == size:
+                return output
+            status = child.wait()
+        finally:
+            deadline.cancel()
+        reason = "it takes too much time or memory, or crashes its parser"
+        raise Unparsed(_ENDS.get(status, f"{reason} (exit code {status})"))
+
+
+_ENVIRONMENT: Final = {"MALLOC_ARENA_MAX": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+"""Address space of threads that grows with the processors, and is never used."""
 
 _ENDS: Final = {
     -signal.SIGALRM: "it takes too much time on the clock",
@@ -139,55 +229,21 @@ _ENDS: Final = {
 """The reasons for which a signal ends a child."""
 
 
-def _answer_of(code: str, data: bytes) -> tuple[bytes, int]:
-    with _child(code) as (child, inlet, outlet):
-        feeder = threading.Thread(target=_feed, args=(inlet, data), daemon=True)
-        feeder.start()
-        # One byte more than the limit, so that a longer answer cannot be decoded.
-        answer = outlet.read(ANSWER_SIZE_MAX + 1)
-        if len(answer) > ANSWER_SIZE_MAX:
-            child.kill()
-        # Keep the input open until here: the child exits at its end.
-        feeder.join()
-        inlet.close()
-        return answer, child.wait()
+def _send(inlet: IO[bytes], data: bytes) -> None:
+    """Write a part after its size; a child that has ended reads nothing."""
+    with suppress(BrokenPipeError):
+        for part in (len(data).to_bytes(SIZE_BYTES), data):
+            rest = memoryview(part)
+            while rest:
+                rest = rest[inlet.write(rest) :]
 
 
-@contextmanager
-def _child(code: str) -> "Generator[tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]]":
-    """Start a child that has ended when the block ends, also after an exception."""
-    child = subprocess.Popen(  # noqa: S603 - this interpreter, with code from this module
-        [sys.executable, "-P", "-c", code],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        bufsize=0,
-    )
-    # For a child whose alarm cannot end it: a stopped child, or a child that has not set it yet.
-    deadline = threading.Timer(WALL_SECONDS_MAX + 5, child.kill)
-    deadline.daemon = True
-    try:
-        deadline.start()
-        assert child.stdin is not None
-        assert child.stdout is not None
-        with open(child.stdout.fileno(), "rb", closefd=False) as outlet:
-            yield child, child.stdin, outlet
-    finally:
-        deadline.cancel()
-        child.kill()
-        for pipe in (child.stdin, child.stdout):
-            with suppress(OSError):
-                if pipe is not None:
-                    pipe.close()
-        child.wait()
-
-
-def _feed(inlet: IO[bytes], data: bytes) -> None:
-    """Write the whole input; a child that has ended reads nothing."""
-    rest = memoryview(data)
-    with suppress(OSError, ValueError):
-        while rest:
-            rest = rest[inlet.write(rest) :]
+def _received(outlet: IO[bytes], size: int) -> bytes:
+    """Return so many bytes, or fewer from a child that has ended."""
+    data = bytearray()
+    while len(data) < size and (part := outlet.read(min(size - len(data), _READ_SIZE))):
+        data += part
+    return bytes(data)
 
 
 def is_installed(package: str) -> bool:
@@ -221,83 +277,3 @@ def _document(parsed: Parsed, where: str, media_type: str) -> Document:
     for why, place in parsed.skipped:
         flaws.skip(why, place)
     return Document(text, tuple(sections), media_type, parsed.title, True, flaws.found())
-
-
-# --- in the child --------------------------------------------------------------------------------
-
-
-class Limits(msgspec.Struct, frozen=True):
-    """The child's input size in bytes, its parent's process id, and the limits of its resources."""
-
-    size: int
-    parent: int
-    seconds: int
-    wall_seconds: int
-    memory: int
-
-
-def run_child(parse: Callable[[bytes], Any], limits: Limits) -> None:
-    """Set the limits, parse standard input, and write the answer; runs in the child."""
-    _end_with_parent(limits.parent)
-    _set_limits(limits)
-    data = sys.stdin.buffer.read(limits.size)
-    threading.Thread(target=_end_with_input, daemon=True).start()
-    try:
-        answer = msgspec.msgpack.encode(parse(data))
-        if len(answer) > ANSWER_SIZE_MAX:
-            answer = _error("it has too much text, or too many headings")
-    except MemoryError:
-        answer = _error("it takes too much memory")
-    except RecursionError:
-        answer = _error("it is nested too deeply")
-    except Exception as error:  # noqa: BLE001 - a parser may raise anything on hostile bytes
-        answer = _error(f"{type(error).__name__}: {error}"[:300])
-    sys.stdout.buffer.write(answer)
-    sys.stdout.buffer.flush()
-    # Skip the interpreter's cleanup, which needs memory that may be full.
-    os._exit(0)
-
-
-def _error(why: str) -> bytes:
-    return msgspec.msgpack.encode(Failure(error=why.encode(errors="replace").decode()))
-
-
-def _end_with_parent(parent: int) -> None:
-    """Let the system end this process with its parent, on Linux."""
-    if sys.platform == "linux":
-        import ctypes
-
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
-
-
-def _end_with_input() -> None:
-    """End this process when its parent closes the input or ends."""
-    with suppress(OSError):
-        os.read(0, 1)
-    os._exit(1)
-
-
-def _set_limits(limits: Limits) -> None:
-    if sys.platform != "win32":
-        import resource
-
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM, signal.SIGXCPU})
-        signal.setitimer(signal.ITIMER_REAL, limits.wall_seconds)
-        resource.setrlimit(resource.RLIMIT_CPU, (limits.seconds, limits.seconds + 1))
-        space = _address_space() + limits.memory
-        # Some systems cannot limit memory; macOS refuses.
-        with suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_AS, (space, space))
-
-
-def _address_space() -> int:
-    """Return the bytes of address space of this process; an estimate outside of Linux."""
-    try:
-        with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 256 << 20

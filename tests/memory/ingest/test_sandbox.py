@@ -29,8 +29,9 @@ def start(work: str, before: str = "") -> str:
     """The child's program, its parser replaced by a Python expression."""
     return (
         "import os, sys; sys.path[:] = {path!r}; "
-        "from cerata.memory.ingest.formats import sandbox; "
-        "from cerata.memory.ingest.formats.sandbox import Limits, Parsed, run_child; "
+        "from cerata.memory.ingest.formats import sandbox_child; "
+        "from cerata.memory.ingest.formats.sandbox import Parsed; "
+        "from cerata.memory.ingest.formats.sandbox_child import Limits, run_child; "
         f"{before}run_child(lambda data: {work}, {{limits!r}})"
     )
 
@@ -94,13 +95,59 @@ def test_a_child_that_ends_early_is_an_error(monkeypatch: pytest.MonkeyPatch) ->
         parse(monkeypatch, "dict()['lost']")
 
 
+def parts(monkeypatch: pytest.MonkeyPatch, work: str, *, seconds: int = 5) -> sandbox.ParserProcess:
+    monkeypatch.setattr(sandbox, "_START", start(work))
+    return sandbox.ParserProcess("a", module="", seconds=seconds)
+
+
+def title_of(parser: sandbox.ParserProcess, part: bytes) -> str | None:
+    return parser.parse(part, sandbox.Parsed).title
+
+
+def test_a_process_parses_parts_until_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The start costs more than a part; a failed parser may be in any state."""
+    work = "os._exit(7) if data == b'end' else Parsed(title='%d %d' % (os.getpid(), len(data)))"
+    with parts(monkeypatch, work) as parser:
+        first = title_of(parser, b"x" * 1_000_000)
+        assert first is not None
+        process = first.split()[0]
+        assert first == f"{process} 1000000"
+        assert title_of(parser, b"") == f"{process} 0"
+        with pytest.raises(sandbox.Unparsed, match="exit code 7"):
+            title_of(parser, b"end")
+        last = title_of(parser, b"x")
+        assert last is not None
+        assert last.split()[0] != process
+    assert not _runs(int(last.split()[0]))
+
+
+def test_the_parts_share_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each part alone would take less."""
+    work = "[time.sleep(0.7), Parsed(title='x')][1]"
+    monkeypatch.setattr(sandbox, "WALL_SECONDS_MAX", 2)
+    with parts(monkeypatch, f"(time := __import__('time')) and {work}") as parser:
+        assert title_of(parser, b"") == "x"
+        # The parent's time is not the parser's.
+        time.sleep(0.7)
+        assert title_of(parser, b"") == "x"
+        with pytest.raises(sandbox.Unparsed, match="too much time on the clock"):
+            title_of(parser, b"")
+
+
+def test_a_parser_has_no_standard_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line that a package prints must not become an answer, and no part may be taken."""
+    work = "(os.write(1, b'x' * 99), Parsed(title=repr(os.read(0, 9))))[1]"
+    with parts(monkeypatch, work) as parser:
+        assert [title_of(parser, b"ab") for _ in range(2)] == ["b''", "b''"]
+
+
 @pytest.mark.parametrize("how", ["system", "input"])
 def test_a_child_ends_with_a_parent_that_is_killed(tmp_path: Path, how: str) -> None:
     """By the system where it can, and otherwise when its input ends."""
     if how == "system" and sys.platform != "linux":
         pytest.skip("only Linux ends a child with its parent")
     note = tmp_path / "child"
-    before = "sandbox._end_with_parent = lambda parent: None; " if how == "input" else ""
+    before = "sandbox_child._end_with_parent = lambda parent: None; " if how == "input" else ""
     work = f"(open({str(note)!r}, 'w').write(f'{{{{os.getpid()}}}} '), {ASLEEP})"
     parent = subprocess.Popen([sys.executable, "-c", ENDS.format(start=start(work, before))])
     try:

@@ -1,5 +1,7 @@
 """The speed of the vectors lane, by ratios to what it would be without its means, in one run."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
@@ -35,28 +37,19 @@ def query() -> npt.NDArray[np.float32]:
     return np.random.default_rng(6).standard_normal(DIMENSION).astype(np.float32)
 
 
-def rows_read(store: Store) -> int:
-    """Return how many vectors a question reads that finds none of them in memory."""
-    read: list[int] = []
+@contextmanager
+def reads() -> Generator[list[int]]:
+    """Count the vectors of each read from the file within."""
+    counts: list[int] = []
     whole = VectorPlaces.read
 
     def count(places: VectorPlaces, seqs: I64, rows: I64, *, again: bool = False) -> U8:
-        read.append(len(rows))
+        counts.append(len(rows))
         return whole(places, seqs, rows, again=again)
 
-    store._fold._stored.clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(VectorPlaces, "read", count)
-        store.search(query(), group_by="frame")
-    return sum(read)
-
-
-def test_signs_spare_reading_most_vectors(many: Store) -> None:
-    """A count, since the times of both differ by 2 to 3; scoring all is the mechanism off."""
-    assert rows_read(many) == nearest.CANDIDATES_MIN
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nearest, "ALL_ROWS_MAX", COUNT)
-        assert rows_read(many) == COUNT
+        yield counts
 
 
 def test_the_past_costs_what_the_present_does(many: Store) -> None:
@@ -75,18 +68,13 @@ def test_the_past_costs_what_the_present_does(many: Store) -> None:
 
 
 def test_a_question_reads_what_it_compares_alone(many: Store) -> None:
-    """A command line waited for all of a space, then a second question did: 2 of 100 are enough."""
-    read: list[int] = []
-    whole = VectorPlaces.read
+    """A command line waited for all of a space, then a second question did: 2 of 100 are enough.
 
-    def count(places: VectorPlaces, seqs: I64, rows: I64, *, again: bool = False) -> U8:
-        read.append(len(rows))
-        return whole(places, seqs, rows, again=again)
-
+    A count, since the times differ by 2 to 3; scoring all is the mechanism off.
+    """
     many._fold._stored.clear()
     asked = query()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(VectorPlaces, "read", count)
+    with reads() as read:
         first = [hit.id for hit in many.search(asked, group_by="frame")]
         assert read == [nearest.CANDIDATES_MIN]
         assert [hit.id for hit in many.search(asked, group_by="frame")] == first
@@ -95,6 +83,11 @@ def test_a_question_reads_what_it_compares_alone(many: Store) -> None:
         assert len(read) == 2
         assert read[1] <= nearest.CANDIDATES_MIN
         assert [hit.id for hit in many.search(asked, group_by="frame")] == first
+    many._fold._stored.clear()
+    with pytest.MonkeyPatch.context() as patch, reads() as read:
+        patch.setattr(nearest, "ALL_ROWS_MAX", COUNT)
+        many.search(asked, group_by="frame")
+    assert sum(read) == COUNT
 
 
 def test_a_question_reads_no_vector_a_second_time(many: Store) -> None:
