@@ -29,6 +29,9 @@ SEED: Final = 5
 LETTERS_LEAST: Final = 4
 """Letters of a word that is asked alone."""
 
+LOST_MOST: Final = 12
+"""Lost answers and words that are printed; JSON has all."""
+
 SUFFIXES: Final = frozenset(
     (
         *(".csv", ".eml", ".html", ".ipynb", ".json", ".jsonl", ".md", ".pdf", ".py", ".ts"),
@@ -73,7 +76,8 @@ class FolderScores:
     @property
     def text(self) -> str:
         """The counts in a line."""
-        lost = f"; lost {', '.join([*self.lost, *self.words_lost])}"
+        named = [*self.lost, *self.words_lost][:LOST_MOST]
+        lost = f"; lost {', '.join(named)}{' …' if len(named) == LOST_MOST else ''}"
         return (
             f"of {self.asked} answers {self.shown} in {CONTEXT_TOKENS} tokens and {self.first} "
             f"first; of {self.words} words {self.words_first} first; {self.answered_without} "
