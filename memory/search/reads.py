@@ -90,9 +90,11 @@ class SearchReads(Reader):
     ) -> Hits:
         """Return the best ``k`` frames for a question, best first; ties go to the older frame.
 
-        Text scores are BM25 over the frames that are current in this view, so the same basis gives
-        the same scores. A question in plain language that names an entity with known facts, or
-        shares enough words with facts, adds the lane "facts": the frames in which these were read.
+        `Hit.score` is about 1 for a frame with all words of the question, and the same again for an
+        equal vector (`cerata.retrieval.ranking.fusion`). The frames that are current in this view
+        count, so the same basis gives the same scores. A question in plain language that names an
+        entity with known facts, or shares enough words with facts, adds the lane "facts": the
+        frames in which these were read.
         Filters and NOT in the query hold in every lane. `Hit.lanes` names the lanes
         that found a hit (an approximate lane as "vectors (hnsw)"), and `explain` shows the share of
         each in its score.
@@ -106,7 +108,7 @@ class SearchReads(Reader):
             where: Which frames may be returned; no score changes.
             when: Return only frames with a content time in a time, such as "last week", or in a
                 range; "question": in the times that a plain question names, if it names any.
-            profile: Name or `Profile`: the lanes that run, their weights, how scores are fused.
+            profile: Name or `Profile`: the weights of lanes and signals; default "default".
             include_superseded: Also return frames that a newer version replaced.
             include_deleted: Also return deleted frames.
             approximate: Compare only vectors that a graph (extra hnsw) chooses; may miss frames.
@@ -114,7 +116,7 @@ class SearchReads(Reader):
             tokens_space: The space of the token vectors; as ``space``.
             token_weights: A weight from 0 for each token vector of the question; default 1.
             rerank: Reorder the best 50 hits, scores unchanged: True by token vectors, or by a
-                `Reranker`, or by passed scores of frame ids; None: as the profile does.
+                `Reranker`, or by passed scores of frame ids; default None.
             offset: Hits to skip, of the best; the pages of a view neither repeat nor skip a hit.
             after: The last hit of the page before, of the same question; the page has the state
                 that this hit was found in, also if frames were written since.
@@ -123,7 +125,7 @@ class SearchReads(Reader):
                 has the further hits of a place, of the first 128 or more of the search.
             min_cosine: Least `Hit.cosine`; leaves out hits without a vector. None for no bound. If
                 no vectors can be compared, `Hits.notices` has the reason; not with mode "text".
-            min_score: Least `Hit.score`, which fused lanes make from ranks. None for no bound.
+            min_score: Least `Hit.score`; None for no bound.
 
         Raises:
             InvalidInput: query is neither text, a query nor a vector, k is not positive, no such
@@ -262,10 +264,11 @@ class SearchReads(Reader):
         at most one for each 150 tokens of the budget, with the frames in which they were read.
         Entries that fit whole are written before any entry is cut, and none twice; neighbouring
         chunks of a document join.
-        Bytes are shown as their ``search_text``, or as their size. If nothing matches, or no hit
-        reaches the floor, the context is empty and `Context.relevant` false. A question without a
-        word to find, or ``floor=False``, shows the newest frames instead, which pass ``where`` and
-        the filters and NOTs of the query, and `Context.fallback` is true. `Context.omissions` lists
+        Bytes are shown as their ``search_text``, or as their size. `Context.confidence` is "clear";
+        or "unclear", and the closest entries take half of the budget, under a line that no entry
+        clearly answers; or "none", and the context is empty. A question without any word shows the
+        newest frames instead, which pass ``where`` and the filters and NOTs of the query, and
+        `Context.fallback` is true. `Context.omissions` lists
         the entries left out, and why. The budget covers the whole text, sources and framing
         included (see `cerata.retrieval.tokenizer`); one without room for the id of an entry gives
         an empty context and a line in `Context.notices`.
@@ -293,7 +296,8 @@ class SearchReads(Reader):
             tokens_space: The space of the token vectors; as in `search`.
             token_weights: The weights of the token vectors; as in `search`.
             rerank: Reorder the best hits; as in `search`. A recorded recall has the scores.
-            floor: A `Floor`; True for the measured floor of the model, False for none.
+            floor: A `Floor`; True for the measured marks of the model; False for none, which shows
+                the closest entries to any question.
             actor: Name of the writer, for ``record``; default as for other calls.
 
         Raises:
