@@ -13,8 +13,8 @@
 A Latin word with accents also counts with them, and an Arabic word as each three of its letters,
 since prefixes and suffixes are joined to it.
 
-Owns these rules. The words beside those of a row follow its fields, each once, without a place: so
-they lengthen no text and part no phrase. Those with the mark `BESIDE` count a third
+Owns these rules. The words beside those of a row follow its fields, without a place: so they
+lengthen no text and part no phrase. Those with the mark `BESIDE` count a third
 (`term_weights`). Leaves out the cut of words (`analyzer`).
 
 Text of ASCII is examined a batch at a time: a table of three adjacent characters finds the few
@@ -277,7 +277,7 @@ def _kept_words(chunk: bytes) -> tuple[bytes, ...]:
     return tuple(word for word, _, _ in _chunk_places(chunk))
 
 
-def ascii_words(data: bytes, sizes: Sequence[int], count: int) -> dict[int, dict[bytes, None]]:
+def ascii_words(data: bytes, sizes: Sequence[int], count: int) -> dict[int, list[bytes]]:
     """Return the words of the rules for ASCII, by row, each once.
 
     Args:
@@ -286,9 +286,9 @@ def ascii_words(data: bytes, sizes: Sequence[int], count: int) -> dict[int, dict
         count: The texts of a row.
     """
     found = _found(data)
-    added: dict[int, dict[bytes, None]] = {}
     if not found.starts and not found.phones:
-        return added
+        return {}
+    added: dict[int, dict[bytes, None]] = {}
     ends = np.cumsum(np.array(sizes, np.int64) + 1)
     rows = (ends.searchsorted(found.starts, side="right") // count).tolist()
     for row, start, end in zip(rows, found.starts, found.ends, strict=True):
@@ -303,7 +303,7 @@ def ascii_words(data: bytes, sizes: Sequence[int], count: int) -> dict[int, dict
     for part, start in zip(of_phones, found.phones, strict=True):
         for word, _, _ in _phone_places(data, start, int(ends[part]) - 1):
             added.setdefault(part // count, {})[word] = None
-    return added
+    return {row: [*words] for row, words in added.items()}
 
 
 def _ascii_places(data: bytes) -> Iterator[_Place]:
@@ -325,7 +325,7 @@ _ACCENTED: Final = re.compile(f"[{_LATIN}{_MARKS}][A-Za-z{_LATIN}{_MARKS}]*")
 _NO_LATIN_LEADS: Final = bytes({*range(256)} - {*range(0xC3, 0xCB), 0xCC, 0xCD, 0xE1})
 """Bytes that start none of these characters; a text without others is passed over."""
 _MARK_RUN: Final = re.compile(f"[{_MARKS}]+")
-_ARABIC: Final = re.compile("[\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff]{3,}")
+_ARABIC: Final = re.compile("[\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff]{4,}")
 
 
 @cache
@@ -352,12 +352,14 @@ def _with_accents(word: str) -> str:
     return _MARK_RUN.sub(lambda match: "".join(sorted(match[0])), apart)
 
 
-def other_words(text: str, plain: str) -> Iterator[bytes]:
-    """Yield the words of the other rules of a text, `plain` if folded."""
-    for word, _, _ in _accented_places(text):
-        yield word.encode()
-    for word, _, _ in _arabic_places(plain):
-        yield word.encode()
+def other_words(text: str, plain: str) -> list[bytes]:
+    """Return the words of the other rules of a text, `plain` if folded.
+
+    One with accents occurs as often as its word, any other once.
+    """
+    accented = [word for word, _, _ in _accented_places(text)]
+    threes = dict.fromkeys(word for word, _, _ in _arabic_places(plain))
+    return [word.encode() for word in (*accented, *threes)]
 
 
 def _accented_places(text: str) -> Iterator[tuple[str, int, int]]:

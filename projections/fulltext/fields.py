@@ -10,7 +10,7 @@ The role is a field because a question names speakers: "What did Mina say?" find
 rarely have her name. Exact attributes such as ``kind`` are filters, not fields: a filter selects
 frames and changes no score; so does the filter ``role:mina``.
 
-After the fields come the terms *beside* the words of all fields, each once: parts of identifiers,
+After the fields come the terms *beside* the words of all fields: parts of identifiers,
 joined spellings and the like (`beside`). They weigh 1, are in no field, and count for no length.
 Nor do stop words: a row has the set of its stop words (`stops`), without places.
 """

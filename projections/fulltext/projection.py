@@ -33,7 +33,6 @@ from ..columnar.columns import (
     offsets,
     require,
     rows_up_to,
-    run_starts,
 )
 from ..columnar.names import check_seqs
 from ..core.column_fold import BlockFold
@@ -401,10 +400,7 @@ def _marks(parts: list[str], data: bytes, words: Words, words_before: I64) -> U8
 
 
 def _order_beside(ids: I32, words_before: I64) -> None:
-    """Put the terms beside the words of each row in order, each once.
-
-    A repeat becomes −1, and so does a stop word.
-    """
+    """Put the terms beside the words of each row in order."""
     ends = words_before[BESIDE_PART::PART_COUNT]
     starts = words_before[BESIDE_PART - 1 :: PART_COUNT]
     sizes = ends - starts
@@ -413,8 +409,7 @@ def _order_beside(ids: I32, words_before: I64) -> None:
     places = gather_ranges(starts, sizes)
     rows = np.repeat(np.arange(len(sizes)), sizes)
     terms = ids[places]
-    terms = terms[np.lexsort((terms, rows))]
-    ids[places] = np.where(run_starts(terms, rows) & (terms >= 0), terms, -1)
+    ids[places] = terms[np.lexsort((terms, rows))]
 
 
 def _bytes_of(bits: U64) -> U8:

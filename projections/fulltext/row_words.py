@@ -30,9 +30,8 @@ def folded_rows(texts: Sequence[str]) -> tuple[bytes, list[int]]:
     sizes = _sizes(parts, others)
     added = beside.ascii_words(data, sizes, PART_COUNT)
     for index in others:
-        words = dict.fromkeys(beside.other_words(texts[index], parts[index]))
-        if words:
-            added.setdefault(index // PART_COUNT, {}).update(words)
+        if words := beside.other_words(texts[index], parts[index]):
+            added.setdefault(index // PART_COUNT, []).extend(words)
         parts[index] = unicode_rules().spaced(parts[index])
     for row, words in added.items():
         parts[row * PART_COUNT + BESIDE_PART] = b" ".join(words).decode()

@@ -26,6 +26,7 @@ from cerata.projections.frames.projection import FramesProjection
 from cerata.projections.frames.reader import Frames
 from cerata.projections.fulltext.analyzer import beside_spans, stop_spans, terms
 from cerata.projections.fulltext.projection import FulltextProjection, searchable
+from cerata.projections.fulltext.term_weights import BESIDE, weight_of
 
 ORIGIN = "1970-01-01T00:00:00.020000+00:00"
 """When event 20 was recorded."""
@@ -165,9 +166,11 @@ def weighed(parts: Sequence[Sequence[str]]) -> list[str]:
 
 
 def terms_beside(parts: Sequence[str]) -> list[str]:
-    """Return the terms beside the words of the parts of a row, of distinct words."""
+    """Return the terms beside the words of the parts of a row: each word once, if not accented."""
     spans = [span for part in parts for span in beside_spans(part)]
-    return [*dict.fromkeys(span.term for span in spans)]
+    accented = [span for span in spans if span.word.startswith(BESIDE)]
+    distinct = {span.word: span.term for span in spans if span not in accented}
+    return [*distinct.values(), *(span.term for span in accented)]
 
 
 class Model:
@@ -259,6 +262,7 @@ class Model:
         for term in set(wanted):
             frequency = sum(term in count for count in counts.values())
             idf = math.log(1 + (len(lengths) - frequency + 0.5) / (frequency + 0.5))
+            idf *= weight_of(term)
             for frame, count in counts.items():
                 if tf := count[term]:
                     norm = 1.2 * (1 - 0.75 + 0.75 * lengths[frame] / average)

@@ -95,7 +95,8 @@ def test_rows_in_a_buffer_have_the_words_of_each_text(rows: list[list[str]]) -> 
         assert parts[:BESIDE_PART] == [words(text) for text in row]
         beside = [span.word.encode() for text in row for span in beside_spans(text)]
         assert set(beside) <= set(parts[BESIDE_PART])
-        assert len(set(parts[BESIDE_PART])) == len(parts[BESIDE_PART])
+        once = [word for word in parts[BESIDE_PART] if not word.startswith(MARK.encode())]
+        assert len(set(once)) == len(once)
 
 
 @given(_texts)

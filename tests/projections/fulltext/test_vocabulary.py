@@ -127,7 +127,7 @@ def test_the_postings_are_the_terms_whatever_is_remembered(
         beside = terms_beside([text])
         seen.update(dict.fromkeys([*terms(text), *beside]))
         # Those beside words follow in the order of the vocabulary.
-        assert row == [*terms(text), *sorted(set(beside), key=[*seen].index)]
+        assert row == [*terms(text), *sorted(beside, key=[*seen].index)]
 
 
 def test_a_word_that_loses_its_place_as_the_table_grows_is_not_entered_again(
