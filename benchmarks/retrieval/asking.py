@@ -39,9 +39,9 @@ Answers = Mapping[str, tuple[str, ...]]
 class Row:
     """The figures of a set with an embedder, or with a tokenizer of FTS5 as ``system``.
 
-    - ``each`` has the metrics of each question, as shares of 1; of contexts too, if asked.
+    - ``each`` has the metrics of each question, as shares of 1, also those of its contexts.
     - ``nothing`` and ``unsure`` are shares of answerable questions: their context has no entry, or
-      tells that no entry clearly answers. None if no context was asked for.
+      tells that no entry clearly answers. None without contexts.
     - ``answered`` has the counts of `marks`.
     """
 
@@ -98,7 +98,7 @@ def peer_row(judged: JudgedSet, name: str, tokenizer: str) -> Row:
 
 @dataclass(slots=True)
 class Asking:
-    """The way in which a set is asked.
+    """The questions of a set, and the form in which they run.
 
     - ``tokens`` is the budget of the contexts whose entries are counted.
     - ``quick`` leaves out all contexts; ``contexts`` adds evidence and answers inside them.
@@ -166,8 +166,9 @@ class Asking:
                     scores[f"in {tokens:,}"] = _evidence(context, question, documents)
             if self.answers is not None:
                 text = self._recall(view, question, ANSWER_TOKENS).text
-                shown = any(answer in text for answer in self.answers[question.id])
-                scores[f"answer in {ANSWER_TOKENS:,}"] = float(shown)
+                answers = self.answers[question.id]
+                has_answer = any(answer in text for answer in answers)
+                scores[f"answer in {ANSWER_TOKENS:,}"] = float(has_answer)
         return contexts
 
     def _recall(

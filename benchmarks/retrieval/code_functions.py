@@ -29,7 +29,7 @@ MODULES: Final = (
 QUESTIONS: Final = 300
 SEED: Final = 5
 WORDS: Final = range(6, 31)
-"""Words of a sentence that is asked."""
+"""Words of a sentence that may be a question."""
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -52,8 +52,8 @@ def load() -> JudgedSet:
             sentence = _first_sentence(ast.get_docstring(function) or "")
             if len(sentence.split()) in WORDS:
                 sentences.setdefault(sentence, {})[name] = 1.0
-    asked = random.Random(SEED).sample(sorted(sentences), min(QUESTIONS, len(sentences)))
-    for number, sentence in enumerate(asked, start=1):
+    chosen = random.Random(SEED).sample(sorted(sentences), min(QUESTIONS, len(sentences)))
+    for number, sentence in enumerate(chosen, start=1):
         builder.add_question(Question(f"code/{number}", sentence, sentences[sentence]), sentence)
     return set_of("code", [builder.built()], library)
 
@@ -78,12 +78,12 @@ def _without_docstring(source: str, function: _Function) -> str:
     """Return the lines of a function, with its decorators, without its docstring."""
     lines = source.splitlines()
     first = min([function.lineno, *(part.lineno for part in function.decorator_list)])
-    kept = range(first, (function.end_lineno or function.lineno) + 1)
+    numbers = range(first, (function.end_lineno or function.lineno) + 1)
     docstring = range(0)
     if ast.get_docstring(function) is not None:
         statement = function.body[0]
         docstring = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
-    return "\n".join(lines[number - 1] for number in kept if number not in docstring)
+    return "\n".join(lines[number - 1] for number in numbers if number not in docstring)
 
 
 def _first_sentence(docstring: str) -> str:

@@ -25,7 +25,7 @@ PASSAGE_TOKENS: Final = 3_000
 
 
 class DevelopmentSet(NamedTuple):
-    """A judged set: its file or folder, its loader, and the budget of contexts that are asked."""
+    """A judged set: its file or folder, its loader, and the budget of its contexts."""
 
     path: str
     load: Callable[[Path], JudgedSet]

@@ -4,7 +4,7 @@ Owns two measurements of a folder of a person's files, with its log files and wi
 
 - questions with a text that the answer has: the share of contexts of `CONTEXT_TOKENS` that show
   it, and of first hits that have it. A question counts if a stored passage has its answer.
-- words of one passage: each is asked alone, and the passage should be the first hit. No other
+- words of one passage: each alone should find its passage first. No other
   passage has a word with the same stem; FTS5's porter is the judge, so that the product is not.
 """
 
@@ -27,7 +27,7 @@ CONTEXT_TOKENS: Final = 400
 WORDS: Final = 120
 SEED: Final = 5
 LETTERS_LEAST: Final = 4
-"""Letters of a word that is asked alone."""
+"""Letters of a word that is a question."""
 
 LOST_MOST: Final = 12
 """Lost answers and words that are printed; JSON has all."""
@@ -56,12 +56,12 @@ FUNCTION_WORDS: Final = frozenset(_FUNCTION_WORDS.split())
 class FolderScores:
     """The counts of a folder.
 
-    - ``asked`` are the questions whose answer a passage has; ``lost`` those whose context lacks it.
+    - ``questions`` are those whose answer a passage has; ``lost`` those whose context lacks it.
     - ``answered_without`` are questions without an answer whose context has an entry.
     """
 
-    asked: int = 0
-    shown: int = 0
+    questions: int = 0
+    in_context: int = 0
     first: int = 0
     lost: list[str] = field(default_factory=list[str])
     answered_without: int = 0
@@ -79,8 +79,8 @@ class FolderScores:
         named = [*self.lost, *self.words_lost][:LOST_MOST]
         lost = f"; lost {', '.join(named)}{' …' if len(named) == LOST_MOST else ''}"
         return (
-            f"of {self.asked} answers {self.shown} in {CONTEXT_TOKENS} tokens and {self.first} "
-            f"first; of {self.words} words {self.words_first} first; {self.answered_without} "
+            f"of {self.questions} answers {self.in_context} in {CONTEXT_TOKENS} tokens and "
+            f"{self.first} first; of {self.words} words {self.words_first} first; {self.answered_without} "
             f"answered without an answer{lost if self.lost or self.words_lost else ''}"
         )
 
@@ -139,14 +139,14 @@ def _ask(
     if answer is None:
         scores.answered_without += bool(context.items)
         return
-    wanted = answer.lower()
-    if not any(wanted in text.lower() for text in passages.values()):
+    lower = answer.lower()
+    if not any(lower in text.lower() for text in passages.values()):
         return
-    scores.asked += 1
+    scores.questions += 1
     hits = store.search(question, k=1, profile=profile)
-    scores.first += bool(hits) and wanted in hits[0].text.lower()
-    if wanted in context.text.lower():
-        scores.shown += 1
+    scores.first += bool(hits) and lower in hits[0].text.lower()
+    if lower in context.text.lower():
+        scores.in_context += 1
     else:
         scores.lost.append(question)
 
@@ -162,20 +162,20 @@ def words_of_one(passages: Mapping[int, str]) -> Sequence[tuple[str, int]]:
         for word in re.findall(r"(?<![^\W])[^\W\d_]+(?![^\W])", text.lower())
         if len(word) >= LETTERS_LEAST and word not in FUNCTION_WORDS
     }
-    found: list[tuple[str, int]] = []
+    lone: list[tuple[str, int]] = []
     for word in sorted(words):
         query = "SELECT rowid FROM texts WHERE texts MATCH ? LIMIT 2"
         rows = database.execute(query, (f'"{word}"',)).fetchall()
         if len(rows) == 1:
-            found.append((word, rows[0][0]))
-    return random.Random(SEED).sample(found, min(WORDS, len(found)))
+            lone.append((word, rows[0][0]))
+    return random.Random(SEED).sample(lone, min(WORDS, len(lone)))
 
 
 def _questions(path: Path) -> list[tuple[str, str | None]]:
     entries = json_of(text_of(path), str(path))
     try:
-        asked = cast("list[dict[str, str | None]]", entries)
-        return [(str(entry["question"]), entry["answer"]) for entry in asked]
+        members = cast("list[dict[str, str | None]]", entries)
+        return [(str(entry["question"]), entry["answer"]) for entry in members]
     except (KeyError, TypeError) as error:
         raise InvalidInput(
             "The file of questions has another form",

@@ -18,7 +18,7 @@ from .metrics import GAIN_DEPTH, RECALL_DEPTHS
 from .report import percent
 
 EMBEDDER_LOSS: Final = 0.003
-"""The largest loss by an embedder, as a share: what a question or two in a thousand change."""
+"""The largest loss by an embedder, as a share: the worth of a question or two in a thousand."""
 
 PEER_LOSS: Final = 0.005
 OWN_LEAST: Final = 175
@@ -31,7 +31,7 @@ PEER: Final = "fts5 "
 
 
 class Line(NamedTuple):
-    """A rule for a set and an embedder: whether it passes, and its figures."""
+    """A rule for a set and an embedder: its outcome, and its figures."""
 
     rule: str
     set: str
@@ -76,11 +76,11 @@ def _beside_words(row: Row, plain: Row) -> Iterator[Line]:
         )
     if row.folder is not None and plain.folder is not None:
         pairs = {
-            "answers in contexts": (row.folder.shown, plain.folder.shown),
+            "answers in contexts": (row.folder.in_context, plain.folder.in_context),
             "first hits": (row.folder.first, plain.folder.first),
         }
         for rule, (count, least) in pairs.items():
-            figures = f"{count}, words {least} of {row.folder.asked}"
+            figures = f"{count}, words {least} of {row.folder.questions}"
             passes = count >= least
             yield Line(f"{rule} are not fewer", row.set, row.system, passes, figures)
 
@@ -108,9 +108,11 @@ def _alone(row: Row) -> Iterator[Line]:
         rule = "a word of one passage finds it first"
         yield Line(rule, row.set, row.system, first == words, f"{first} of {words}")
     if row.answered:
-        own, renamed = row.answered["own"], row.answered["with names"]
+        answered, renamed = row.answered["own"], row.answered["with names"]
         most = RENAMED_MOST.get(row.system, RENAMED_MOST_EMBEDDED)
         rule = "questions of this conversation are answered"
-        yield Line(rule, row.set, row.system, own >= OWN_LEAST, f"{own}, at least {OWN_LEAST}")
+        yield Line(
+            rule, row.set, row.system, answered >= OWN_LEAST, f"{answered}, at least {OWN_LEAST}"
+        )
         rule = "questions of another are not, with this one's names"
         yield Line(rule, row.set, row.system, renamed <= most, f"{renamed}, at most {most}")

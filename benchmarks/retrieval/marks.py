@@ -1,9 +1,9 @@
 """Questions about this conversation and about another: how many a context answers.
 
-Each of `COUNT` questions that name a speaker is asked four times: of its own conversation; of the
-next conversation as it is; there with the names of that conversation's speakers; and there with
-"they" in place of each name. A question is answered if its context has entries and does not tell
-that none of them clearly answers (`is_clear`).
+Each of `COUNT` questions that name a speaker goes to its own conversation, and thrice to the next
+one: as it is; with the names of the next conversation's speakers; and with "they" for each name. A
+question is answered if its context has entries, and no line that none of them clearly answers
+(`is_clear`).
 """
 
 import re
@@ -15,7 +15,7 @@ from cerata import Context, View
 from .judged_set import Corpus, JudgedSet, Question
 
 COUNT: Final = 189
-"""Questions, spread evenly over all that have an answer and name a speaker."""
+"""Questions, spread evenly over the questions with an answer and the name of a speaker."""
 
 ADVERSARIAL: Final = "adversarial"
 CONTEXT_TOKENS: Final = 500
@@ -32,7 +32,7 @@ def is_clear(context: Context) -> bool:
 
 
 def chosen(judged: JudgedSet) -> list[tuple[int, Question]]:
-    """Return the questions that are asked, with the place of their conversation."""
+    """Return `COUNT` questions, with the place of their conversation."""
     named = [
         (place, question)
         for place, corpus in enumerate(judged.corpora)
@@ -49,7 +49,7 @@ def speakers(corpus: Corpus) -> list[str]:
 
 
 def asked_of(judged: JudgedSet, place: int) -> Iterator[tuple[str, str]]:
-    """Yield the form and text of each question that is asked of a conversation."""
+    """Yield the form and text of each question to a conversation."""
     count = len(judged.corpora)
     for home, question in chosen(judged):
         if home == place:
@@ -73,8 +73,8 @@ def _names(text: str, names: list[str]) -> bool:
     return any(re.search(rf"\b{re.escape(name)}\b", text) for name in names)
 
 
-def _renamed(text: str, names: list[str], others: list[str]) -> str:
-    """Return a text with each name replaced by the name at the same place of the other list."""
+def _renamed(text: str, names: list[str], replacements: list[str]) -> str:
+    """Return a text with each name replaced by its replacement at the same place."""
     for number, name in enumerate(names):
-        text = re.sub(rf"\b{re.escape(name)}\b", others[number % len(others)], text)
+        text = re.sub(rf"\b{re.escape(name)}\b", replacements[number % len(replacements)], text)
     return text

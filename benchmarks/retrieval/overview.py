@@ -1,7 +1,7 @@
 """All development sets in one table, beside SQLite FTS5, and the guard over them.
 
 Owns the run of ``all``: its options, its order of sets and embedders, and its table. Scores of FTS5
-are kept in the cache, since they change with SQLite alone. Stores are written anew in each run, so
+are kept in the cache, since they change with SQLite alone. Each run writes its stores again, so
 that a change of the index is always measured; only embeddings are kept.
 """
 

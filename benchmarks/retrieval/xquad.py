@@ -14,7 +14,7 @@ from cerata import InvalidInput
 from .judged_set import CorpusBuilder, Document, JudgedSet, Question, json_of, set_of, text_of
 
 QUESTION_STEP: Final = 3
-"""Every third question is asked: 397 of 1,190."""
+"""Every third question counts: 397 of 1,190."""
 
 
 def load(path: Path) -> JudgedSet:
@@ -25,17 +25,17 @@ def load(path: Path) -> JudgedSet:
         InvalidInput: the file has another form.
     """
     builder = CorpusBuilder(path.stem)
-    asked: list[tuple[Mapping[str, str], str]] = []
+    questions: list[tuple[Mapping[str, str], str]] = []
     for number, paragraph in enumerate(_paragraphs(path), start=1):
         name = f"p{number}"
         where = f"{path}, paragraph {number}"
         try:
             builder.add_document(Document(name, cast("str", paragraph["context"])), where)
-            questions = cast("list[Mapping[str, str]]", paragraph["qas"])
-            asked += [(question, name) for question in questions]
+            of_paragraph = cast("list[Mapping[str, str]]", paragraph["qas"])
+            questions += [(question, name) for question in of_paragraph]
         except (KeyError, TypeError) as error:
             raise _wrong(where) from error
-    for question, name in asked[::QUESTION_STEP]:
+    for question, name in questions[::QUESTION_STEP]:
         where = f"{path}, question {question['id']}"
         builder.add_question(Question(question["id"], question["question"], {name: 1.0}), where)
     return set_of(path.stem.replace(".", "-"), [builder.built()], path)
@@ -48,11 +48,11 @@ def answers(path: Path) -> dict[str, tuple[str, ...]]:
         NotFound: the file cannot be read.
         InvalidInput: the file has another form.
     """
-    found: dict[str, tuple[str, ...]] = {}
+    answers_of: dict[str, tuple[str, ...]] = {}
     for paragraph in _paragraphs(path):
         for question in cast("list[dict[str, Any]]", paragraph["qas"]):
-            found[question["id"]] = tuple(answer["text"] for answer in question["answers"])
-    return found
+            answers_of[question["id"]] = tuple(answer["text"] for answer in question["answers"])
+    return answers_of
 
 
 def _paragraphs(path: Path) -> Iterator[Mapping[str, object]]:

@@ -240,7 +240,7 @@ def test_the_table_is_one_json_object(data: Path, capsys: pytest.CaptureFixture[
     content = json.loads(capsys.readouterr().out)
     systems = ["fts5 porter", "fts5 unicode61", "fts5 trigram", "none", "none"]
     assert [row["system"] for row in content["rows"]] == systems
-    assert content["rows"][-1]["folder"]["shown"] == 1
+    assert content["rows"][-1]["folder"]["in_context"] == 1
     assert all(line["passes"] for line in content["guard"])
     assert content.keys() >= {"machine", "cerata", "sqlite", "seconds", "notices"}
 
