@@ -80,8 +80,9 @@ class FolderScores:
         lost = f"; lost {', '.join(named)}{' …' if len(named) == LOST_MOST else ''}"
         return (
             f"of {self.questions} answers {self.in_context} in {CONTEXT_TOKENS} tokens and "
-            f"{self.first} first; of {self.words} words {self.words_first} first; {self.answered_without} "
-            f"answered without an answer{lost if self.lost or self.words_lost else ''}"
+            f"{self.first} first; of {self.words} words {self.words_first} first; "
+            f"{self.answered_without} answered without an answer"
+            f"{lost if self.lost or self.words_lost else ''}"
         )
 
 
