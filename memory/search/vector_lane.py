@@ -149,14 +149,17 @@ class VectorLane(SpaceLane):
         pending = pending_vectors(self._snapshot, self.key)
         logged = among if len(layers.all) == 1 else among[: layers.base.rows]
         best = self._stored(k, logged, [*pending])
-        if not pending:
-            return best
-        frames = layers.among([*pending], among)
-        hits = [*zip(frames, self._scores([pending[frame] for frame in frames]), strict=True)]
-        hits += zip(np.asarray(best.ids).tolist(), np.asarray(best.scores).tolist(), strict=True)
-        hits.sort(key=lambda item: (-item[1], layers.moment(item[0])))
-        del hits[k:]
-        return LaneRanking(self.name, [frame for frame, _ in hits], [score for _, score in hits])
+        if pending:
+            frames = layers.among([*pending], among)
+            hits = [*zip(frames, self._scores([pending[frame] for frame in frames]), strict=True)]
+            stored = np.asarray(best.ids).tolist(), np.asarray(best.scores).tolist()
+            hits += zip(*stored, strict=True)
+            hits.sort(key=lambda item: (-item[1], layers.moment(item[0])))
+            del hits[k:]
+            best = LaneRanking(self.name, *([item[part] for item in hits] for part in (0, 1)))
+        # The shares of these frames are asked for next.
+        self._keep(layers.rows_at(np.asarray(best.ids, np.int64)), np.asarray(best.scores))
+        return best
 
     def _stored(self, k: int, mask: Mask, replaced: Sequence[int]) -> LaneRanking:
         """Return the best of the log, without frames whose vectors are ``replaced`` by drafts."""
@@ -208,21 +211,25 @@ class VectorLane(SpaceLane):
 
     def _own_scores(self, rows: I64) -> F64:
         """Return the scores of rows without the turns beside them; rows ascend."""
-        known, scores = self._compared
-        if len(known):
-            at = np.minimum(known.searchsorted(rows), len(known) - 1)
-            is_new = known[at] != rows
-            if not is_new.any():
-                return scores[at]
-            new = rows[is_new]
-        else:
-            new = rows
-        of_new = exact_scores(*self._rows.read(new), self.query, self._metric)
-        all_rows = np.concatenate([known, new])
-        order = np.argsort(all_rows)
-        self._compared = all_rows[order], np.concatenate([scores, of_new])[order]
+        new = rows[self._are_new(rows)]
+        if len(new):
+            self._keep(new, exact_scores(*self._rows.read(new), self.query, self._metric))
         known, scores = self._compared
         return scores[known.searchsorted(rows)]
+
+    def _are_new(self, rows: I64) -> Mask:
+        known, _ = self._compared
+        if not len(known):
+            return np.ones(len(rows), np.bool_)
+        return known[np.minimum(known.searchsorted(rows), len(known) - 1)] != rows
+
+    def _keep(self, rows: I64, scores: F64) -> None:
+        """Keep the scores of rows, in any order; those of a row are equal each time."""
+        are_new = self._are_new(rows)
+        all_rows = np.concatenate([self._compared[0], rows[are_new]])
+        order = np.argsort(all_rows)
+        all_scores = np.concatenate([self._compared[1], scores[are_new]])
+        self._compared = all_rows[order], all_scores[order]
 
     def beside(self, frame: int) -> tuple[int, ...]:
         """Return the turns beside a frame whose vectors count for it, in order of age."""

@@ -27,9 +27,7 @@ BEFORE = [0.5 * 0.7**step for step in range(6)]
 AFTER = [0.3 * 0.7**step for step in range(6)]
 
 
-def profile(**more: Any) -> Profile:
-    options: dict[str, Any] = {"vector_window": True, **more}
-    return Profile("mine", 1, {"vectors": 1}, method="zscore", **options)
+PROFILE = Profile("mine", 1, {"vectors": 1})
 
 
 @dataclasses.dataclass
@@ -97,9 +95,15 @@ def is_right(view: View | Store, model: Model, tag: str | None = None) -> bool:
     """Compare a search with the reference; a failed assertion shows the difference."""
     where = None if tag is None else Filter(tags=[tag])
     hits = view.search(
-        "nothing", embedding=QUESTION, profile=profile(), k=100, where=where, group_by="frame"
+        "nothing", embedding=QUESTION, profile=PROFILE, k=100, where=where, group_by="frame"
     )
-    assert {hit.id: hit.score for hit in hits} == pytest.approx(expected(model, tag), abs=2e-7)
+    means = expected(model, tag)
+    least = {frame: max(mean, 0.0) for frame, mean in means.items()}
+    assert {hit.id: hit.score for hit in hits} == pytest.approx(least, abs=2e-7)
+    for hit in hits[-1:]:
+        [lane] = view.explain(hit).lanes
+        assert lane.score == pytest.approx(means[hit.id], abs=2e-7)
+        assert hit.score == lane.added == lane.share == max(lane.score or 0.0, 0.0)
     assert {hit.id: hit.cosine for hit in hits} == pytest.approx(
         {hit.id: cosine(model[hit.id].vector) for hit in hits}, abs=2e-7
     )
@@ -151,7 +155,7 @@ def test_of_many_turns_every_returned_score_is_exact(monkeypatch: pytest.MonkeyP
     """The best by themselves choose the turns, and no filter changes a score."""
     with cerata.open(":memory:") as store:
         chat(store, 400)
-        ask: dict[str, Any] = {"embedding": QUESTION, "profile": profile()}
+        ask: dict[str, Any] = {"embedding": QUESTION, "profile": PROFILE}
         exact = {hit.id: hit.score for hit in store.search("x", k=400, **ask, group_by="frame")}
         monkeypatch.setattr(vector_lane, "ALL_ROWS_MAX", 100)
         monkeypatch.setattr(vector_lane, "BEST_ALONE", 20)
@@ -167,8 +171,8 @@ def test_a_turn_beside_close_turns_is_found_first() -> None:
             store.put_frame("t", role="mina", track="a", embedding=vector, space="toy")
         store.put_frame("alone", embedding=[0.7, 0.7], space="toy")
         ask: dict[str, Any] = {"embedding": [1, 0]}
-        hits = store.search("x", profile=profile(), **ask, group_by="frame")
-        off = store.search("x", profile=profile(vector_window=False), **ask, group_by="frame")
+        hits = store.search("x", profile=PROFILE, **ask, group_by="frame")
+        off = store.search("x", mode="vector", **ask, group_by="frame")
         assert [hit.id for hit in off] == [3, 1, 4, 2]
         assert [hit.id for hit in hits] == [1, 3, 2, 4]
         explanation = store.explain(hits[2])
@@ -181,7 +185,7 @@ def test_a_least_cosine_is_that_of_the_frame_itself() -> None:
     """A turn far from the question is beside close turns."""
     with cerata.open(":memory:") as store:
         chat(store, 300)
-        ask: dict[str, Any] = {"embedding": QUESTION, "profile": profile(), "k": 300}
+        ask: dict[str, Any] = {"embedding": QUESTION, "profile": PROFILE, "k": 300}
         for least in (-0.5, 0.5, 0.9):
             near = {
                 hit.id
@@ -209,7 +213,7 @@ def test_a_question_compares_each_vector_once(monkeypatch: pytest.MonkeyPatch) -
         chat(store, 300)
         assert all(
             hit.cosine
-            for hit in store.search("x", embedding=QUESTION, profile=profile(), group_by="frame")
+            for hit in store.search("x", embedding=QUESTION, profile=PROFILE, group_by="frame")
         )
     assert compared == [300]
 
@@ -260,5 +264,5 @@ def test_a_neighbour_counts_by_the_part_of_its_conversation(seed: int) -> None:
 def test_a_search_by_vectors_alone_has_cosines() -> None:
     with cerata.open(":memory:") as store:
         chat(store, 20)
-        hits = store.search("x", embedding=QUESTION, profile=profile(), mode="vector")
+        hits = store.search("x", embedding=QUESTION, profile=PROFILE, mode="vector")
         assert [hit.score for hit in hits] == [hit.cosine for hit in hits]
