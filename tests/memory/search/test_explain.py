@@ -1,6 +1,6 @@
 """Explanations: what they say of a score is the score, and what was left out was."""
 
-import dataclasses
+import math
 
 import pytest
 from hypothesis import given, settings
@@ -11,9 +11,8 @@ from cerata import Entity, Filter, Hit, InvalidInput, Profile, Store, View
 from cerata.memory.values.explanation import Explanation
 
 WORDS = ("alice", "paris", "index", "river", "indexes", "the")
-EACH = Profile("each", 1, {"text": 0.3, "facts": 0.7}, method="zscore")
-OF_TURNS = dataclasses.replace(EACH, turn_weights={"text": 0.9, "facts": 0.1})
-PROFILES = ("balanced", "words", EACH, dataclasses.replace(EACH, method="minmax"), OF_TURNS)
+EACH = Profile("each", 1, {"text": 0.3, "facts": 0.7})
+PROFILES = ("default", "words", "continuity", EACH)
 QUERIES = (
     "why alice or the index by the river",
     '"alice index" river',
@@ -64,25 +63,23 @@ def stores(draw: st.DrawFn) -> Store:
     return store
 
 
-def test_a_turn_and_a_passage_have_different_weights() -> None:
-    """The profile `documents` weighs a turn by its words, and a passage by its vector."""
+def added(explanation: Explanation) -> float:
+    """Return the sum of all parts of a score, in their order."""
+    parts = [share.added for share in (*explanation.lanes, *explanation.signals)]
+    return round(sum(parts), 9)
+
+
+def test_a_turn_and_a_passage_have_the_same_weights() -> None:
+    """Equal in words and meaning, they came apart when each kind of frame had its own weights."""
     with cerata.open(":memory:") as store:
-        turn = store.put_frame(
-            "The index.", role="mina", track="chat", embedding=[1, 0.2], space="toy"
-        ).id
+        turn = store.put_frame("The index.", role="mina", track="chat", embedding=[1, 0.2], space="toy").id
         passage = store.put_frame("The index.", kind="chunk", embedding=[1, 0.2], space="toy").id
-        found = explained(store, "index", embedding=[1, 0], profile="documents")
-        weights = {
-            frame: {share.lane: round(share.weight, 3) for share in found[frame].lanes}
-            for frame in (turn, passage)
-        }
-        assert weights[turn] == {"text": 0.706, "facts": 1.0, "vectors": 0.294}
-        assert weights[passage] == {"text": 0.333, "facts": 1.0, "vectors": 0.667}
-        for explanation in found.values():
-            assert explanation.score == pytest.approx(sum(s.added for s in explanation.lanes))
-        # The earlier version weighs both alike.
-        before = explained(store, "index", embedding=[1, 0], profile="documents 2")
-        assert before[turn].lanes[0].weight == before[passage].lanes[0].weight
+        of = explained(store, "index", embedding=[1, 0])
+        for explanation in of.values():
+            weights = {share.lane: share.weight for share in explanation.lanes}
+            assert weights == {"text": 1.0, "facts": 0.2, "vectors": 1.0}
+            assert explanation.score == added(explanation)
+        assert of[turn].lanes[2].share == of[passage].lanes[2].share
 
 
 @settings(max_examples=60)
@@ -118,10 +115,11 @@ def test_what_an_explanation_says_adds_up(
     for hit in hits:
         said = view.explain(hit)
         assert (said.id, said.score) == (hit.id, hit.score)
-        assert round(sum(lane.added for lane in said.lanes), 9) == hit.score
+        assert added(said) == hit.score
         assert tuple(lane.lane for lane in said.lanes if lane.rank is not None) == hit.lanes
         for lane in said.lanes:
             left = lane.left_out
+            assert lane.added == lane.weight * lane.share
             assert lane.found == left.candidates - left.deleted - left.superseded - left.where
             assert not (left.superseded and closed[0])
             assert not (left.deleted and closed[1])
@@ -130,15 +128,19 @@ def test_what_an_explanation_says_adds_up(
 
 
 def test_each_lane_says_its_rank_and_what_it_added(store: Store) -> None:
-    said = explained(store, "where does Alice live?", profile="balanced")
-    assert (said[1].question, said[1].method) == (("factual", "where"), "rrf")
+    """The words are "alice", of two frames of three, and "live", of none."""
+    said = explained(store, "where does Alice live?", profile="default")
+    most = 2 * (math.log(1 + 1.5 / 2.5) + math.log(1 + 3.5 / 0.5))
     text, facts = said[1].lanes
     assert (text.lane, text.rank, text.found, text.weight) == ("text", 1, 2, 1.0)
-    assert (facts.lane, facts.rank, facts.found, facts.added) == ("facts", 1, 2, 1 / 61)
+    assert text.score is not None
+    assert text.added == text.share == pytest.approx(text.score / most, abs=1e-7)
+    assert (facts.lane, facts.rank, facts.found) == ("facts", 1, 2)
+    assert (facts.weight, facts.share, facts.added) == (0.1, 1.0, 0.1)
     assert said[1].facts == (store.facts("alice")[0].id,)
     text, facts = said[2].lanes
     assert (text.rank, text.score, text.added, said[2].words) == (None, None, 0.0, ())
-    assert (facts.rank, facts.added) == (2, 1 / 62)
+    assert (facts.rank, facts.added) == (2, 0.1)
     assert said[4].facts == ()
 
 
@@ -192,7 +194,7 @@ def test_frames_of_an_open_transaction_are_explained(store: Store) -> None:
         store.put_frame("Alice returned")
         said = explained(store, "returned")
         assert [word.word for word in said[-1].words] == ["returned"]
-        assert round(sum(lane.added for lane in said[-1].lanes), 9) == said[-1].score
+        assert added(said[-1]) == said[-1].score
 
 
 def test_only_hits_of_the_same_scope_are_explained() -> None:
@@ -217,23 +219,23 @@ def test_only_hits_of_the_same_log_are_explained(store: Store) -> None:
 
 
 def test_printing_an_explanation_says_it_in_a_few_lines(store: Store) -> None:
-    hits: list[Hit] = store.search("where does Alice live? in spring?", profile="balanced")
+    hits: list[Hit] = store.search("where does Alice live? in spring?", profile="default")
     assert str(store.explain(hits[0])).splitlines() == [
-        "#1 scores 0.032787 = text 0.016393 + facts 0.016393",
-        "  factual question (where), profile balanced 5, ranks fused: weight / (60 + rank)",
-        "  text   rank 1 of 2, score 1.481, weight 1",
+        "#1 scores 0.310 = text 0.210 + facts 0.100",
+        "  profile default 1, 1 for a frame full of the question's words",
+        "  text   0.210 = weight 1 x 0.210, rank 1 of 2, score 1.481",
         "         spring  0.814 = idf 0.981 x 0.830 (count 1)",
         "         alice   0.667 = idf 0.470 x 1.419 (count 3)",
         "         not in it: live",
         "         left out of 4 candidates: 1 deleted, 1 superseded",
-        "  facts  rank 1 of 2, score 1.365, weight 1",
+        "  facts  0.100 = weight 0.1 x 1.000, rank 1 of 2, score 1.365",
         "         read in it: fact #8",
     ]
     [only, *_] = store.search("tables", profile="words")
     assert str(store.explain(only)).splitlines() == [
-        "#4 scores 1.042",
-        "  exploratory question, profile words 2",
-        "  text  rank 1 of 1, score 1.042",
+        "#4 scores 0.531 = text 0.531",
+        "  profile words 1, 1 for a frame full of the question's words",
+        "  text  0.531 = weight 1 x 0.531, rank 1 of 1, score 1.042",
         "        tables  1.042 = idf 0.981 x 1.062 (count 1)",
         "        left out of 2 candidates: 1 superseded",
     ]
