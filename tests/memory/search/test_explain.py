@@ -72,7 +72,9 @@ def added(explanation: Explanation) -> float:
 def test_a_turn_and_a_passage_have_the_same_weights() -> None:
     """Equal in words and meaning, they came apart when each kind of frame had its own weights."""
     with cerata.open(":memory:") as store:
-        turn = store.put_frame("The index.", role="mina", track="chat", embedding=[1, 0.2], space="toy").id
+        turn = store.put_frame(
+            "The index.", role="mina", track="chat", embedding=[1, 0.2], space="toy"
+        ).id
         passage = store.put_frame("The index.", kind="chunk", embedding=[1, 0.2], space="toy").id
         of = explained(store, "index", embedding=[1, 0])
         for explanation in of.values():
