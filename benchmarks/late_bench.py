@@ -28,7 +28,7 @@ import cerata
 from cerata import Hit, Profile, Store
 from cerata.engine.events import PutFrame
 from cerata.projections.vectors import maxsim as maxsim_module
-from cerata.projections.vectors.maxsim import Tokens, maxsim
+from cerata.projections.vectors.maxsim import Tokens, best_matches
 from cerata.retrieval.embedders.projection import reduced
 from cerata.retrieval.embedders.quantization import quantised_tokens
 
@@ -170,7 +170,7 @@ def on_texts(path: Path, documents: int, queries: int) -> None:
         report(f"recall of the best {K}, all compared", f"{recall(store, small[:queries]):.4f}")
         common = 0
         for place in range(queries):
-            sums = maxsim(whole[queries : documents + queries], whole[place])
+            sums = best_matches(whole[queries : documents + queries], whole[place]).sum(axis=1)
             best = {int(row) + 1 for row in np.argsort(-sums, kind="stable")[:K]}
             with all_compared():
                 common += len(best & {hit.id for hit in late(store, small[place])})

@@ -1,9 +1,10 @@
 """Late interaction: frames ranked by the similarity of their tokens to those of a question.
 
-Owns MaxSim (O. Khattab and M. Zaharia, ColBERT, SIGIR 2020): the sum, over the tokens of the
-question, of the largest inner product with any token of the frame. Token vectors are int8, so sums
-are whole numbers. A sum of up to 1,024 products is at most 2**24, so it is exact in float32 for any
-order and blocking of the matrix product. Scores are equal bit for bit on every machine.
+Owns the best matches of MaxSim (O. Khattab and M. Zaharia, ColBERT, SIGIR 2020): for each token of
+the question, the largest inner product with any token of the frame. Token vectors are int8, so
+products are whole numbers. A product over 1,024 dimensions is at most 2**24, so it is exact in
+float32 for any order and blocking of the matrix product, and equal bit for bit on every machine.
+Leaves out the score that the matches add up to (`token_window`).
 
 If there are many frames, a first stage selects candidates by a row of signs per frame: the signs of
 the sum of its token vectors. The question's sum is not reduced to signs (an asymmetric distance:
@@ -18,8 +19,8 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..columnar.columns import F64, I32, I64, Mask
-from .nearest import SCORE_DIGITS, Nearest, first_best
+from ..columnar.columns import F64, I32, I64
+from .nearest import first_best
 from .reader import Space, agreement
 
 Tokens: TypeAlias = npt.NDArray[np.int8]
@@ -65,45 +66,12 @@ _PIECE_TOKENS: Final = 32
 """Tokens in a call are a multiple of this, a whole number of a processor's registers."""
 
 
-def nearest_by_tokens(
-    space: Space, allowed: Mask, query: Tokens, k: int, fetch: TokenFetch
-) -> Nearest:
-    """Return the best ``k`` of the allowed rows; ``allowed`` covers the first rows of a space.
-
-    ``query`` has the space's dimension. Scores are MaxSim / 127², rounded to 9 digits; ties go to
-    the older frame. A pure function of the query and the allowed rows. Cost: reads 2 words per row
-    of 128 numbers, and the token vectors of the candidates.
-    """
-    rows = token_candidates(space, np.flatnonzero(allowed), pooled_query(query), k)
-    if not len(rows):
-        return Nearest(rows, np.empty(0))
-    sums = maxsim(fetch(rows), query)
-    order = np.lexsort((space.frames[rows], -sums))[:k]
-    return Nearest(rows[order], token_scores(sums[order]))
-
-
-def token_scores(sums: I64) -> npt.NDArray[np.float64]:
-    """Return the scores of sums that `maxsim` returned."""
-    return np.round(sums / TOKEN_SCALE**2, SCORE_DIGITS)
-
-
-def maxsim(frames: Iterable[Tokens], query: Tokens) -> I64:
-    """Return MaxSim of each frame's token vectors, not scaled: (number of frames,) int64, exact.
+def best_matches(frames: Iterable[Tokens], query: Tokens) -> BestMatches:
+    """Return the best match of each of the query's tokens in each frame, exact.
 
     Each frame has at least one token, and the query's dimension, at most 1,024. Frames are read a
     block at a time, and only a block is in memory.
     """
-    results = [np.empty(0, np.int64)]
-    for parts in _matches(frames, query):
-        sums = np.zeros(parts[0].shape[1], np.int64)
-        for best in parts:
-            sums += best.sum(axis=0, dtype=np.int64)
-        results.append(sums)
-    return np.concatenate(results)
-
-
-def best_matches(frames: Iterable[Tokens], query: Tokens) -> BestMatches:
-    """Return the best match of each of the query's tokens in each frame; exact, as `maxsim`."""
     results = [np.empty((len(query), 0), np.float32)]
     results += [np.concatenate(parts) for parts in _matches(frames, query)]
     matches: BestMatches = np.concatenate(results, axis=1).T.astype(float, order="C")

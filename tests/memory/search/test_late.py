@@ -14,16 +14,14 @@ import cerata
 from cerata import Filter, Hit, Profile, Store, View
 from cerata.engine.events import RecallContext
 from cerata.projections.vectors import maxsim as maxsim_module
-from cerata.projections.vectors.maxsim import maxsim
-from cerata.retrieval.ranking.profiles import BALANCED
+from cerata.projections.vectors.maxsim import best_matches
+from cerata.retrieval.ranking.profiles import DEFAULT
 
 from ..embeddings.test_token_vectors import embed
 
 Tokens = npt.NDArray[np.int8]
 SPACE = "m@1/6/maxsim/i1"
 GIVEN: dict[str, Any] = {"tokens_space": SPACE}
-MAXSIM = dataclasses.replace(BALANCED, token_window=False)
-"""Without weights and the window the scores are MaxSim."""
 
 
 def drawn(source: Random, most: int = 4, dimension: int = 6) -> Tokens:
@@ -34,12 +32,15 @@ def drawn(source: Random, most: int = 4, dimension: int = 6) -> Tokens:
 
 
 def score(tokens: Tokens, query: Tokens) -> float:
-    """MaxSim by its definition, in whole numbers."""
-    frame, asked = tokens.tolist(), query.tolist()
-    total: int = sum(
-        max(sum(a * b for a, b in zip(one, other, strict=True)) for other in frame) for one in asked
-    )
-    return round(total / 127**2, 9)
+    """Return the mean of the best cosines above 0.35, by its definition; products are exact."""
+    total = 0.0
+    for of_query in query.tolist():
+        products = [
+            sum(a * b for a, b in zip(of_query, of_frame, strict=True))
+            for of_frame in tokens.tolist()
+        ]
+        total += max(max(products) / 127**2 - 0.35, 0.0)
+    return round(total / len(query), 9)
 
 
 def said(hits: Sequence[Hit]) -> list[tuple[int, float]]:
@@ -47,7 +48,6 @@ def said(hits: Sequence[Hit]) -> list[tuple[int, float]]:
 
 
 def late(view: Store | View, query: Tokens, k: int = 10, **more: Any) -> list[tuple[int, float]]:
-    more.setdefault("profile", MAXSIM)
     more.setdefault("group_by", "frame")
     return said(view.search("", token_embedding=query, k=k, mode="vector", **more))
 
@@ -61,12 +61,13 @@ class Model:
     tags: dict[int, str] = dataclasses.field(default_factory=dict[int, str])
 
     def search(self, query: Tokens, k: int, tag: str | None = None) -> list[tuple[int, float]]:
-        every = [
-            (-score(tokens, query), frame)
+        scores = {
+            frame: score(tokens, query)
             for frame, tokens in self.tokens.items()
             if frame not in self.gone and tag in (None, self.tags[frame])
-        ]
-        return [(frame, -negative) for negative, frame in sorted(every)[:k]]
+        }
+        ranked = sorted((-value, frame) for frame, value in scores.items() if value)
+        return [(frame, -negative) for negative, frame in ranked[:k]]
 
     def copy(self) -> "Model":
         return Model(dict(self.tokens), set(self.gone), dict(self.tags))
@@ -130,7 +131,7 @@ def test_at_n_it_is_that_of_a_store_that_stopped_there(monkeypatch: pytest.Monke
     query = drawn(source)
 
     def asked(view: Store | View) -> object:
-        hits = view.search("text instead", token_embedding=query, k=9, rerank=True, profile=MAXSIM)
+        hits = view.search("text instead", token_embedding=query, k=9, rerank=True)
         tagged = late(view, query, where=Filter(tags=["a"]))
         told = [view.explain(hit).to_dict() for hit in hits[::4]]
         return [hit.to_dict() for hit in hits], tagged, told
@@ -147,17 +148,24 @@ def test_at_n_it_is_that_of_a_store_that_stopped_there(monkeypatch: pytest.Monke
             assert asked(store.at(seq)) == there
 
 
-def test_signs_of_sums_find_the_candidates_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of frames that have little in common, a hard case; with fewer candidates more is missed."""
+@pytest.mark.parametrize(("spread", "least"), [(0.6, 0.95), (1.0, 0.8)])
+def test_signs_of_sums_find_the_candidates_of_many(
+    spread: float, least: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of frames that have little in common, a hard case; with fewer candidates more is missed.
+
+    Measured 0.955 and 0.865: the more tokens of a frame differ, the more single pairs decide.
+    """
     source = np.random.default_rng(3)
-    matrices = source.standard_normal((3_000, 1, 64)) + source.standard_normal((3_000, 6, 64))
+    spreads = spread * source.standard_normal((3_020, 6, 64))
+    matrices = source.standard_normal((3_000, 1, 64)) + spreads[:3_000]
     space, kept, few = "m@1/64/maxsim/i1", 0, 0
     monkeypatch.setattr(maxsim_module, "ALL_FRAMES_MAX", 100)
     monkeypatch.setattr(maxsim_module, "CANDIDATES_MIN", 600)
     with cerata.open(":memory:") as store:
         store.put_frames(["text"] * 3_000, token_embeddings=[*matrices], tokens_space=space)
         for place in range(20):
-            query = matrices[place] + source.standard_normal((6, 64))
+            query = matrices[place] + spreads[3_000 + place]
             found = {hit for hit, _ in late(store, query)}
             with monkeypatch.context() as other:
                 other.setattr(maxsim_module, "ALL_FRAMES_MAX", 3_000)
@@ -167,7 +175,7 @@ def test_signs_of_sums_find_the_candidates_of_many(monkeypatch: pytest.MonkeyPat
                 other.setattr(maxsim_module, "CANDIDATES_SHARE", 100)
                 few += len(best & {hit for hit, _ in late(store, query)})
             kept += len(best & found)
-    assert few < 0.7 * 200 < 0.95 * 200 <= kept
+    assert few < 0.7 * 200 < least * 200 <= kept, (few, kept)
 
 
 def test_products_are_exact_in_any_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,12 +186,12 @@ def test_products_are_exact_in_any_blocks(monkeypatch: pytest.MonkeyPatch) -> No
     frames.append(np.full((2, 1_024), -128, np.int8))
     query[0] = -128
     wide = [frame.astype(np.int64) @ query.T.astype(np.int64) for frame in frames]
-    expected = [int(one.max(axis=0).sum()) for one in wide]
+    expected = [products.max(axis=0).tolist() for products in wide]
     assert int(wide[-1][0, 0]) == 2**24
     for size in (1, 4, 10, 1 << 20):
         monkeypatch.setattr(maxsim_module, "_BLOCK_TOKENS", size)
-        assert maxsim(frames, query).tolist() == expected
-    assert maxsim([], query).tolist() == []
+        assert best_matches(frames, query).tolist() == expected
+    assert best_matches([], query).tolist() == []
 
 
 # --- among the lanes -----------------------------------------------------------------------------
@@ -205,15 +213,14 @@ def test_words_vectors_and_tokens_are_lanes_of_one_search(store: Store) -> None:
     store.put_frame("a cup", embedding=[1, 0], space="s", token_embedding=UNITS[[2]], **GIVEN)
     asked: dict[str, Any] = {
         "embedding": [1, 0],
-        "token_embedding": UNITS[[2, 3]],
-        "profile": MAXSIM,
+        "token_embedding": UNITS[[0, 2, 3]],
     }
     lanes = {hit.id: hit.lanes for hit in store.search("tea", **asked)}
     assert lanes[5] == ("vectors", "late")
     assert lanes[3] == ("late",)
     assert lanes[1] == ("text", "late")
     assert lanes[4] == ("text",)
-    assert late(store, UNITS[[2, 3]], k=2) == [(3, 2.0), (5, 1.0)]
+    assert late(store, UNITS[[2, 3]], k=2) == [(3, 0.65), (5, 0.325)]
     assert {hit.lanes for hit in store.search("tea", mode="text", **asked)} == {("text",)}
     context = store.recall("tea", **asked)
     assert context.lanes == ("text", "facts", "vectors", "late")
@@ -226,12 +233,12 @@ def test_words_vectors_and_tokens_are_lanes_of_one_search(store: Store) -> None:
 
 def test_a_hit_of_the_lane_explains_itself(store: Store) -> None:
     store.delete(2)
-    asked: dict[str, Any] = {"where": ~Filter(tags=["plain"]), "profile": MAXSIM}
-    [best, *_] = store.search("tea", token_embedding=UNITS[[0]], **asked)
+    asked: dict[str, Any] = {"where": ~Filter(tags=["plain"])}
+    [best, *_] = store.search("tea", token_embedding=UNITS[[0, 2]], **asked)
     told = store.explain(best)
     text, tokens = (share for share in told.lanes if share.added)
     assert (best.id, text.lane, tokens.lane) == (1, "text", "late")
-    assert (tokens.rank, tokens.score, tokens.found) == (1, 1.0, 2)
+    assert (tokens.rank, tokens.score, tokens.found) == (1, 0.325, 2)
     assert tokens.left_out.to_dict() == {
         "candidates": 3,
         "deleted": 1,
@@ -241,10 +248,10 @@ def test_a_hit_of_the_lane_explains_itself(store: Store) -> None:
     }
     assert told.score == round(text.added + tokens.added, 9)
     assert told.reranked is None
-    assert "late   rank 1 of 2, score 1.000, weight 0.5" in str(told)
+    assert "late   0.325 = weight 1 x 0.325, rank 1 of 2, score 0.325" in str(told)
 
 
-WORDS = Profile("words first", 1, {"text": 1}, token_window=False)
+WORDS = Profile("words first", 1, {"text": 1})
 
 
 def test_tokens_put_the_best_of_words_in_order(store: Store) -> None:
@@ -259,16 +266,13 @@ def test_tokens_put_the_best_of_words_in_order(store: Store) -> None:
     told = [store.explain(hit).reranked for hit in found]
     assert told[2] is None
     assert [one.to_dict() for one in told if one] == [
-        {"before": 2, "after": 1, "score": 2.0, "by": "late"},
-        {"before": 1, "after": 2, "score": 1.0, "by": "late"},
+        {"before": 2, "after": 1, "score": 0.65, "by": "late"},
+        {"before": 1, "after": 2, "score": 0.325, "by": "late"},
     ]
-    assert "  rank 2 before, 1 by its tokens: 2.000" in str(store.explain(found[0]))
+    assert "  rank 2 before, 1 by its tokens: 0.650" in str(store.explain(found[0]))
     assert [hit.id for hit in store.search("tea", k=1, rerank=True, **asked)] == [1]
-    own: Any = dataclasses.replace(WORDS, rerank=True)
-    assert store.search("tea", **{**asked, "profile": own}) == found
-    assert store.search("tea", rerank=False, **{**asked, "profile": own}) == plain
-    assert store.search("tea", profile=own) == plain
-    assert store.search("tea", mode="text", **{**asked, "profile": own}) == plain
+    assert store.search("tea", rerank=False, **asked) == plain
+    assert store.search("tea", mode="text", **asked) == plain
     assert store.search("tea", mode="text", rerank=True, **asked) == found
 
 
@@ -305,7 +309,6 @@ def test_what_a_transaction_gathered_is_ranked_too(store: Store) -> None:
     asked: dict[str, Any] = {
         "token_embedding": UNITS[[4, 0]],
         "rerank": True,
-        "profile": MAXSIM,
     }
     with store.transaction() as transaction:
         new = store.put_frame("tea again", token_embedding=UNITS[[4, 0]], **GIVEN).id
@@ -313,10 +316,10 @@ def test_what_a_transaction_gathered_is_ranked_too(store: Store) -> None:
         store.delete(1)
         inside = said(store.search("tea", **asked))
         lane = late(store, UNITS[[4, 0]])
-        assert lane == [(new, 2.0), (2, 1.0), (3, 0.0)]
+        assert lane == [(new, 0.65), (2, 0.325)]
         told = store.explain(store.search("tea", **asked)[0])
         assert told.reranked is not None
-        assert (told.id, told.reranked.after, told.reranked.score) == (new, 1, 2.0)
+        assert (told.id, told.reranked.after, told.reranked.score) == (new, 1, 0.65)
     ids = {new: transaction.receipt.ids[0]}
     after = late(store, UNITS[[4, 0]])
     assert after == [(ids.get(frame, frame), score) for frame, score in lane]
@@ -367,11 +370,10 @@ def test_a_space_is_named_where_several_fit(store: Store) -> None:
     with pytest.raises(cerata.InvalidInput, match="2 spaces have token vectors of 6") as caught:
         store.search("tea", token_embedding=UNITS)
     assert f"tokens_space=: {SPACE!r}, {other!r}" in str(caught.value)
-    assert late(store, UNITS, tokens_space=other) == [(4, 1.0)]
+    assert late(store, UNITS, tokens_space=other) == [(4, round(0.65 / 6, 9))]
 
 
-def test_the_default_profile_asks_tokens_and_changes_no_order_by_them() -> None:
-    assert all("late" in BALANCED.weights_for(kind) for kind in ("factual", "semantic"))
-    assert not BALANCED.rerank
-    with pytest.raises(cerata.InvalidInput, match=r"rerank must be .* not 1"):
-        dataclasses.replace(BALANCED, rerank=1)  # type: ignore[arg-type]
+def test_the_default_profile_counts_tokens_and_changes_no_order_by_them(store: Store) -> None:
+    assert DEFAULT.running["late"]
+    hits = store.search("tea", token_embedding=UNITS[[0, 1]])
+    assert [store.explain(hit).reranked for hit in hits] == [None] * 3
