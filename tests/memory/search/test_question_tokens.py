@@ -1,6 +1,5 @@
 """The question as the embedder reads it: without names of speakers, tokens weighted by words."""
 
-import dataclasses
 import math
 import re
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from cerata.retrieval.token_weights import token_weights
 
 from ...embedders import HashingTokens
 
-LATE = Profile("tokens", 1, {"late": 1}, token_window=False)
+LATE = Profile("tokens", 1, {"late": 1})
 
 
 class WordTokens(HashingTokens):
@@ -70,7 +69,8 @@ def test_a_token_weighs_as_much_as_its_word(store: Store) -> None:
         "ferry": pytest.approx(idf(0)),
     }
     assert round(sum(share.added for share in shares), 6) == round(best.score, 6)
-    assert re.search(r"harbour +0\.\d+ \(weight 0.470, cosine 1.000\)", str(store.explain(best)))
+    matches = r"weight 0.470, cosine 1.000 in #3 beside it x 0.700"
+    assert re.search(rf"harbour +0\.047 \({matches}\)", str(store.explain(best)))
 
 
 def test_a_rare_word_decides_only_with_weights(embedder: WordTokens) -> None:
@@ -79,8 +79,8 @@ def test_a_rare_word_decides_only_with_weights(embedder: WordTokens) -> None:
         store.put_frames(["the"] * 2 + ["harbour"] + ["salt"] * 20)
         [best, *_] = store.search("the the harbour", profile=LATE)
         assert best.text == "harbour"
-        alike = dataclasses.replace(LATE, token_weights=False)
-        [best, *_] = store.search("the the harbour", profile=alike)
+        tokens = embedder.embed_tokens(["the the harbour"])[0]
+        [best, *_] = store.search("the the harbour", profile=LATE, token_embedding=tokens)
         assert best.text == "the"
 
 
@@ -99,9 +99,6 @@ def test_an_embedder_without_spans_has_equal_weights() -> None:
     with cerata.open(":memory:", embedder=HashingTokens()) as store:
         store.put_frame("harbour mill")
         [best] = store.search("the harbour", profile=LATE)
-        assert store.explain(best).tokens == ()
-        windowed = dataclasses.replace(LATE, token_window=True)
-        [best] = store.search("the harbour", profile=windowed)
         assert [share.weight for share in store.explain(best).tokens] == [1.0, 1.0]
 
 
@@ -125,8 +122,6 @@ def test_spans_that_do_not_align_are_refused(
     embedder.spans = spans
     with pytest.raises(cerata.EmbedderFailed, match=r"token span|ValueError"):
         store.search("the harbour", profile=LATE)
-    unweighted = dataclasses.replace(LATE, token_weights=False)
-    assert store.search("the harbour", profile=unweighted)
 
 
 def test_a_token_of_several_words_has_the_largest_weight() -> None:
@@ -150,14 +145,6 @@ def test_the_embedder_reads_no_names_of_speakers(store: Store, embedder: WordTok
     assert explanation.embedded == "What does harbour have?"
     assert "mina" in [word.word.lower() for word in explanation.words if word.count]
     assert "embedded without names of speakers: What does harbour have?" in str(explanation)
-
-
-def test_the_switch_keeps_the_names(store: Store, embedder: WordTokens) -> None:
-    embedder.asked.clear()
-    for profile in ("balanced 3", Profile("p", 1, {"vectors": 1}, names_out=False)):
-        hits = store.search("Mina at the harbour", profile=profile)
-        assert embedder.asked.pop() == "Mina at the harbour"
-        assert store.explain(hits[0]).embedded is None
 
 
 def test_only_speakers_of_the_view_are_names(store: Store, embedder: WordTokens) -> None:
