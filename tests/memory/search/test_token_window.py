@@ -13,7 +13,6 @@ import cerata
 from cerata import Filter, Profile, Store, View
 from cerata.engine.events import RecallContext
 from cerata.projections.vectors import maxsim as maxsim_module
-from cerata.retrieval.ranking.profiles import PROFILES, profile_of
 
 from ..embeddings.test_token_vectors import embed
 from .test_late import Tokens, drawn
@@ -225,12 +224,6 @@ def test_an_answer_beside_the_words_of_its_question_is_found() -> None:
         text = str(explanation)
         assert "1  0.227 (weight 1.000, cosine 1.000 in #1 beside it x 0.700)" in text
         assert "no match: 2" in text
-        asked["profile"] = dataclasses.replace(LATE, token_window=False)
-        hits = [
-            (hit.id, hit.score)
-            for hit in store.search("", mode="vector", **asked, group_by="frame")
-        ]
-        assert hits == [(1, 1.0), (2, 0.0), (3, 0.0)]
 
 
 def test_weights_of_the_caller_decide_the_order() -> None:
@@ -239,10 +232,8 @@ def test_weights_of_the_caller_decide_the_order() -> None:
             store.put_frame("note", token_embedding=UNITS[[token]], tokens_space=SPACE)
         for weights, best in (([1, 2], 2), ([2, 1], 1), ([0, 1], 2)):
             asked: dict[str, Any] = {"token_embedding": UNITS[[0, 1]], "token_weights": weights}
-            for in_window in (True, False):
-                profile = dataclasses.replace(LATE, token_window=in_window)
-                hits = store.search("", mode="vector", profile=profile, **asked)
-                assert next(iter(hits)).id == best
+            hits = store.search("", mode="vector", profile=LATE, **asked)
+            assert next(iter(hits)).id == best
         assert not store.search(
             "", mode="vector", token_embedding=UNITS[:2], token_weights=[0, 0], profile=LATE
         )
@@ -271,24 +262,12 @@ def test_a_recorded_recall_has_the_weights_and_is_repeated_by_them() -> None:
     with cerata.open(":memory:") as store:
         for token in (0, 1):
             store.put_frame(f"note {token}", token_embedding=UNITS[[token]], tokens_space=SPACE)
-        asked: dict[str, Any] = {"token_embedding": UNITS[:2], "token_weights": [1, 3]}
-        context = store.recall("which?", record=True, **asked)
+        asked: dict[str, Any] = {"token_embedding": UNITS[:2], "floor": False}
+        context = store.recall("which?", record=True, token_weights=[1, 3], **asked)
         [event] = store.log(context.recorded or 0, context.recorded)
         assert isinstance(event.body, RecallContext)
         weights = np.frombuffer(event.body.token_weights or b"", "<f8")
         assert weights.tolist() == [1.0, 3.0]
-        again = store.at(event.body.basis).recall(
-            "which?", token_embedding=UNITS[:2], token_weights=weights
-        )
+        again = store.at(event.body.basis).recall("which?", token_weights=weights, **asked)
         assert again.text == context.text
         assert [item.id for item in again.items] == [2, 1]
-
-
-def test_the_built_in_profiles_use_weights_and_window() -> None:
-    for profile in PROFILES.values():
-        assert profile.token_weights
-        assert profile.token_window
-        assert profile.names_out
-    for label in ("balanced 3", "chat 3", "words 1", "used 2"):
-        earlier = profile_of(label)
-        assert not any((earlier.token_weights, earlier.token_window, earlier.names_out))
