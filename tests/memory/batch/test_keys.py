@@ -291,7 +291,7 @@ def test_a_repeated_recall_may_have_another_embedder(tmp_path: Path) -> None:
         assert not added(None, **more)
         assert not added(HashingTokens("2"), **more)
     others: list[dict[str, Any]] = [
-        {"floor": cerata.Floor(0.5, 0.6)},
+        {"floor": cerata.Floor(0.6, 0.5)},
         {"floor": False},
         {"neighbours": 2},
     ]
