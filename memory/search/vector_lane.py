@@ -156,7 +156,9 @@ class VectorLane(SpaceLane):
             hits += zip(*stored, strict=True)
             hits.sort(key=lambda item: (-item[1], layers.moment(item[0])))
             del hits[k:]
-            best = LaneRanking(self.name, *([item[part] for item in hits] for part in (0, 1)))
+            best = LaneRanking(
+                self.name, [frame for frame, _ in hits], [score for _, score in hits]
+            )
         # The shares of these frames are asked for next.
         self._keep(layers.rows_at(np.asarray(best.ids, np.int64)), np.asarray(best.scores))
         return best
@@ -221,7 +223,8 @@ class VectorLane(SpaceLane):
         known, _ = self._compared
         if not len(known):
             return np.ones(len(rows), np.bool_)
-        return known[np.minimum(known.searchsorted(rows), len(known) - 1)] != rows
+        are_new: Mask = known[np.minimum(known.searchsorted(rows), len(known) - 1)] != rows
+        return are_new
 
     def _keep(self, rows: I64, scores: F64) -> None:
         """Keep the scores of rows, in any order; those of a row are equal each time."""

@@ -190,23 +190,10 @@ class LogLayer(Layer, frozen=True, dict=True):
         return self.folds.embedders(self.n).newest(scope, self.n)
 
     @once
-    def shape(self) -> tuple[int, int, int]:
-        """As `Layers.shape`."""
-        return shape_of(self.sought, self.is_chunk, self.turns)
-
-    @once
     def ranking(self) -> FulltextView:
         """The ranking, with the statistics of the rows that a search returns by default."""
         self.folds.check_whole(self.n)
         return self.folds.fulltext(self.n).view(self.sought, self.turns, self.last)
-
-    @once
-    def ranking_alone(self) -> FulltextView:
-        """The ranking without the words of neighbouring turns."""
-        if self.turns is None:
-            return self.ranking
-        self.folds.check_whole(self.n)
-        return self.folds.fulltext(self.n).view(self.sought)
 
 
 class PastLayers:
@@ -233,21 +220,6 @@ class PastLayers:
             # Another thread may have dropped it already.
             layers.pop(next(iter(layers), n), None)
         return layer
-
-
-def shape_of(ranked: Mask, is_chunk: Mask, turns: TurnOrder | None) -> tuple[int, int, int]:
-    """Return the counts of ranked rows: turns of conversations, other chunks, and all.
-
-    Args:
-        ranked: The rows that the ranking counts; (rows,).
-        is_chunk: The rows that are parts of documents; (rows,).
-        turns: The order of the turns.
-    """
-    chunks = ranked & is_chunk
-    if turns is not None:
-        chunks &= turns.places == turn_order_module.NO_ROW
-    turn_count = 0 if turns is None else turns.turn_count
-    return turn_count, int(np.count_nonzero(chunks)), int(np.count_nonzero(ranked))
 
 
 def _shared(mask: Mask) -> Mask:

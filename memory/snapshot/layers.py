@@ -36,7 +36,7 @@ from cerata.projections.frames.columns import ClosingKind
 from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext.query import Query, loosened
 
-from .layer import Layer, LogLayer, shape_of
+from .layer import Layer, LogLayer
 
 if TYPE_CHECKING:
     from cerata.engine.log import Log
@@ -561,13 +561,6 @@ class Layers:
         masks = both(self.open, self.memories)
         roles = (layer.speakers(mask) for layer, mask in zip(self.all, masks, strict=True))
         return tuple(sorted(set[str]().union(*roles)))
-
-    @once
-    def shape(self) -> tuple[int, int, int]:
-        """The counts of ranked rows: turns of conversations, other parts of documents, and all."""
-        if self.pending is None:
-            return self.base.shape
-        return shape_of(self.ranked, end_to_end([layer.is_chunk for layer in self.all]), self.turns)
 
     def highlights(self, text: str, query: str | Query) -> list[tuple[int, int]]:
         """Return the characters [start, end) of a text that match a query, ascending."""
