@@ -214,7 +214,11 @@ class RunningLanes:
     def step(self) -> float:
         """The worth of a signal of weight 1 in a score."""
         spaces = ((self.vectors, "vectors"), (self.late, "late"))
-        found = [name for lane, name in spaces if lane is not None and lane.finds_any]
+        found = [
+            name
+            for lane, name in spaces
+            if lane is not None and self.weights.get(name) and lane.finds_any
+        ]
         return step_of(self.weights, found)
 
     @property

@@ -99,12 +99,8 @@ class LateLane(SpaceLane):
     def _order(self) -> TurnOrder | None:
         return self._snapshot.layers.turns
 
-    @property
-    def finds_any(self) -> bool:
-        return bool(self._rows.has.any())
-
-    def rank(self, k: int, among: Mask | None) -> LaneRanking:
-        """Return the best ``k`` frames with evidence among the rows of a mask; as `Lane.rank`."""
+    def _ranked(self, k: int, among: Mask | None) -> LaneRanking:
+        """Return the best ``k`` frames with evidence among the rows of a mask."""
         layers = self._snapshot.layers
         targets = np.flatnonzero((layers.sought if among is None else among) & self._rows.has)
         sources = self._with_neighbours(targets)

@@ -18,7 +18,6 @@ from cerata.engine.late import late
 from cerata.projections.columnar.names import NO_NAME as NO_ROLE
 from cerata.projections.columnar.turn_order import NO_ROW, TurnOrder
 from cerata.projections.fulltext.analyzer import terms
-from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
 from cerata.projections.fulltext.marks import Mark
 from cerata.retrieval.proper_nouns import proper_nouns
 from cerata.retrieval.question_analysis import QuestionAnalysis, analysis_of
@@ -79,7 +78,7 @@ class Signals(msgspec.Struct, frozen=True):
         """Return the sums of the signals of frames, in steps of their scores, (frames,)."""
         if not len(ids):
             return np.zeros(0)
-        return sum_of(self.weights, self.question, self._candidates(ids)).round(SCORE_DECIMALS)
+        return sum_of(self.weights, self.question, self._candidates(ids))
 
     def values(self, ids: I64) -> F64:
         """Return the value of each signal of `SIGNALS` for frames, (frames, signals)."""

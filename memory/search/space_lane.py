@@ -37,25 +37,31 @@ class SpaceLane(ABC):
         self._snapshot = snapshot
         self.key = key
 
-    @abstractmethod
     def rank(self, k: int, among: Mask | None) -> LaneRanking:
         """Return the best ``k`` frames; as `Lane.rank`."""
+        return self._best if among is None and k == LANE_HITS else self._ranked(k, among)
 
-    @property
     @abstractmethod
-    def finds_any(self) -> bool:
-        """True if any frame has vectors in the space."""
+    def _ranked(self, k: int, among: Mask | None) -> LaneRanking: ...
 
     @cached_property
+    def _best(self) -> LaneRanking:
+        """The best current frames; no filter changes them, and so none changes a score."""
+        return self._ranked(LANE_HITS, None)
+
+    @property
+    def finds_any(self) -> bool:
+        """True if the lane finds a current frame."""
+        return len(self._best.ids) > 0
+
+    @property
     def least(self) -> float:
         """The score of the last of the best current frames, at least 0.
 
         A frame without vectors, such as one that is not embedded yet, counts as the least near one
-        of a list, so that its words decide. The list is of all current frames: no filter changes a
-        score.
+        of a list, so that its words decide.
         """
-        best = self.rank(LANE_HITS, None)
-        return max(float(best.scores[-1]), 0.0) if len(best.ids) else 0.0
+        return max(float(self._best.scores[-1]), 0.0) if self.finds_any else 0.0
 
     def candidates(self) -> Mask:
         """Return the rows that have a vector in the space, also of closed frames."""

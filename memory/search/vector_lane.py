@@ -105,7 +105,8 @@ class VectorLane(SpaceLane):
 
     @property
     def finds_any(self) -> bool:
-        return bool(self._rows.has.any())
+        # Each current frame with a vector is found: no ranking is needed.
+        return bool((self._rows.has & self._snapshot.layers.sought).any())
 
     def alone(self) -> VectorLane:
         """Return the lane of the question in which each frame has its own score."""
@@ -117,23 +118,21 @@ class VectorLane(SpaceLane):
             is_alone=True,
         )
 
-    def rank(self, k: int, among: Mask | None) -> LaneRanking:
-        """Return the best ``k`` frames among the rows of a mask, by default the current rows.
-
-        The mask is over the rows of the view's layers. Ties go to the older frame.
+    def _ranked(self, k: int, among: Mask | None) -> LaneRanking:
+        """Return the best ``k`` frames among the rows of a mask; ties go to the older frame.
 
         Raises:
             Corrupt: a vector is damaged.
         """
         order = self._order
         if order is None:
-            return self._ranked(k, among)
+            return self._ranked_alone(k, among)
         layers = self._snapshot.layers
         among = layers.sought if among is None else among
         targets = np.flatnonzero(among & self._rows.has)
         if len(targets) > max(ALL_ROWS_MAX, k):
             # Among many, the turns beside the best are the only further candidates.
-            best = self._ranked(max(k, BEST_ALONE), among)
+            best = self._ranked_alone(max(k, BEST_ALONE), among)
             near = around(order, np.sort(layers.rows_at(np.asarray(best.ids, np.int64))))
             targets = np.flatnonzero(near & among & self._rows.has)
         scores = self._scores_at(targets)
@@ -141,7 +140,7 @@ class VectorLane(SpaceLane):
         first = np.argsort(-scores, kind="stable")[:k]
         return LaneRanking(self.name, layers.ids_at(targets[first]), scores[first])
 
-    def _ranked(self, k: int, among: Mask | None) -> LaneRanking:
+    def _ranked_alone(self, k: int, among: Mask | None) -> LaneRanking:
         """Return the best ``k`` frames by their own scores; ties go to the older frame."""
         layers = self._snapshot.layers
         if among is None:

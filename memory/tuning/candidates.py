@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 
 from cerata.projections.columnar.columns import F64, I64, Mask
-from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
 from cerata.retrieval.ranking.fusion import OF_FACTS, Shares, fuse, step_of
 from cerata.retrieval.ranking.fusion import candidates_of as ranked_ids
 from cerata.retrieval.ranking.learning import JudgedList
@@ -94,11 +93,11 @@ class Candidates:
 
     def _added(self, at: I64, weights: Mapping[str, float]) -> F64:
         total = np.zeros(len(at))
-        # In the order and with the digits of `signals.sum_of`.
+        # In the order of `signals.sum_of`.
         for place, name in enumerate(SIGNALS):
             if weights.get(name):
                 total += weights[name] * self.signals[at, place]
-        return np.round(total, SCORE_DECIMALS)
+        return total
 
     def judged_list(self) -> JudgedList | None:
         """Return the candidates for learning, with lanes then signals; None if none is relevant.

@@ -33,6 +33,7 @@ from typing import Final
 import numpy as np
 
 from cerata.projections.columnar.columns import F64, I64, U8, Mask
+from cerata.projections.fulltext.best_rows import SCORE_DECIMALS
 from cerata.projections.fulltext.marks import Mark
 
 from ..question_analysis import Period, QuestionAnalysis
@@ -113,7 +114,8 @@ def _asked(signal: str, question: QuestionAnalysis, candidates: Candidates) -> F
         missing = np.maximum(SHORT_TERMS - candidates.terms, 0) / SHORT_TERMS
         return missing * candidates.have_role
     if signal == "recency":
-        return np.exp(-candidates.ages / RECENCY_DAYS)
+        # The last digits of an exponential differ between machines.
+        return np.round(np.exp(-candidates.ages / RECENCY_DAYS), SCORE_DECIMALS)
     if signal == "speaker":
         return candidates.are_named
     if signal == "test":
