@@ -43,11 +43,11 @@ QUERY = matrices(7)[6]
 
 
 def late(store: Store) -> object:
-    return store.search("", token_embedding=QUERY, mode="vector")
+    return store.search("", token_embedding=QUERY, mode="vector", group_by="frame")
 
 
 def test_signs_spare_comparing_most_frames(many: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Measured 6; comparing all of them is the mechanism switched off."""
+    """Measured 4; comparing all of them is the mechanism switched off."""
     late(many)
     every = seconds(partial(late, many), 5)
     monkeypatch.setattr(maxsim, "ALL_FRAMES_MAX", 100)
@@ -56,8 +56,8 @@ def test_signs_spare_comparing_most_frames(many: Store, monkeypatch: pytest.Monk
 
 
 def test_fifty_are_put_in_order_and_not_all(many: Store) -> None:
-    """Comparing all takes 13 times what their order adds to the words."""
-    asked: dict[str, Any] = {"profile": WORDS, "token_embedding": QUERY}
+    """Comparing all takes 40 times what their order adds to the words."""
+    asked: dict[str, Any] = {"profile": WORDS, "token_embedding": QUERY, "group_by": "frame"}
     many.search("tea", rerank=True, **asked)
     words = seconds(lambda: many.search("tea", k=50, **asked), 9)
     ordered = seconds(lambda: many.search("tea", rerank=True, **asked), 9)
