@@ -1,8 +1,8 @@
 """The bounds of a search: the least score and the least cosine of its hits.
 
 Owns the cosines of hits, the hits within the bounds, and whether deeper rankings can have any. A
-frame below the rankings has at most the share of the last of each lane, and all signals. Leaves out
-the order of the hits (`search`) and its blocks (`pages`).
+frame below the rankings has at most the share of the last of each lane, or of a frame without a
+vector, and all signals. Leaves out the order of the hits (`search`) and its blocks (`pages`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import msgspec
 import numpy as np
 
 from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
-from cerata.retrieval.ranking.fusion import OF_FACTS, Fused, LaneRanking, boost_of
+from cerata.retrieval.ranking.fusion import Fused, LaneRanking, boost_of
+
+from .space_lane import SpaceLane
 
 if TYPE_CHECKING:
     from .request import SearchRequest
@@ -76,13 +78,15 @@ class Bounds(msgspec.Struct, frozen=True):
         """Return a score that no hit below the rankings exceeds."""
         signals = self.fusion.signals
         most = 0.0 if signals is None else self.fusion.running.step * signals.most
-        lanes = {lane.name: lane for lane in self.fusion.running.lanes}
-        for ranking in rankings:
-            is_deeper = len(ranking.ids) >= depth or ranking.name not in {"text", *OF_FACTS}
-            if is_deeper and len(ranking.ids):
-                last = np.asarray(ranking.ids[-1:], np.int64)
-                most += self.fusion.weights[ranking.name] * float(
-                    lanes[ranking.name].shares(last).shares[0]
-                )
+        lasts = {ranking.name: ranking for ranking in rankings if len(ranking.ids) >= depth}
+        for lane in self.fusion.running.lanes:
+            share = 0.0
+            if lane.name in lasts:
+                last = np.asarray(lasts[lane.name].ids[-1:], np.int64)
+                share = float(lane.shares(last).shares[0])
+            if isinstance(lane, SpaceLane) and lasts.keys() - {lane.name}:
+                # A frame that another lane finds may have no vector.
+                share = max(share, lane.least)
+            most += self.fusion.weights[lane.name] * share
         most = round(most, SCORE_DECIMALS)
         return most * boost_of(most, 1 + self.request.profile.importance)

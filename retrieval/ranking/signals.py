@@ -99,7 +99,7 @@ def values_of(signal: str, question: QuestionAnalysis, candidates: Candidates) -
         question: The goals of the question.
         candidates: The frames.
     """
-    if not _is_asked(signal, question):
+    if not is_asked(signal, question):
         return np.zeros(len(candidates))
     return np.asarray(_asked(signal, question, candidates), np.float64)
 
@@ -127,7 +127,7 @@ def _asked(signal: str, question: QuestionAnalysis, candidates: Candidates) -> F
     return candidates.follow if signal == "follows" else candidates.in_thread
 
 
-def _is_asked(signal: str, question: QuestionAnalysis) -> bool:
+def is_asked(signal: str, question: QuestionAnalysis) -> bool:
     """Return False if the signal is 0 for every frame."""
     if signal == "period":
         return bool(question.periods)
@@ -157,6 +157,6 @@ def sum_of(weights: Mapping[str, float], question: QuestionAnalysis, candidates:
     total = np.zeros(len(candidates))
     for signal in SIGNALS:
         weight = weights.get(signal, 0.0)
-        if weight and _is_asked(signal, question):
+        if weight and is_asked(signal, question):
             total += weight * _asked(signal, question, candidates)
     return total

@@ -11,10 +11,9 @@ import pytest
 
 import cerata
 from cerata import Filter, Hit, Profile, Store
-from cerata.memory.search import bounds as bounds_module
 from cerata.memory.search.request import Grouping
 
-BY_RANK = Profile("signals", 1, {"text": 1, "vectors": 1}, signals={"count": 0.7, "short": -0.3})
+SIGNALS = Profile("signals", 1, {"text": 1, "vectors": 1}, signals={"count": 0.7, "short": -0.3})
 WORDS = ("iron", "copper", "silver", "gold", "lead", "tin")
 SPACE = "toy"
 
@@ -34,7 +33,7 @@ def many() -> Iterator[Store]:
 QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("iron gold", {}),
     ("iron gold", {"embedding": [1, 0, 0, 0.5]}),
-    ("iron gold", {"embedding": [1, 0, 0, 0.5], "profile": "chat"}),
+    ("iron gold", {"embedding": [1, 0, 0, 0.5], "profile": "continuity"}),
     ("iron gold", {"embedding": [1, 0, 0, 0.5], "profile": "used"}),
     ("iron gold", {"profile": "used", "mode": "text"}),
     ("", {"embedding": [1, 0, 0, 0.5], "mode": "vector"}),
@@ -46,7 +45,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
 def test_pages_join_to_the_order_of_a_single_search(
     many: Store, place: int, group_by: Grouping
 ) -> None:
-    """Fused scores depend on the depth of the lanes, so a page could repeat or skip a hit."""
+    """The candidates depend on the depth of the lanes, so a page could repeat or skip a hit."""
     query, more = QUESTIONS[place]
     more = {**more, "group_by": group_by}
     many.record_access(5, 9, 300)
@@ -172,14 +171,15 @@ def test_a_summary_says_that_more_frames_may_match(many: Store) -> None:
         {"min_cosine": 0.4, "mode": "vector"},
         {"min_cosine": 0.4, "profile": "used"},
         {"min_cosine": 0.4, "rerank": True, "token_embedding": [[1, 0]]},
-        {"min_score": 0.004},
-        {"min_score": 0.5, "profile": "chat"},
-        {"min_score": 0.004, "profile": BY_RANK},
-        {"min_cosine": 0.4, "profile": "documents"},
-        {"min_score": 0.3, "min_cosine": 0.2, "profile": "documents"},
+        {"min_score": 0.5},
+        {"min_score": 0.5, "profile": "continuity"},
+        {"min_score": 0.5, "profile": SIGNALS},
+        {"min_score": 0.5, "profile": "used"},
+        {"min_cosine": 0.4, "profile": SIGNALS},
+        {"min_score": 0.3, "min_cosine": 0.2, "profile": "used"},
         {"min_score": 0.5, "mode": "vector"},
-        {"min_score": 1.0, "mode": "text"},
-        {"min_score": 0.3, "min_cosine": 0.2, "profile": "chat"},
+        {"min_score": 0.2, "mode": "text"},
+        {"min_score": 0.3, "min_cosine": 0.2},
     ],
 )
 def test_every_hit_within_the_bounds_is_on_a_page(space: str, more: dict[str, Any]) -> None:
@@ -215,44 +215,50 @@ def test_every_hit_within_the_bounds_is_on_a_page(space: str, more: dict[str, An
             assert pages == within
 
 
+@pytest.mark.parametrize("least", [0.65, 0.95, 1.15])
+@pytest.mark.parametrize("where", [None, Filter(tags=["plain"])])
+def test_a_least_score_finds_frames_without_vectors(least: float, where: Filter | None) -> None:
+    """They count as near as the 128th, so deeper they are nearer than the last of the list."""
+    random = Random(5)
+    with cerata.open(":memory:") as store:
+        for number in range(900):
+            vector = None if number % 3 else [1, random.gauss(0, 1), random.gauss(0, 1)]
+            store.put_frame(
+                " ".join(random.choices(WORDS, k=4)),
+                tags=["plain"] if vector is None else [],
+                embedding=vector,
+                space=None if vector is None else "toy",
+            )
+        ask: dict[str, Any] = {"embedding": [1, 0, 0], "group_by": "frame", "where": where}
+        whole = store.search("iron gold", k=9_999, **ask)
+        within = [(hit.id, hit.score) for hit in whole if hit.score >= least]
+        hits = store.search("iron gold", k=9_999, min_score=least, **ask)
+        assert [(hit.id, hit.score) for hit in hits] == within
+        assert len(within) > 100
+
+
 def test_a_bound_that_few_hits_reach_ranks_no_deeper(many: Store) -> None:
     """A search for ten hits above a cosine ranked the whole memory if only nine reach it."""
     cases: list[dict[str, Any]] = [
         {"min_cosine": 0.99},
-        {"min_score": 0.5},
+        {"min_score": 1.5},
         {"min_score": 99.0, "mode": "text"},
     ]
     for more in cases:
-        more["profile"] = "balanced"
         hits = many.search("iron gold", k=600, embedding=[1, 0, 0, 0.5], space=SPACE, **more)
         [hit, *_] = hits or many.search("iron gold", k=1)
         assert len(hits) < 128
         assert len(getattr(hit.made_by, "blocks", [])) == 1
 
 
-def test_a_least_score_of_scores_ranks_to_a_limited_depth(
-    many: Store, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("profile", ["default", SIGNALS, "used"])
+def test_a_least_score_ends_at_the_bound_of_what_is_deeper(
+    many: Store, profile: str | Profile
 ) -> None:
-    """Z-scores have no bound, so a search for a score that no hit reaches ranked all frames."""
-    monkeypatch.setattr(bounds_module, "SCORED_DEPTH", 512)
-    ask: dict[str, Any] = {"embedding": [1, 0, 0, 0.5], "space": SPACE, "profile": "chat"}
-    everything = len(many.search("iron gold", k=9_999, **ask, group_by="frame"))
-    result: Any = many.search("iron gold", k=1, **ask, group_by="frame")[0].made_by
+    """Any profile with signals ranked all frames; so did a least score that no deeper hit has."""
+    ask: dict[str, Any] = {"embedding": [1, 0, 0, 0.5], "space": SPACE, "profile": profile}
     [best] = many.search("iron gold", k=1, **ask, group_by="frame")
-    few: Any = many.search("iron gold", k=20, min_score=best.score, **ask, group_by="frame")
-    assert few[0].id == best.id
-    assert len(few[0].made_by.blocks) == 2 > len(result.blocks)
-    # A page that ends deeper is filled.
-    assert (
-        len(many.search("iron gold", k=9_999, min_score=-99, **ask, group_by="frame"))
-        == everything
-        > 512
-    )
-
-
-def test_a_least_score_of_ranks_and_signals_ends_at_their_bound(many: Store) -> None:
-    """Any profile with signals ranked all frames."""
-    ask: dict[str, Any] = {"embedding": [1, 0, 0, 0.5], "space": SPACE, "profile": BY_RANK}
-    for least, blocks in ((0.012, 1), (0.0001, 3)):
-        hits = many.search("iron gold", k=690, min_score=least, **ask)
+    for least, blocks in ((best.score, 1), (0.0, 3)):
+        hits = many.search("iron gold", k=690, min_score=least, **ask, group_by="frame")
+        assert hits[0].id == best.id
         assert len(getattr(hits[0].made_by, "blocks", [])) == blocks
