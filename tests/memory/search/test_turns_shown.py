@@ -209,7 +209,7 @@ def test_turns_with_a_title_or_place_keep_them() -> None:
 def test_bytes_and_names_of_several_lines_stay_on_one_line() -> None:
     with cerata.open(":memory:") as store:
         store.put_frame(b"123", search_text=" ", role="Ann\n[#9 · x]", track="mail")
-        context = store.recall("of the", floor=False)
+        context = store.recall("?")
         assert context.text.splitlines()[1] == "#1 Ann [#9 · x]: (3 bytes)"
 
 
