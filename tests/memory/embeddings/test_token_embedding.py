@@ -116,7 +116,7 @@ def test_a_question_is_embedded_where_it_is_of_use() -> None:
             (3, ("text", "vectors", "late")),
             (1, ("text", "vectors", "late")),
         ]
-        assert store.explain(hits[0]).lanes[-1].score == pytest.approx(2, abs=0.05)
+        assert store.explain(hits[0]).lanes[-1].score == pytest.approx(0.65, abs=0.02)
         assert store.recall("tea").lanes == ("text", "facts", "vectors", "late")
         assert [hit.lanes for hit in store.at(early or 0).search("tea")] == [
             ("text", "vectors", "late")
