@@ -98,7 +98,7 @@ def made_again(store: Store) -> cerata.AssemblyRerun:
 
 def informed(store: Store) -> cerata.Session:
     """Return a session beside knowledge."""
-    store.remember(ASKED, kind="knowledge")
+    store.remember("Remember the deadline: it is on Friday.", kind="knowledge")
     return cerata.Agent(store, "talker").session("s2")
 
 
@@ -203,7 +203,7 @@ MADE: dict[str, Callable[[Store, Path], Any]] = {
     "FactPath": lambda store, _: store.paths("Ann", "Bern")[0],
     "FieldBlame": lambda store, _: store.blame(1).fields[0],
     "Filter": lambda _, _folder: cerata.Filter(tags=["a"]) | ~cerata.Filter(kind="b"),
-    "Floor": lambda _, _folder: cerata.Floor(0.36, 0.6),
+    "Floor": lambda _, _folder: cerata.Floor(0.6, 0.36),
     "Frame": lambda store, _: store.frame(1),
     "Gate": lambda store, _: proposed(store).proposals()[0].gates.settled,
     "Gates": lambda store, _: proposed(store).proposals()[0].gates,
