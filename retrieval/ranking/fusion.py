@@ -133,10 +133,10 @@ def fuse(
 
 def candidates_of(rankings: Sequence[LaneRanking]) -> I64:
     """Return the distinct ids of rankings, ascending."""
-    ids = [np.asarray(ranking.ids, np.int64) for ranking in rankings]
-    if len(ids) == 1:
-        return np.sort(ids[0])
-    return np.unique(np.concatenate(ids)) if ids else np.empty(0, np.int64)
+    lists = [np.asarray(ranking.ids, np.int64) for ranking in rankings]
+    ids = np.sort(np.concatenate([np.empty(0, np.int64), *lists]))
+    # `numpy.unique` loads a module of 10 ms.
+    return ids[np.flatnonzero(np.diff(ids, prepend=ids[:1] - 1))]
 
 
 def boosted(fused: Sequence[Fused], factors: Mapping[int, float]) -> list[Fused]:
