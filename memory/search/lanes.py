@@ -147,8 +147,9 @@ class FactsLane(msgspec.Struct, frozen=True):
         """Return 1 for each frame in which a fact was read."""
         if not self.facts:
             return Shares(np.zeros(len(ids)), np.zeros(len(ids), np.bool_))
-        read = np.array([*fact_search.scored_frames(self.facts)], np.int64)
-        are_read = np.isin(ids, read)
+        read = fact_search.scored_frames(self.facts)
+        # Few frames: `numpy.isin` loads a module of 10 ms.
+        are_read = np.array([frame in read for frame in ids.tolist()], np.bool_)
         return Shares(are_read.astype(np.float64), are_read)
 
     def score_of(self, frame: int) -> float | None:

@@ -193,7 +193,8 @@ class Signals(msgspec.Struct, frozen=True):
                 for code in set(codes.tolist())
                 if source_files.is_test_file(layer.frames.uri(code))
             ]
-            are_tests[places[at[np.isin(codes, tests)]]] = True
+            for code in tests:
+                are_tests[places[at[codes == code]]] = True
         return are_tests
 
     def _noun_shares(self, rows: I64) -> F64:

@@ -170,9 +170,9 @@ def test_after_embed_a_question_finds_by_meaning(run: Run) -> None:
     """Embedded files found nothing: the verbs of questions had no embedder."""
     with cerata.open("memory.cera") as store:
         store.put_frames(["I am allergic to peanuts.", "Tom likes trains.", "I live in Oslo."])
-    assert "nothing relevant" in run("recall", "What must I not eat?")[1]
+    assert "nothing relevant" in run("recall", "Which nuts are dangerous for me?")[1]
     run("embed")
-    code, out, err = run("recall", "What must I not eat?")
+    code, out, err = run("recall", "Which nuts are dangerous for me?")
     assert (code, err) == (0, "")
     assert out.splitlines()[1] == "I am allergic to peanuts."
     assert "nothing relevant" in run("recall", "quantum chromodynamics")[1]
