@@ -155,9 +155,7 @@ class VectorLane(SpaceLane):
             hits += zip(*stored, strict=True)
             hits.sort(key=lambda item: (-item[1], layers.moment(item[0])))
             del hits[k:]
-            best = LaneRanking(
-                self.name, [frame for frame, _ in hits], [score for _, score in hits]
-            )
+            best = LaneRanking(self.name, [hit[0] for hit in hits], [hit[1] for hit in hits])
         # The shares of these frames are asked for next.
         self._keep(layers.rows_at(np.asarray(best.ids, np.int64)), np.asarray(best.scores))
         return best
