@@ -3,7 +3,7 @@
 ``python -m benchmarks.relevance_bench`` (``--tiny`` in CI; needs the extra ``minilm``) puts 1,000
 notes into a store with MiniLM and asks 50 questions that no note answers and 50 that a note answers
 in other words. It counts the contexts that answer clearly, unclearly and not at all, with the
-default marks and with others; then it lists the answerable questions that get nothing, and the
+default marks and with other marks; then it lists the answerable questions that get nothing, and the
 unrelated ones with a clear answer. The run repeats for each set of notes and questions. ``--words``
 does the same without an embedder.
 """

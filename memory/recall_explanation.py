@@ -184,7 +184,7 @@ def _answer(snapshot: Snapshot, recall: RecallContext) -> _Answer:
 
 
 class _Lines:
-    """The lines of a recall, then those that only today's question shows."""
+    """The lines of a recall, then the lines that only today's question shows."""
 
     def __init__(
         self,

@@ -77,7 +77,7 @@ class Lane(Protocol):
         ...
 
     def score_of(self, frame: int) -> float | None:
-        """Return the score of a frame in the lane's own unit; None for one that it cannot find."""
+        """Return the score of a frame in the lane's own unit; None if the lane cannot find it."""
         ...
 
     def candidates(self) -> Mask:
@@ -116,7 +116,7 @@ class TextLane:
         return Shares(scores / (self.asked.most or 1.0), self.asked.finds(rows, scores))
 
     def score_of(self, frame: int) -> float | None:
-        """Return the BM25 of a frame, or None for one that the query does not find."""
+        """Return the BM25 of a frame, or None if the query does not find it."""
         rows = self._layers.rows_at(np.array([frame]))
         scores = self.asked.at(rows)
         return float(scores[0]) if self.asked.finds(rows, scores)[0] else None

@@ -1,6 +1,6 @@
 """The vectors of a question as an event stores them, and a request with them.
 
-A recorded question is asked again without its embedder: by the stored vectors, or by words alone if
+A recorded question can be put again without its embedder: by the stored vectors, or by words alone if
 it had none.
 """
 

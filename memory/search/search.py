@@ -179,7 +179,7 @@ class Fusion:
 
     @cached_property
     def weights(self) -> dict[str, float]:
-        """What each lane adds for a share of 1."""
+        """The part of a score that each lane adds for a share of 1."""
         return {
             name: weight * self.running.step if name in OF_FACTS else weight
             for name, weight in self.running.weights.items()

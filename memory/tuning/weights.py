@@ -24,7 +24,7 @@ _OF_CONTENT: Final = [place for place, lane in enumerate(LANES) if lane not in O
 """The lanes whose weights sum up to the same as before."""
 
 _OF_VECTORS: Final = [place for place, lane in enumerate(LANES) if lane in OF_VECTORS]
-"""The lanes whose weights are in the unit of all others (`step_of`)."""
+"""The lanes whose weights are in the unit of all other weights (`step_of`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Learner:
         weights = fitted(lists, earlier, is_lane)
         total = float(weights[active].sum())
         if total <= 0:
-            # The relevant frames are those that the lanes rank last: nothing to learn from lanes.
+            # The lanes rank the relevant frames last: nothing to learn from lanes.
             return self._profile(earlier)
         weights *= float(earlier[active].sum()) / total
         weights = np.where(has_any, weights, earlier)

@@ -323,7 +323,7 @@ _MARKS: Final = "\u0300-\u036f"
 _ACCENTED: Final = re.compile(f"[{_LATIN}{_MARKS}][A-Za-z{_LATIN}{_MARKS}]*")
 """An accented word from its first accent on: a search for its beginning would try each word."""
 _NO_LATIN_LEADS: Final = bytes({*range(256)} - {*range(0xC3, 0xCB), 0xCC, 0xCD, 0xE1})
-"""Bytes that start none of these characters; a text without others is passed over."""
+"""Bytes that start none of these characters; a text without other bytes has no accents."""
 _MARK_RUN: Final = re.compile(f"[{_MARKS}]+")
 _ARABIC: Final = re.compile("[\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff]{4,}")
 

@@ -12,7 +12,7 @@ frames and changes no score; so does the filter ``role:mina``.
 
 After the fields come the terms *beside* the words of all fields: parts of identifiers,
 joined spellings and the like (`beside`). They weigh 1, are in no field, and count for no length.
-Nor do stop words: a row has the set of its stop words (`stops`), without places.
+Stop words have no places: a row has the set of its stop words (`stops`).
 """
 
 from enum import IntEnum
@@ -46,7 +46,7 @@ WEIGHTS: Final = {Field.TEXT: 1, Field.TITLE: 2, Field.TAGS: 2, Field.ROLE: 2}
 
 
 class FieldLengths(msgspec.Struct, frozen=True):
-    """What a row has in each part, (rows,) uint32 each, and its stop words.
+    """The terms of a row in each part, (rows,) uint32 each, and its stop words.
 
     ``total`` counts the terms of all parts; ``title``, ``tags``, ``role`` and ``beside`` those of
     one part, and the text has the rest. ``stops`` has a bit for each of 128 stop words, in two

@@ -1,4 +1,4 @@
-"""Prefixes: what some models read before a text, and what before a question.
+"""Prefixes that some models read before a text, and before a question.
 
 Example: E5 reads "passage: The bridge opens in May." and "query: When does the bridge open?".
 """

@@ -101,8 +101,8 @@ def fuse(
     Args:
         ids: The items; (items,), distinct.
         lanes: The shares of each lane, in the order of the sum.
-        weights: What each lane adds for a share of 1.
-        added: What the signals add; (items,).
+        weights: The part of a score that each lane adds for a share of 1.
+        added: The parts that the signals add; (items,).
         k: The number of items.
 
     >>> text = Shares(np.array([0.5, 0.25]), np.array([True, True]))

@@ -64,7 +64,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
     for profile in (
         DEFAULT,
         Profile("words", 1, {"text": 1.0}),
-        # Talk of an agent: what was said lately, in this conversation, near a named entity.
+        # Talk of an agent: turns that are new, of this conversation, or near a named entity.
         replace(
             DEFAULT,
             name="continuity",
