@@ -1,7 +1,7 @@
 """The vectors of a question as an event stores them, and a request with them.
 
-A recorded question can be put again without its embedder: by the stored vectors, or by words alone if
-it had none.
+A recorded question can be put again without its embedder: by the stored vectors, or by words alone
+if it had none.
 """
 
 from __future__ import annotations

@@ -244,7 +244,7 @@ def _token_lines(tokens: Sequence[TokenShare]) -> Iterator[str]:
 
 
 def _word_lines(words: Sequence[WordScore]) -> Iterator[str]:
-    """Yield a line for each word of the frame or near it, and a line that lists the missing words."""
+    """Yield a line for each word of the frame or near it, and a line for the missing words."""
     matches = [word for word in words if word.added]
     width = max((len(word.word) for word in matches), default=0)
     for word in matches:

@@ -34,8 +34,8 @@ class StringTable:
     - String i has ``sizes[i]`` bytes from ``ends[i - 1]`` on, then zeros up to ``ends[i]``, a
       multiple of ``unit``, which is a power of two.
     - ``firsts`` never descends.
-    - A hash has 64 bits, 32 or 16. Fewer take less room in a file. With a million strings, a look-up
-      by 32 bits compares a wrong one once in 4,000 times, one by 16 bits compares 15.
+    - A hash has 64 bits, 32 or 16. Fewer take less room in a file. With a million strings, a
+      look-up by 32 bits compares a wrong one once in 4,000 times, one by 16 bits compares 15.
     """
 
     def __init__(self, unit: int = 1, hash_bits: int = 64) -> None:
