@@ -267,11 +267,10 @@ class SearchReads(Reader):
         Bytes are shown as their ``search_text``, or as their size. `Context.confidence` is "clear";
         or "unclear", and the closest entries take half of the budget, under a line that no entry
         clearly answers; or "none", and the context is empty. A question without any word shows the
-        newest frames instead, which pass ``where`` and the filters and NOTs of the query, and
-        `Context.fallback` is true. `Context.omissions` lists
-        the entries left out, and why. The budget covers the whole text, sources and framing
-        included (see `cerata.retrieval.tokenizer`); one without room for the id of an entry gives
-        an empty context and a line in `Context.notices`.
+        newest frames instead, which pass ``where``, and `Context.fallback` is true.
+        `Context.omissions` lists the entries left out, and why. The budget covers the whole text,
+        sources and framing included (see `cerata.retrieval.tokenizer`); one without room for the id
+        of an entry gives an empty context and a line in `Context.notices`.
 
         Args:
             query: Plain language (any word may match), or a `cerata.query`.

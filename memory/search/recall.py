@@ -27,7 +27,7 @@ from cerata.engine.salted_hashes import context_hash
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.frames.conversations import name_of
 from cerata.projections.frames.filters import times_of
-from cerata.projections.fulltext.query import Query, filters_of, resolved
+from cerata.projections.fulltext.query import filters_of, resolved
 from cerata.retrieval.context import framing
 from cerata.retrieval.context.entries import Entry
 from cerata.retrieval.context.packing import Candidate, ContextOptions, pack
@@ -185,12 +185,9 @@ def _admitted(result: SearchResult) -> tuple[Mask, ...]:
 
 
 def _newest(result: SearchResult) -> list[int]:
-    """Return the newest frames that the filter and the query's filters and NOTs admit."""
+    """Return the newest frames that the filter admits."""
     layers = result.snapshot.layers
-    query = result.request.query
     masks = both(_admitted(result), result.request.searched_in(layers))
-    if isinstance(query, Query):
-        masks = both(masks, layers.let_in(query))
     return list(islice(layers.newest(masks), CONTEXT_HITS))
 
 

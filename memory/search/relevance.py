@@ -89,7 +89,7 @@ def relevant_hits(result: SearchResult, floor: Floor | None) -> Relevant:
     request = result.request
     best = _without_question(result) if request.text else result.best
     most = max((hit.score for hit in best), default=0.0)
-    if not has_words(request.tree) or result.facts:
+    if result.facts or (request.is_plain and not has_words(request.tree)):
         return Relevant(best, "clear", most)
     if not best:
         return Relevant(best, "none", most)

@@ -34,7 +34,7 @@ from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.columnar.turn_order import TurnOrder, first_versions, turn_order
 from cerata.projections.frames.columns import ClosingKind
 from cerata.projections.frames.filters import Filter
-from cerata.projections.fulltext.query import Query, loosened
+from cerata.projections.fulltext.query import Query
 
 from .layer import Layer, LogLayer
 
@@ -605,13 +605,6 @@ class Layers:
     def mask_of(self, where: Filter) -> Mask:
         """Return the rows of the ranking that a filter admits."""
         return end_to_end(self.passing(where))
-
-    def let_in(self, query: Query) -> tuple[Mask, ...]:
-        """Return the rows that a query's filters and NOTs admit, for any words, by layer."""
-        mask = self.ranking.passing(loosened(query), self.mask_of)
-        if mask is None:
-            return tuple(np.ones(layer.rows, np.bool_) for layer in self.all)
-        return tuple(np.split(mask, [self.base.rows])[: len(self.all)])
 
     def ids_at(self, rows: I64) -> I64:
         """Return the frames in rows of the ranking."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import cerata
+from cerata import Filter
 from cerata.cli import main
 from cerata.engine.events import PutFrame
 from cerata.engine.storage import OsStorage
@@ -316,34 +317,46 @@ def test_a_context_of_another_memory_is_no_basis() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    "text",
     [
-        ("tag:none", ()),
-        ("absent tag:none", ()),
-        ("absent tag:a", (1,)),
-        ("absent OR tag:none", (3, 2, 1)),
-        ("absent NOT tag:a", (3, 2)),
-        ("absent NOT two", (3, 1)),
-        ("NOT (one OR two OR three)", ()),
-        ("absent NOT (two NOT tag:a)", (3, 1)),
-        ("absent", (3, 2, 1)),
+        "tag:none",
+        "absent tag:none",
+        "absent tag:a",
+        "absent OR tag:none",
+        "absent NOT tag:a",
+        "NOT (one OR two OR three)",
+        "absent NOT (two NOT tag:a)",
+        "absent",
     ],
 )
-def test_what_stands_in_is_what_the_query_lets_in(text: str, shown: tuple[int, ...]) -> None:
+def test_nothing_stands_in_for_what_a_query_asks(text: str) -> None:
     """Where nothing matched, a query for one tag was told the newest frames of all."""
     with cerata.open(":memory:") as store:
         store.put_frame("one", tags=["a"])
         store.put_frame("two")
         store.put_frame("three")
         context = store.recall(cerata.query(text), floor=False)
-        assert context.fallback
-        assert tuple(item.id for item in context.items) == shown
+        assert (context.confidence, context.fallback, context.items) == ("none", False, ())
+
+
+def test_what_stands_in_is_what_the_filter_lets_in() -> None:
+    with cerata.open(":memory:") as store:
+        store.put_frame("one", tags=["a"])
+        store.put_frame("two")
+        store.put_frame("three")
+        tagged = Filter(tags=["a"])
+        shown: list[tuple[Filter | None, list[int]]] = [
+            (None, [3, 2, 1]),
+            (tagged, [1]),
+            (~tagged, [3, 2]),
+        ]
+        for where, frames in shown:
+            context = store.recall("?", where=where)
+            assert context.fallback
+            assert [item.id for item in context.items] == frames
         with store.transaction():
             store.put_frame("one, two, three and four", tags=["a"])
-            inside = [
-                item.id for item in store.recall(cerata.query("absent tag:a"), floor=False).items
-            ]
-            assert inside == [-1, 1]
+            assert [item.id for item in store.recall("?", where=tagged).items] == [-1, 1]
 
 
 @pytest.mark.parametrize("after", [("a", 1), (1 << 70, 1), (1, 1 << 70), "x", 5, (1,), (True, 1)])
