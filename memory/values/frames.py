@@ -276,8 +276,16 @@ def first_readable(hit: Hit, admits: Callable[[Frame], bool] = lambda _: True) -
         yield hit
         yield from hit.grouped
 
-    readings = readable(group(), lambda each: (each, each.frame), lambda each: frame_place(each.id))
-    return next((each for each, frame in readings if admits(frame)), None)
+    hits = group()
+    for each, frame in readable(
+        hits, lambda hit: (hit, hit.frame), lambda hit: frame_place(hit.id)
+    ):
+        if admits(frame):
+            if each is not hit:
+                # It takes the place of the group, of which it has the rest.
+                vars(each)["grouped"] = (*hits,)
+            return each
+    return None
 
 
 class Hits(list[Hit]):

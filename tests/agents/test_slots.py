@@ -340,6 +340,10 @@ def test_search_finds_the_values_of_the_instance_alone(agent: Agent) -> None:
     assert len(agent.store.search("bonds", k=50)) == 31
     assert agent.slot("prefs", user_id="u1").set("bonds", "bonds").added
     assert len(agent.store.search("bonds", k=50)) == 31
+    # Another instance with the same text is no reason to leave a value out.
+    other.append("Risk is fine.")
+    notes.append("Risk is fine.")
+    assert len(notes.search("risk")) == 2
 
 
 # --- isolation -----------------------------------------------------------------------------------

@@ -58,6 +58,18 @@ def test_remember_search_recall_and_log_work_together(run: Run, notes: Path) -> 
     assert run("recall", "bridge", "--at", "1")[1].startswith("nothing relevant")
 
 
+def test_a_text_in_three_places_is_a_hit_that_names_them(run: Run) -> None:
+    with cerata.open("memory.cera") as store:
+        for place in ("note:1", "note:2", None):
+            store.put_frame("The bridge has two lanes.", uri=place)
+        store.put_frame("The bridge is closed.", uri="note:3")
+    out = run("search", "bridge lanes")[1]
+    assert "    also under #2 note:2, #3\n" in out
+    assert re.findall(r"^ \d\. #(\d)", out, re.MULTILINE) == ["1", "4"]
+    hits = json.loads(run("search", "bridge lanes", "--json")[1])["hits"]
+    assert [[each["id"] for each in hit.get("grouped", ())] for hit in hits] == [[2, 3], []]
+
+
 def test_verify_says_ok_and_what_was_checked(run: Run, notes: Path) -> None:
     """A check that prints nothing could have checked nothing."""
     run("remember", str(notes))

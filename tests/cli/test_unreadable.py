@@ -61,3 +61,16 @@ def test_a_list_goes_on_after_a_damaged_item(verb: str, damaged: Run) -> None:
         assert whole in out
         assert "A block is damaged" in err
         assert not options or json.loads(out)
+
+
+def test_a_damaged_copy_costs_no_other_copy(damaged: Run) -> None:
+    """A text whose first copy is damaged was left out, although its others are whole."""
+    with cerata.open("memory.cera") as store:
+        store.put_frame("note two", uri="file:copy")
+        store.put_frame("note two", uri="file:third")
+        store.checkpoint()
+    for options in (("--superseded",), ("--superseded", "--json")):
+        _, out, err = damaged("search", "note two", *options)
+        assert "file:copy" in out
+        assert "file:third" in out
+        assert "A block is damaged" in err

@@ -194,6 +194,25 @@ def test_the_retriever_reads_the_past(memory: cerata.Store) -> None:
     assert past.invoke("Which index?", where=where) == []
 
 
+def test_the_retriever_returns_a_text_once(memory: cerata.Store) -> None:
+    """Three copies of a text filled the four documents that a model reads."""
+    best = memory.put_frame("The index is HNSW.", uri="note:1")
+    for place in ("note:2", "note:3"):
+        memory.put_frame("The index is HNSW.", uri=place)
+    memory.put_frame("The index is of another day.", uri="note:4")
+    documents = CerataRetriever(memory, k=2).invoke("Which index is HNSW?")
+    assert [each.page_content for each in documents] == [
+        "The index is HNSW.",
+        "The index is of another day.",
+    ]
+    assert documents[0].id == str(best.id)
+    assert [source.split(" · ")[1] for source in documents[0].metadata["also"]] == [
+        "note:2",
+        "note:3",
+    ]
+    assert "also" not in documents[1].metadata
+
+
 # --- the store of bytes ---------------------------------------------------------------------------
 
 

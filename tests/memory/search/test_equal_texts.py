@@ -10,6 +10,7 @@ from cerata import Filter, Hit, Store
 
 from ..frames.test_work_done_once import python_calls
 from .test_pages import QUESTIONS, many
+from .test_reranker import Checksums
 
 __all__ = ["many"]  # a fixture
 
@@ -135,3 +136,26 @@ def test_distinct_texts_cost_no_look_up_of_each() -> None:
         by_frame = python_calls(lambda: store.search("blue ferry", group_by="frame"))
         by_content = python_calls(lambda: store.search("blue ferry"))
         assert by_content - by_frame <= 8 < 0.05 * by_frame
+
+
+def test_a_reranker_reads_a_page_of_equal_texts_once(many: Store) -> None:
+    """The grouped order would else have other scores of a model that answers differently."""
+    model = Checksums()
+    hits = many.search("iron gold", k=100, rerank=model)
+    assert any(hit.grouped for hit in hits)
+    assert len(model.calls) == 1
+    whole = many.search("iron gold", k=700, rerank=Checksums(), group_by="frame")
+    best: dict[str, int] = {}
+    for hit in whole:
+        best.setdefault(hit.text, hit.id)
+    assert [hit.id for hit in hits] == [*best.values()][:100]
+
+
+def test_a_comparison_of_two_states_is_of_frames() -> None:
+    """A copy that a later state has would else be no result of it."""
+    with cerata.open(":memory:") as store:
+        store.put_frame("The ferry is blue.")
+        basis = store.head.seq
+        copy = store.put_frame("The ferry is blue.")
+        results = store.diff(basis, "HEAD", query="ferry").results
+        assert [(change.id, change.new_rank) for change in results or ()] == [(copy.id, 2)]
