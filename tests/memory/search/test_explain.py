@@ -65,7 +65,8 @@ def stores(draw: st.DrawFn) -> Store:
 
 def added(explanation: Explanation) -> float:
     """Return the sum of all parts of a score, in their order."""
-    parts = [share.added for share in (*explanation.lanes, *explanation.signals)]
+    parts = [share.added for share in explanation.lanes]
+    parts += [share.added for share in explanation.signals]
     return round(sum(parts), 9)
 
 
