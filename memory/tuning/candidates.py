@@ -22,6 +22,7 @@ from cerata.retrieval.ranking.signals import SIGNALS
 from ..search.pages import LANE_HITS
 from ..search.request import SearchRequest
 from ..search.search import run_search
+from ..search.signals import Signals
 from ..snapshot.snapshot import Snapshot
 
 DEPTH: Final = 10
@@ -62,8 +63,9 @@ class Candidates:
     """The frames that the lanes find for a judged question, best 128 of each.
 
     - ``ids`` (frames,) are ascending; ``signals`` are (frames, signals), in order of `SIGNALS`.
-    - ``lanes`` has the shares of each lane, those of vectors as far as they count; ``listed`` has
-      the frames among the best of each, (frames,); ``found`` names the lanes that find any frame.
+    - ``lanes`` has the shares of each lane, those of vectors times their ``factors``, as far as they
+      count; ``listed`` has the frames among the best of each, (frames,); ``found`` names the lanes
+      that find any frame.
     - ``before`` is the order of the profile in use.
     """
 
@@ -72,6 +74,7 @@ class Candidates:
     lanes: Mapping[str, Shares]
     listed: Mapping[str, Mask]
     found: Sequence[str]
+    factors: Mapping[str, float]
     signals: F64
     before: Sequence[int]
 
@@ -80,7 +83,7 @@ class Candidates:
         running = [name for name in self.lanes if profile.weights.get(name)]
         if not running:
             return []
-        step = step_of(profile.weights, self.found)
+        step = self._step(profile)
         weights = {name: profile.weights[name] for name in running}
         weights |= {name: weights[name] * step for name in OF_FACTS.intersection(running)}
         at = np.flatnonzero(np.any([self.listed[name] for name in running], axis=0))
@@ -90,6 +93,13 @@ class Candidates:
         }
         added = step * self._added(at, profile.signals)
         return [hit.id for hit in fuse(self.ids[at], shares, weights, added, DEPTH)]
+
+    def _step(self, profile: Profile) -> float:
+        """Return the worth of a signal of weight 1 for the question, with a profile."""
+        weights = {
+            name: weight * self.factors.get(name, 1.0) for name, weight in profile.weights.items()
+        }
+        return step_of(weights, self.found)
 
     def _added(self, at: I64, weights: Mapping[str, float]) -> F64:
         total = np.zeros(len(at))
@@ -108,7 +118,7 @@ class Candidates:
         grades = np.array([of_items[items[i]] if i in items else 0.0 for i in self.ids.tolist()])
         if not grades.any():
             return None
-        step = step_of(self.question.request.profile.weights, self.found)
+        step = self._step(self.question.request.profile)
         lanes = np.zeros((len(self.ids), len(LANES)))
         for name, lane in self.lanes.items():
             lanes[:, LANES.index(name)] = lane.shares / (1.0 if name in OF_FACTS else step)
@@ -136,16 +146,24 @@ def candidates_of(question: JudgedQuestion) -> Candidates:
         lanes[lane.name] = Shares(shares * running.weights[lane.name], found)
     listed = {ranking.name: np.isin(ids, np.asarray(ranking.ids, np.int64)) for ranking in rankings}
     spaces = (running.vectors, running.late)
-    signals = result.signals
     return Candidates(
         question=question,
         ids=ids,
         lanes=lanes,
         listed={name: listed.get(name, np.zeros(len(ids), np.bool_)) for name in lanes},
         found=[lane.name for lane in spaces if lane is not None and lane.finds_any],
-        signals=np.zeros((len(ids), len(SIGNALS))) if signals is None else signals.values(ids),
+        factors={name: running.weights[name] for name in lanes},
+        signals=_signals(result.signals, ids),
         before=before,
     )
+
+
+def _signals(signals: Signals | None, ids: I64) -> F64:
+    """Return the values of signals, as far as they count among long turns; (frames, signals)."""
+    if signals is None:
+        return np.zeros((len(ids), len(SIGNALS)))
+    # All weights of the profile are 1.
+    return signals.values(ids) * [signals.weights[name] for name in SIGNALS]
 
 
 def _with_all(profile: Profile) -> Profile:

@@ -248,7 +248,8 @@ def _word_lines(words: Sequence[WordScore]) -> Iterator[str]:
     matches = [word for word in words if word.added]
     width = max((len(word.word) for word in matches), default=0)
     for word in matches:
-        factor = f"idf {word.idf:.3f} x {word.added / word.idf:.3f}"
+        # A quoted phrase has no idf of its own.
+        factor = f"idf {word.idf:.3f} x {word.added / word.idf:.3f}" if word.idf else "the phrase"
         near = f", {word.near:g} near" if word.near else ""
         yield f"{word.word:{width}}  {word.added:.3f} = {factor} (count {word.count}{near})"
     if missing := [word.word for word in words if not word.added]:

@@ -115,7 +115,8 @@ def _asked(signal: str, question: QuestionAnalysis, candidates: Candidates) -> F
         return missing * candidates.have_role
     if signal == "recency":
         # The last digits of an exponential differ between machines.
-        return np.round(np.exp(-candidates.ages / RECENCY_DAYS), SCORE_DECIMALS)
+        decays: F64 = np.exp(-candidates.ages / RECENCY_DAYS)
+        return decays.round(SCORE_DECIMALS)
     if signal == "speaker":
         return candidates.are_named
     if signal == "test":

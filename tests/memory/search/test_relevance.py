@@ -130,7 +130,8 @@ def test_between_the_marks_the_closest_entries_take_half_of_the_budget(*, is_fra
             *("none", "unclear", "unclear", "clear")
         ]
         for score, context in contexts.items():
-            assert (context.score, context.floor) == (pytest.approx(score), Floor(0.4, 0.2))
+            assert context.score == pytest.approx(score)
+            assert context.floor == Floor(0.4, 0.2)
             assert context.framed is is_framed
             is_unclear = context.confidence == "unclear"
             assert context.text.startswith(framing.UNCLEAR) is is_unclear

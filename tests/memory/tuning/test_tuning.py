@@ -131,7 +131,8 @@ def test_orders_of_candidates_are_those_of_a_search(seed: int) -> None:
         judgements.append(Judgement("When did Mina see the mill today?", [mina.id]))
         for profile in profiles(seed):
             for each in candidates(store, judgements, profile):
-                hits = store.search(each.question.request.text, k=DEPTH, profile=profile)
+                text = each.question.request.text
+                hits = store.search(text, k=DEPTH, profile=profile, group_by="frame")
                 assert each.order(profile) == [hit.id for hit in hits] == [*each.before]
 
 
