@@ -102,7 +102,7 @@ class ForkCommands(PointsInTime):
                 log,
                 session.reach,
                 self._fold.registry,
-                session.embedders.passed,
+                session.embedders.choice,
                 session.author.actor,
             ).acting(session.role)
         )

@@ -53,6 +53,7 @@ from .links.why_reads import WhyReads
 from .plots.reads import PlotReads
 from .recall_reads import RecallReads
 from .resident_modules import load_resident_modules
+from .snapshot.store_embedder import AUTO, Choice
 from .values.arguments import full_scope, reach_of
 from .values.frames import Context
 from .view import Basis
@@ -423,7 +424,8 @@ def open_store(
         require_scope: Without ``scope``, reads and writes raise `InvalidInput` until
             `Store.scoped`, `View.within` or ``scope=`` of a write gives one. Default False.
         actor: Name of the writer, recorded with each event; a call may name another. Default none.
-        embedder: A built-in's name such as "minilm", or an object; default the remembered one.
+        embedder: A built-in's name such as "minilm", an object, or "auto" for "static" if the
+            memory remembers none; default the remembered one.
         sync: "commit" syncs each call, "always" syncs twice as proof, a number after so many bytes.
         lock_timeout: Seconds to wait for a lock, default 30; 0 fails at once, None never.
         ring_bytes: Size of a new file's ring in bytes; default None, 128 KiB; grows to 512 KiB.
@@ -443,10 +445,7 @@ def open_store(
     """
     load_resident_modules()
     author_of(actor)
-    if isinstance(embedder, str):
-        embedder = built_in_embedders.built_in(embedder)
-    if embedder is not None:
-        embedder_members.check_embedder(embedder)
+    choice = _choice(embedder)
     name = path_name(path)
     registry = projection_registry.Registry(projections)
     require_scope = expect_bool("require_scope", require_scope)
@@ -463,7 +462,18 @@ def open_store(
         salvage=salvage,
         cache_bytes=cache_bytes,
     )
-    return Store(WriteSession(log, reach, registry, embedder, actor))
+    return Store(WriteSession(log, reach, registry, choice, actor))
+
+
+def _choice(embedder: Embedder | str | None) -> Choice:
+    """Return the checked argument ``embedder``; a name other than "auto" as its embedder."""
+    if isinstance(embedder, str):
+        if embedder == AUTO:
+            return AUTO
+        embedder = built_in_embedders.built_in(embedder)
+    if embedder is not None:
+        embedder_members.check_embedder(embedder)
+    return embedder
 
 
 # Errors of Python and help() name the function as users call it.

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from ..snapshot import store_embedder
     from ..snapshot.layer import LogLayer
     from ..snapshot.snapshot import Snapshot
+    from ..snapshot.store_embedder import Choice
     from ..values.open_run import OpenRun
     from ..values.pending_ids import PendingIds
     from . import block as batch_block
@@ -104,7 +105,7 @@ class WriteSession:
         log: Log,
         reach: Reach | None,
         registry: Registry | None = None,
-        embedder: Embedder | None = None,
+        embedder: Choice = None,
         actor: str | None = None,
     ) -> None:
         self.log = log

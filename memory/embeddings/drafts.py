@@ -150,7 +150,7 @@ def with_vectors(
 ) -> Sequence[Draft]:
     """Return drafts with the vectors of their texts; ``vectors`` are the call's caches.
 
-    The chunks of a document from index ``chunks_max`` on get no vectors; None for no limit.
+    A chunk of a document is embedded if its index is below ``chunks_max``; None for no limit.
 
     The embedder does not run for a call repeated under its key, which writes nothing, or for a
     batch that is too large, which the append refuses.

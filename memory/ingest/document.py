@@ -97,7 +97,7 @@ def remember(
 
 
 def check_embed_limit(limit: object) -> int | None:
-    """Return a limit of passages with vectors; raise `InvalidInput` unless it is None or from 0."""
+    """Return a limit of passages with vectors; raise `InvalidInput` for a limit below 0."""
     number = exact(limit)
     if number is None or (is_integer(number) and number >= 0):
         return number

@@ -21,7 +21,18 @@ def _minilm(**options: Any) -> Embedder:
     return MiniLMEmbedder(**options)
 
 
+def _static() -> Embedder:
+    with loading("the static embedder"):
+        from .static import StaticEmbedder
+
+    return StaticEmbedder()
+
+
+AUTOMATIC: Final = "static"
+"""The embedder of ``open(embedder="auto")`` for a memory that remembers none: it needs no extra."""
+
 BUILT_IN: Final[dict[str, Callable[[], Embedder]]] = {
+    "static": _static,
     "minilm": _minilm,
     "minilm-int8": lambda: _minilm(dtype="i1"),
     "minilm-tokens": lambda: _minilm(token_dimension=128),

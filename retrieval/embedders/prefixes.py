@@ -1,4 +1,4 @@
-"""Prefixes that some models read before a text, and before a question.
+"""Prefixes: words that some models read before each text, or before each question.
 
 Example: E5 reads "passage: The bridge opens in May." and "query: When does the bridge open?".
 """

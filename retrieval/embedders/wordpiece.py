@@ -59,6 +59,10 @@ class WordPiece:
         """Return whether the vocabulary has a word whole."""
         return word in self._numbers
 
+    def number(self, piece: str) -> int:
+        """Return the number of a piece of the vocabulary."""
+        return self._numbers[piece]
+
     def encode(self, text: str, tokens_max: int) -> list[int]:
         """Return the numbers of a text's pieces between two markers, ``tokens_max`` at most.
 
