@@ -114,7 +114,7 @@ class _Segments:
             at = np.flatnonzero(counts == count)
             for first in range(0, len(at), max(1, _BLOCK // count)):
                 part = at[first : first + max(1, _BLOCK // count)]
-                places = starts[part][:, None] + np.arange(count)
+                places = np.add.outer(starts[part], np.arange(count, dtype=np.int64))
                 self._groups.append((present[part], sources[places]))
 
     def sums(self, rows: F32, count: int) -> F32:

@@ -61,10 +61,9 @@ class StaticEmbedder:
     - English; of other languages, the words that look like English words.
     """
 
-    vector_weight: Final = VECTOR_WEIGHT
-    max_tokens: Final = MAX_TOKENS
-
     def __init__(self) -> None:
+        self.vector_weight: Final = VECTOR_WEIGHT
+        self.max_tokens: Final = MAX_TOKENS
         revision = TABLE_SHA256[:12]
         self.identity: Final = EmbedderIdentity("static-minilm", revision, DIMENSION, dtype="i1")
 

@@ -142,7 +142,9 @@ def test_a_failed_embedder_writes_nothing(store: Store, embedder: Hashing, tmp_p
 @pytest.mark.parametrize("limit", [-1, 1.5, "all", True, float("nan")])
 def test_a_limit_is_a_whole_number_or_none(store: Store, tmp_path: Path, limit: Any) -> None:
     path = written(tmp_path, "a.log")
-    for call in (store.remember, lambda path, **named: store.remember_files([path], **named)):
-        with pytest.raises(InvalidInput, match="embed_limit must be a number of passages from 0"):
-            call(path, embed_limit=limit)
+    message = "embed_limit must be a number of passages from 0"
+    with pytest.raises(InvalidInput, match=message):
+        store.remember(path, embed_limit=limit)
+    with pytest.raises(InvalidInput, match=message):
+        store.remember_files([path], embed_limit=limit)
     assert len(store) == 0
