@@ -63,7 +63,7 @@ class Candidates:
     """The frames that the lanes find for a judged question, best 128 of each.
 
     - ``ids`` (frames,) are ascending; ``signals`` are (frames, signals), in order of `SIGNALS`.
-    - ``lanes`` has the shares of each lane, those of vectors times their ``factors``; ``listed`` has
+    - ``lanes`` has the shares of each lane, those of vectors times ``factors``; ``listed`` has
       the frames among the best of each, (frames,); ``found`` names the lanes that find any frame.
     - ``before`` is the order of the profile in use.
     """
