@@ -78,7 +78,12 @@ _MARK_MAX: Final = 10.0
 BY_WORDS: Final = Floor(0.21, 0.06)
 """The marks of a search by words alone (docs/measurements.md#relevance)."""
 
-BY_MEANING: Final[Mapping[str, Floor]] = {"all-MiniLM-L6-v2": Floor(0.46, 0.24)}
+_OF_MINILM: Final = Floor(0.46, 0.24)
+
+BY_MEANING: Final[Mapping[str, Floor]] = {
+    "all-MiniLM-L6-v2": _OF_MINILM,
+    "static-minilm": _OF_MINILM,
+}
 """The marks with the vectors of each measured model; other models have none, since the cosines of
 unrelated texts differ from model to model."""
 
