@@ -1,4 +1,4 @@
-"""Embedders for tests of quality, which know the synonyms of the synthetic sets."""
+"""Embedders for tests of quality: those of concepts know synonyms, a vague one knows nothing."""
 
 from collections.abc import Sequence
 
@@ -33,6 +33,19 @@ class ConceptTokens(Concepts):
 
     def embed_tokens(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32]]:
         return [np.array([_vector(word) for word in _words(text)], np.float32) for text in texts]
+
+
+class Vague:
+    """An embedder for which all texts are much alike, at random; it knows words of ASCII alone."""
+
+    identity = EmbedderIdentity("vague", "1", _DIMENSION)
+    max_tokens = None
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        return np.array([2 * _signs("all") + _signs(text) for text in texts], np.float32)
+
+    def knows(self, text: str) -> float:
+        return float(text.isascii())
 
 
 def _words(text: str) -> list[str]:
