@@ -266,7 +266,7 @@ class Layers:
         layer = None if document is None else self.layer_of(document)
         if index is None or document is None or layer is None:
             return None
-        row = layer.row_of(document * layer.sign)
+        row = layer.row_of(document)
         [hashed] = [None] if row is None else layer.frames.text_hashes(np.array([row]))
         # Another kind or version of a document may be split at other places.
         return None if hashed is None else (hashed, index, words)
