@@ -36,6 +36,13 @@ _TOKEN_SIZE_MAX: Final = 128
 _SEEN_SIZE: Final = 16
 """Characters that are read for each token around a span: text has about four."""
 
+_SPAN_SHARE: Final = 0.6
+"""The best span as a share of the room of a cut entry: the rest goes to the text around it.
+
+Of XQuAD's answers in texts that are cut to 120 to 600 tokens, shares from .5 to .7 keep about as
+many in each of five languages; a span of 300 characters keeps 107 in Chinese, .6 keeps 126.
+"""
+
 ELLIPSIS: Final = "…"
 
 _ROWS_LEFT_OUT: Final = f"\n| {ELLIPSIS} |"
@@ -258,13 +265,13 @@ class Writing:
         start, end = sentence
         lead = piece.index(text[start:end]) - start
         inside = [(a + lead, b + lead) for a, b in marks if start <= a and b <= end]
-        return self._cut(piece, spans.best_span(piece, inside), ())
+        return self._cut(piece, self._best_span(piece, inside), ())
 
     def clipped(self, marks: Marks) -> str:
         """Return the text around its best span, as much as fits; in a table, the best rows."""
         text = self.entry.text.strip()
         tables = self._tables(text)
-        span = spans.best_span(text, marks, tables)
+        span = self._best_span(text, marks, tables)
         table = table_at(tables, span[0])
         if table is not None:
             rows = self._best_rows(text, table, marks, span)
@@ -275,6 +282,13 @@ class Writing:
             elif self.fits(piece := _pieced(text, [span])):
                 return piece
         return self._cut(text, span, tables)
+
+    def _best_span(self, text: str, marks: Marks, tables: Sequence[Table] = ()) -> Span:
+        """Return the best span of the size for which the entry has room, with some text around."""
+        # A token of Thai or Chinese is a character, one of English four.
+        sample = text[: self.most * _SEEN_SIZE]
+        size = _SPAN_SHARE * self.most * len(sample) / max(self._counter.count(sample), 1)
+        return spans.best_span(text, marks, tables, size=max(int(size), 1))
 
     def _best_rows(self, text: str, table: Table, marks: Marks, best: Span) -> list[Span]:
         """Return the rows of a table that fit below its header: the best, then the nearest."""
