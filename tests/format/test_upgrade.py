@@ -21,6 +21,10 @@ from cerata.engine.events import Draft, UnknownBody
 from cerata.engine.file import Flip, StateDraft
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc
+from cerata.projections import registry
+from cerata.projections.fulltext import beside
+from cerata.projections.fulltext.projection import FulltextProjection
+from cerata.projections.registry import projection_key
 from cerata.replay.checkpoint import is_of_others
 
 from . import specimen
@@ -261,3 +265,27 @@ def test_a_file_of_each_release_goes_on(release: Path, tmp_path: Path) -> None:
         copy.import_events(BytesIO(lines.getvalue()))
         assert copy._log.root_at(expected["head"]).hex() == expected["root"]
         assert copy.digests(replay=True) == digests
+
+
+def test_an_index_of_an_earlier_version_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The words of an earlier index lack terms that a question has now."""
+    path = tmp_path / "old.cera"
+    key = registry._KEYS["fulltext"]
+    with monkeypatch.context() as patch:
+        patch.setattr(FulltextProjection, "version", 5)
+        patch.setitem(registry._KEYS, "fulltext", projection_key(FulltextProjection()))
+        earlier = registry._KEYS["fulltext"]
+        # As the earlier analyzer did: nothing beside words.
+        patch.setattr(beside, "ascii_words", lambda *_: {})
+        with cerata.open(path) as store:
+            store.put_frame("class NoFizzStrategy")
+            store.checkpoint()
+            assert not store.search("fizz")
+            assert earlier in store._log.toc().projections
+    with cerata.open(path) as store:
+        assert [hit.id for hit in store.search("fizz")] == [1]
+        assert store.verify().ok
+        store.checkpoint()
+        assert key in store._log.toc().projections

@@ -124,5 +124,5 @@ def test_a_text_is_remembered_beside_bytes_that_are_the_same(tmp_path: Path) -> 
             None,
             None,
         ]
-        found = store.search("harbour")
+        found = store.search("harbour", group_by="frame")
         assert [hit.id for hit in found] == [3, 5]

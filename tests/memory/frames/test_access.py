@@ -223,9 +223,10 @@ def test_a_use_raises_a_score_below_0(store: Store) -> None:
     profile = cerata.Profile("mine", 1, {"text": 1}, signals=signals, importance=1.0)
     best = store.put_frame("ferry ferry ferry", role="Ana", track="a")
     turns = [store.put_frame("ferry?", role="Ana", track=f"{place}") for place in range(4)]
-    before = {hit.id: hit.score for hit in store.search("ferry", profile=profile)}
+    asked: dict[str, Any] = {"profile": profile, "group_by": "frame"}
+    before = {hit.id: hit.score for hit in store.search("ferry", **asked)}
     store.record_access(turns[2])
-    hits = store.search("ferry", profile=profile)
+    hits = store.search("ferry", **asked)
     assert [hit.id for hit in hits[:2]] == [best.id, turns[2].id]
     assert before[turns[2].id] < hits[1].score == round(before[turns[2].id] / 1.5, 9)
     explanation = store.explain(hits[1])
@@ -267,7 +268,7 @@ def test_uses_of_another_scope_boost_nothing() -> None:
         other = store.put_frame("tea of mine", scope=scope).id
         store.append(cerata.Draft(AccessFrames(frames=(other,)), (("tenant", "default"),)))
         view = store.view().within((("tenant", "default"), ("user_id", "u1")))
-        hits = view.search("tea", profile=USED)
+        hits = view.search("tea", profile=USED, group_by="frame")
         assert [(hit.id, hit.score) for hit in hits] == [
             (mine, hits[0].score),
             (other, hits[0].score),

@@ -180,7 +180,7 @@ def test_a_context_may_have_the_neighbours_of_its_hits(store: Store) -> None:
     chat(store, "Where is the spare key?", "Under the blue pot.", "Thanks!")
     chat(store, "Something else entirely.", track="elsewhere")
     manual = "\n\n".join(
-        f"Part {number} is about {word}. " * 30 for number, word in enumerate(PARTS)
+        f"Part {number} is about {word}. " * 90 for number, word in enumerate(PARTS)
     )
     store.remember(manual, title="Manual")
     assert "about rope" not in store.recall("anchor chain", max_tokens=9_999).text
