@@ -59,7 +59,7 @@ _MODULES: Final = (
     "cerata.projections.frames.projection",
     "cerata.projections.fulltext.highlights",
     "cerata.projections.fulltext.projection",
-    "cerata.projections.fulltext.turn_ranking",
+    "cerata.projections.fulltext.turns.turn_ranking",
     "cerata.projections.links.labelling",
     "cerata.projections.links.projection",
     "cerata.projections.rows.access_counts",

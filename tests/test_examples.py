@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cerata
-from cerata.projections.fulltext import bm25 as ranking
+from cerata.projections.fulltext.asked import AskedWords
 from examples import chat, folder_search, twenty_questions
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -36,9 +36,10 @@ def run(folder: Path, name: str, *arguments: str, exit_code: int = 0) -> str:
     return done.stdout
 
 
-def all_alike(rows: np.ndarray, weights: np.ndarray, size: int) -> np.ndarray:
+def all_alike(question: AskedWords) -> np.ndarray:
     """Score 1 for whatever has any of the words."""
-    return (np.bincount(rows, weights, size) > 0).astype(np.float64)
+    rows, _, weights = question._of_rows
+    return (np.bincount(rows, weights, question._scoring.rows) > 0).astype(np.float64)
 
 
 @pytest.mark.slow
@@ -59,7 +60,7 @@ def test_the_right_file_is_among_the_first_five(
 
     with cerata.open(tmp_path / "library.cera", mode="r") as store:
         assert len(store) > 1_900
-        monkeypatch.setattr(ranking, "_totals", all_alike)
+        monkeypatch.setattr(AskedWords, "_totals", all_alike)
         assert twenty_questions.ask(store) < 9
 
 

@@ -19,8 +19,8 @@ from cerata.retrieval.ranking.fusion import Fused, LaneRanking, boost_of
 from .space_lane import SpaceLane
 
 if TYPE_CHECKING:
+    from .fusion import Fusion
     from .request import SearchRequest
-    from .search import Fusion
 
 
 class Bounds(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ from cerata.projections.fulltext.marks import asks
 from cerata.projections.fulltext.query import has_words
 from cerata.retrieval.embedders.identity import parse_space
 from cerata.retrieval.ranking import relevance
-from cerata.retrieval.ranking.relevance import BY_WORDS, CLOSE, Confidence, Floor
+from cerata.retrieval.ranking.relevance import BY_WORDS, CLOSE, NEAR, Confidence, Floor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,7 +95,13 @@ def relevant_hits(result: SearchResult, floor: Floor | None) -> Relevant:
         return Relevant(best, "none", most)
     if floor is None or not request.is_plain:
         return Relevant(best, "clear", most)
+    # The turns beside a turn lower its score, so its own cosine may say that it is close.
+    weight = result.weights.get("vectors", 0.0)
+    near = {
+        frame for frame, cosine in result.cosines.items() if weight * cosine >= floor.clear - NEAR
+    }
     confidence = floor.confidence_at(most)
-    if confidence == "none":
+    if confidence == "none" and near.isdisjoint(hit.id for hit in best):
         return Relevant((), "none", most)
-    return Relevant([hit for hit in best if hit.score >= CLOSE * most], confidence, most)
+    hits = [hit for hit in best if hit.score >= CLOSE * most or hit.id in near]
+    return Relevant(hits, "unclear" if confidence == "none" else confidence, most)

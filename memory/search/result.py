@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from ..values.vector_trust import VectorTrust
     from . import left_out as left_out_frames
     from . import vector_lane
+    from .fusion import Fusion
     from .late_lane import LateLane
     from .pages import Block
     from .request import SearchRequest
-    from .search import Fusion
     from .signals import Signals
     from .vector_lane import VectorLane
 else:

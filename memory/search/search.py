@@ -9,7 +9,7 @@ of their rankings (`cerata.retrieval.ranking.fusion`), and the blocks (`pages`) 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -24,26 +24,23 @@ from cerata.engine.late import late
 from cerata.engine.unreadable import UnreadableVectors, leave_out
 from cerata.projections.columnar.scopes import sees_same
 from cerata.retrieval.ranking.fusion import (
-    OF_FACTS,
     Fused,
     LaneRanking,
     boosted,
-    candidates_of,
-    fuse,
     reranked,
 )
 
 from ..values.frames import Hit
 from .bounds import Bounds
-from .lanes import RunningLanes, running_lanes
+from .fusion import Fusion
+from .lanes import running_lanes
 from .pages import LANE_HITS, Block, blocks_of, groups_of
 from .rankings import RankedLanes
 from .reranking import reranking_of
 from .result import SearchResult
-from .signals import Signals, signals_of
+from .signals import signals_of
 
 if TYPE_CHECKING:
-    from cerata.projections.columnar.columns import F64, I64
     from cerata.retrieval.base_level_activation import Use
 
     from ..frames import access as accesses
@@ -150,40 +147,6 @@ class _Regrouped(msgspec.Struct, frozen=True, dict=True):
         return _result(
             self.snapshot, self.fusion, self.reranking, self.rerank_scores, is_grouped=True
         )
-
-
-@dataclass(frozen=True)
-class Fusion:
-    """The sum of the lanes and the signals of a question (`cerata.retrieval.ranking.fusion`)."""
-
-    request: SearchRequest
-    running: RunningLanes
-    signals: Signals | None
-    ranked: RankedLanes
-
-    def rankings(self, depth: int) -> list[LaneRanking]:
-        """Return the rankings of the lanes that found frames, and that of the text in any case."""
-        return self.ranked.rankings(self.running.lanes, depth)
-
-    def fused(self, rankings: Sequence[LaneRanking], count: int) -> list[Fused]:
-        """Return the best candidates of rankings by the sum of their parts."""
-        ids = candidates_of(rankings)
-        shares = {lane.name: lane.shares(ids) for lane in self.running.lanes}
-        return fuse(ids, shares, self.weights, self.added(ids), count)
-
-    def added(self, ids: I64) -> F64:
-        """Return what the signals add to the scores of frames, (frames,)."""
-        if self.signals is None:
-            return np.zeros(len(ids))
-        return self.running.step * self.signals.sums(ids)
-
-    @cached_property
-    def weights(self) -> dict[str, float]:
-        """The part of a score that each lane adds for a share of 1."""
-        return {
-            name: weight * self.running.step if name in OF_FACTS else weight
-            for name, weight in self.running.weights.items()
-        }
 
 
 class _BlockBuilder:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cerata.projections.frames import filters
     from cerata.projections.frames.reader import Frames
     from cerata.projections.fulltext.bm25 import FulltextView
-    from cerata.projections.fulltext.turn_lengths import TurnLengths
+    from cerata.projections.fulltext.turns.turn_lengths import TurnLengths
     from cerata.projections.rows.embedders import Used
     from cerata.replay.fold import Fold
 else:

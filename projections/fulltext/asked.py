@@ -31,11 +31,11 @@ from .term_weights import weight_of
 from .vocabulary import VocabularyView
 
 if TYPE_CHECKING:
-    from . import context_kernel, turn_ranking
-    from .turn_ranking import TurnScores
+    from .turns import context_kernel, turn_ranking
+    from .turns.turn_ranking import TurnScores
 else:
-    context_kernel = late("cerata.projections.fulltext.context_kernel")
-    turn_ranking = late("cerata.projections.fulltext.turn_ranking")
+    context_kernel = late("cerata.projections.fulltext.turns.context_kernel")
+    turn_ranking = late("cerata.projections.fulltext.turns.turn_ranking")
 
 MOST: Final = 2.0
 """The idf of a word that counts in a frame full of the word: the limit of its saturation is

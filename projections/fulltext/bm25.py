@@ -48,12 +48,12 @@ from .term_weights import weight_of
 from .vocabulary import VocabularyView
 
 if TYPE_CHECKING:
-    from . import context_kernel
     from . import highlights as highlighting
     from .highlights import Highlight
-    from .turn_lengths import LastLengths
+    from .turns import context_kernel
+    from .turns.turn_lengths import LastLengths
 else:
-    context_kernel = late("cerata.projections.fulltext.context_kernel")
+    context_kernel = late("cerata.projections.fulltext.turns.context_kernel")
     highlighting = late("cerata.projections.fulltext.highlights")
 
 __all__ = ["SCORE_DECIMALS", "Fulltext", "FulltextView", "Ranking", "WordScore"]

@@ -12,7 +12,7 @@ frames and changes no score; so does the filter ``role:mina``.
 
 After the fields come the terms *beside* the words of all fields: parts of identifiers,
 joined spellings and the like (`beside`). They weigh 1, are in no field, and count for no length.
-Stop words have no places: a row has the set of its stop words (`stops`).
+Stop words have no places: a row has the set of its stop words (``stops``).
 """
 
 from enum import IntEnum

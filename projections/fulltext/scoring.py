@@ -17,16 +17,16 @@ from cerata.engine.late import late
 
 from ..columnar.columns import F64, I64, U32, Mask, Unsigned
 from ..columnar.turn_order import TurnOrder
-from .conversation_parts import TERMS
 from .occurrences import Occurrences
+from .turns.conversation_parts import TERMS
 
 if TYPE_CHECKING:
-    from . import turn_lengths, turn_ranking
-    from .turn_lengths import LastLengths, TurnLengths
-    from .turn_ranking import TurnNorms
+    from .turns import turn_lengths, turn_ranking
+    from .turns.turn_lengths import LastLengths, TurnLengths
+    from .turns.turn_ranking import TurnNorms
 else:
-    turn_lengths = late("cerata.projections.fulltext.turn_lengths")
-    turn_ranking = late("cerata.projections.fulltext.turn_ranking")
+    turn_lengths = late("cerata.projections.fulltext.turns.turn_lengths")
+    turn_ranking = late("cerata.projections.fulltext.turns.turn_ranking")
 
 K1: Final = 1.2
 B: Final = 0.75

@@ -1,6 +1,6 @@
 """Stems of words in scripts that one stemmer serves: Arabic, Cyrillic, Devanagari, Greek.
 
-The stemmers are those of Snowball (package `snowballstemmer`), for Arabic, Russian, Hindi and
+The stemmers are those of Snowball (package ``snowballstemmer``), for Arabic, Russian, Hindi and
 Greek. The first word of a script loads its stemmer (3 ms and less), and compares its stems of
 sample words with those of the release that the index was made with. Words of the Latin script have
 the English stemmer (`english`): a short question does not show its language.

@@ -6,10 +6,10 @@ Owns the mean of the scores s of a turn d and of its neighbours in the conversat
 
 over the neighbours that have a vector, with share(0) = 1. The vector of a short turn lacks its
 subject, which the turns beside it have. The shares are those of the words
-(`fulltext.context_kernel`): 0.5 for the turn before, 0.3 for the next, 0.7 of that for each further
-step, up to six; each times the square of the part of the conversation (`conversation_parts`, there,
-too). Sums are in a fixed order and rounded to 9 digits, so a score is equal on every machine.
-Leaves out the choice of the turns to score.
+(`fulltext.turns.context_kernel`): 0.5 for the turn before, 0.3 for the next, 0.7 of that for each
+further step, up to six; each times the square of the part of the conversation
+(`fulltext.turns.conversation_parts`). Sums are in a fixed order and rounded to 9 digits, so a score
+is equal on every machine. Leaves out the choice of the turns to score.
 """
 
 from typing import Final

@@ -67,10 +67,12 @@ class Floor(PlainValue):
             part: 0 for these marks, 1 for those of the other
         """
         return Floor(
-            self.clear + part * (floor.clear - self.clear),
-            self.least + part * (floor.least - self.least),
+            round(self.clear + part * (floor.clear - self.clear), _DIGITS),
+            round(self.least + part * (floor.least - self.least), _DIGITS),
         )
 
+
+_DIGITS: Final = 9
 
 _MARK_MAX: Final = 10.0
 """Far above any score: 1 is all words, and the same again for each kind of vectors."""
@@ -86,6 +88,10 @@ BY_MEANING: Final[Mapping[str, Floor]] = {
 }
 """The marks with the vectors of each measured model; other models have none, since the cosines of
 unrelated texts differ from model to model."""
+
+NEAR: Final = 0.1
+"""A frame whose own cosine is at most so much below the clear mark is close: .36 for MiniLM, the
+cosine that few unrelated notes reach (docs/measurements.md#relevance)."""
 
 CLOSE: Final = 0.5
 """Hits below so much of the best score are not close to it, and a context leaves them out."""

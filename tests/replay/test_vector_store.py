@@ -81,7 +81,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def asked(store: Store, question: npt.NDArray[np.float32]) -> list[tuple[int, float]]:
-    return [(hit.id, hit.score) for hit in store.search(question, k=5)]
+    return [(hit.id, hit.score) for hit in store.search(question, k=5, group_by="frame")]
 
 
 def test_no_question_reads_vectors_that_it_does_not_compare(

@@ -1,6 +1,7 @@
 """Access: what a recall showed is an event, and how often a frame was shown and used is counted."""
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest

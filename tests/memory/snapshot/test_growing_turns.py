@@ -17,7 +17,7 @@ from cerata import Store
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.columnar import turn_order
-from cerata.projections.fulltext import turn_lengths
+from cerata.projections.fulltext.turns import turn_lengths
 
 Act = tuple[str, int, int, str | None, bool]
 acts_of = st.lists(

@@ -5,8 +5,8 @@ import pytest
 
 from cerata.projections.columnar.columns import F64, I64
 from cerata.projections.columnar.turn_order import TurnOrder, turn_order
-from cerata.projections.fulltext import context_kernel, pair_sums, turn_ranking
-from cerata.projections.fulltext.context_kernel import (
+from cerata.projections.fulltext.turns import context_kernel, pair_sums, turn_ranking
+from cerata.projections.fulltext.turns.context_kernel import (
     DECAY,
     NEXT,
     PREVIOUS,
@@ -14,8 +14,8 @@ from cerata.projections.fulltext.context_kernel import (
     Shares,
     summed,
 )
-from cerata.projections.fulltext.pair_sums import PairSums, bounds_of_all
-from cerata.projections.fulltext.turn_ranking import TurnScores, turn_norms
+from cerata.projections.fulltext.turns.pair_sums import PairSums, bounds_of_all
+from cerata.projections.fulltext.turns.turn_ranking import TurnScores, turn_norms
 
 K1 = 1.2
 SCALE = K1 + 1.0

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ..columnar.columns import F32, F64, I64, Mask
+from ...columnar.columns import F32, F64, I64, Mask
 from .context_kernel import Counts
 from .pair_sums import PairSums
 

@@ -20,8 +20,8 @@ from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..columnar.columns import F32, F64, I64, Unsigned
-from ..columnar.turn_order import REACH
+from ...columnar.columns import F32, F64, I64, Unsigned
+from ...columnar.turn_order import REACH
 
 PREVIOUS: Final = 0.5
 """The share of the turn before."""

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
-from ..columnar.columns import F32, F64, I64, Mask
-from ..columnar.turn_order import REACH
+from ...columnar.columns import F32, F64, I64, Mask
+from ...columnar.turn_order import REACH
 from .context_kernel import DECAY, MILLION, NEXT, PARTS, PREVIOUS, Counts
 
 Counted: TypeAlias = npt.NDArray[Any]

@@ -21,8 +21,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from ..columnar.columns import F64, I64, run_starts
-from ..columnar.turn_order import TurnOrder
+from ...columnar.columns import F64, I64, run_starts
+from ...columnar.turn_order import TurnOrder
 
 TERMS: Final = 30
 """The mean terms of turns up to which neighbours count in full; docs/search.md has other values."""

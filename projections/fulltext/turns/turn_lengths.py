@@ -10,8 +10,8 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from ..columnar.columns import F64, I64, U32, is_prefix
-from ..columnar.turn_order import REACH, TurnOrder
+from ...columnar.columns import F64, I64, U32, is_prefix
+from ...columnar.turn_order import REACH, TurnOrder
 from . import context_kernel
 from .conversation_parts import ConversationParts, TermsAt, conversation_parts
 

@@ -1,0 +1,59 @@
+"""The fusion of a question: its lanes and signals as one score of each candidate.
+
+Owns the sum for the lanes of a snapshot. Leaves out the formula
+(`cerata.retrieval.ranking.fusion`), the lanes (`lanes`), the signals (`signals`) and the order of a
+search (`search`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cerata.retrieval.ranking.fusion import OF_FACTS, Fused, LaneRanking, candidates_of, fuse
+
+if TYPE_CHECKING:
+    from cerata.projections.columnar.columns import F64, I64
+
+    from .lanes import RunningLanes
+    from .rankings import RankedLanes
+    from .request import SearchRequest
+    from .signals import Signals
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """The sum of the lanes and the signals of a question (`cerata.retrieval.ranking.fusion`)."""
+
+    request: SearchRequest
+    running: RunningLanes
+    signals: Signals | None
+    ranked: RankedLanes
+
+    def rankings(self, depth: int) -> list[LaneRanking]:
+        """Return the rankings of the lanes that found frames, and that of the text in any case."""
+        return self.ranked.rankings(self.running.lanes, depth)
+
+    def fused(self, rankings: Sequence[LaneRanking], count: int) -> list[Fused]:
+        """Return the best candidates of rankings by the sum of their parts."""
+        ids = candidates_of(rankings)
+        shares = {lane.name: lane.shares(ids) for lane in self.running.lanes}
+        return fuse(ids, shares, self.weights, self.added(ids), count)
+
+    def added(self, ids: I64) -> F64:
+        """Return what the signals add to the scores of frames, (frames,)."""
+        if self.signals is None:
+            return np.zeros(len(ids))
+        return self.running.step * self.signals.sums(ids)
+
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """The part of a score that each lane adds for a share of 1."""
+        return {
+            name: weight * self.running.step if name in OF_FACTS else weight
+            for name, weight in self.running.weights.items()
+        }
