@@ -45,11 +45,13 @@ def _without_question(result: SearchResult) -> Sequence[Fused]:
     rows = layers.rows_at(np.array([hit.id for hit in result.best], np.int64))
     are_as_long = layers.ranking.text_lengths_at(rows) == len(terms(result.request.text))
     alike = [result.best[place].id for place in np.flatnonzero(are_as_long).tolist()]
-    same = {
+    others = {
         frame.id
         for frame in readable(alike, result.frame_at, frame_place)
-        if (frame.role or asks(frame.text)) and words(frame.text) == asked
+        if not (frame.role or asks(frame.text)) or words(frame.text) != asked
     }
+    # A frame that cannot be read answers nothing, either.
+    same = {*alike} - others
     return [hit for hit in result.best if hit.id not in same] if same else result.best
 
 
