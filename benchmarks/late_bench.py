@@ -83,7 +83,7 @@ def all_compared() -> Generator[None]:
 
 
 def late(store: Store | cerata.View, tokens: Tokens) -> list[Hit]:
-    return store.search("", token_embedding=tokens, mode="vector", k=K)
+    return store.search("", token_embedding=tokens, mode="vector", k=K, group_by="frame")
 
 
 def recall(store: Store, queries: Sequence[Tokens]) -> float:

@@ -235,7 +235,7 @@ def _recall(store: Store, question: str, vector: Matrix) -> object:
 
 
 def _nearest(store: Store, vector: Matrix) -> list[int]:
-    return [hit.id - 1 for hit in store.search(vector, k=K)]
+    return [hit.id - 1 for hit in store.search(vector, k=K, group_by="frame")]
 
 
 def recall(

@@ -90,7 +90,7 @@ def test_no_question_reads_vectors_that_it_does_not_compare(
     """The second question read all of a space: 1 s of 100,000 vectors."""
     questions = drawn(2)
     with cerata.open(path, mode="r") as store:
-        store.search("text", k=1)
+        store.search("text", k=1, group_by="frame")
         file = counted(store, monkeypatch)
         asked(store, questions[0])
         file.take()
@@ -147,7 +147,7 @@ def test_a_vector_that_changes_after_it_was_verified_is_refused(
 def cold_reads(path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
     """Return the reads of the vectors of a first question, once the projections are loaded."""
     with cerata.open(path, mode="r") as store:
-        store.search("text", k=1)
+        store.search("text", k=1, group_by="frame")
         store._fold.vectors()
         file = counted(store, monkeypatch)
         asked(store, drawn(2)[0])
