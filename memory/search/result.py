@@ -7,9 +7,9 @@ Owns `SearchResult`, and the numbers of an `Explanation`. Leaves out the steps o
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -57,13 +57,6 @@ else:
     bm25 = late("cerata.projections.fulltext.bm25")
 
 
-class Regrouped(Protocol):
-    """The same search, of which each place has a group of hits."""
-
-    @property
-    def result(self) -> SearchResult: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SearchResult:
     """The result of each step of a search; `cerata.memory.search.search` has the steps.
@@ -71,8 +64,8 @@ class SearchResult:
     - ``fusion`` has the lanes that ran, their weights, and the signals.
     - ``fused`` has boosted scores, before reranking; ``order`` follows it, best first.
     - ``best`` is the requested page of ``order``, or of the best hits of each group; ``grouped``
-      has the further hits of these groups, by the id of the best. If ``regrouped`` is not None, its
-      result has them.
+      has the further hits of these groups, by the id of the best. If ``regrouped`` is not None, it
+      returns the result that has them.
     """
 
     snapshot: Snapshot
@@ -86,7 +79,7 @@ class SearchResult:
     order: Sequence[Fused]
     best: Sequence[Fused]
     grouped: Mapping[int, Sequence[Fused]]
-    regrouped: Regrouped | None
+    regrouped: Callable[[], SearchResult] | None
     cosines: Mapping[int, float]
     """The cosine of the question and each hit, if the lane of vectors ran and the hit has one."""
 
@@ -126,7 +119,7 @@ class SearchResult:
 
     def grouped_with(self, hit: Hit) -> tuple[Hit, ...]:
         """Return the further hits of the group of a hit; () for a further hit."""
-        result = self if self.regrouped is None else self.regrouped.result
+        result = self if self.regrouped is None else self.regrouped()
         return tuple(map(result._hit, result.grouped.get(hit.id, ())))
 
     def _hit(self, hit: Fused) -> Hit:

@@ -110,7 +110,7 @@ def _result(
         # hits of these, which few callers read, take another order, of at least 128 hits.
         regrouped = _Regrouped(snapshot, fusion, reranking, rerank_scores)
         if snapshot.layers.equal_contents([hit.id for hit in order[:end]]):
-            return regrouped.result
+            return regrouped()
     groups: Sequence[Sequence[Fused]] = ()
     best = order[request.offset : end]
     if is_grouped:
@@ -134,19 +134,21 @@ def _result(
 
 
 class _Regrouped(msgspec.Struct, frozen=True, dict=True):
-    """The result of a search of which each place has a group of hits, made when it is read."""
+    """The result of a search of which each place has a group of hits, made at the first call."""
 
     snapshot: Snapshot
     fusion: Fusion
     reranking: Reranking | None
     rerank_scores: Mapping[int, float]
 
+    def __call__(self) -> SearchResult:
+        return self._grouped
+
     @once
-    def result(self) -> SearchResult:
-        """The result, with the scores of the reranking that it had before."""
-        return _result(
-            self.snapshot, self.fusion, self.reranking, self.rerank_scores, is_grouped=True
-        )
+    def _grouped(self) -> SearchResult:
+        # The model of a reranking would read the texts again.
+        scores = self.rerank_scores
+        return _result(self.snapshot, self.fusion, self.reranking, scores, is_grouped=True)
 
 
 class _BlockBuilder:

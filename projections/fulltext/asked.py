@@ -109,9 +109,13 @@ class AskedWords:
         self._phrases = phrases
         self._missing = [weight_of(term) for term, code in ids.items() if code is None]
 
-    @cached_property
+    @property
     def most(self) -> float:
         """As `Asked.most`."""
+        return self._most
+
+    @cached_property
+    def _most(self) -> float:
         none = self._scoring.idf(0) if self._missing else 0.0
         return MOST * math.fsum([*self._idfs.tolist(), *(none * part for part in self._missing)])
 
@@ -280,9 +284,13 @@ class AskedQuery:
         self._matching = matching
         self._query = query
 
-    @cached_property
+    @property
     def most(self) -> float:
         """As `Asked.most`."""
+        return self._most
+
+    @cached_property
+    def _most(self) -> float:
         idf_of = self._scoring.idf_of
         return MOST * math.fsum(idf_of(group.rows) * group.part for group in self._groups)
 

@@ -267,6 +267,11 @@ def test_a_file_of_each_release_goes_on(release: Path, tmp_path: Path) -> None:
         assert copy.digests(replay=True) == digests
 
 
+def nothing_beside(*_: object) -> dict[int, dict[bytes, None]]:
+    """Return no words beside those of a batch."""
+    return {}
+
+
 def test_an_index_of_an_earlier_version_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -278,7 +283,7 @@ def test_an_index_of_an_earlier_version_is_made_again(
         patch.setitem(registry._KEYS, "fulltext", projection_key(FulltextProjection()))
         earlier = registry._KEYS["fulltext"]
         # As the earlier analyzer did: nothing beside words.
-        patch.setattr(beside, "ascii_words", lambda *_: {})
+        patch.setattr(beside, "ascii_words", nothing_beside)
         with cerata.open(path) as store:
             store.put_frame("class NoFizzStrategy")
             store.checkpoint()

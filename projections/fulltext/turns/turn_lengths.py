@@ -2,7 +2,7 @@
 
 Owns `TurnLengths`, and their change: places before the first turn added or removed since an earlier
 state keep their lengths. These are sums of whole millionths (`context_kernel`), so a change equals
-new lengths bit for bit. Leaves out the norms, which depend on the average length (`bm25`).
+new lengths bit for bit. Leaves out the norms (`fulltext.scoring`).
 """
 
 from dataclasses import dataclass

@@ -136,13 +136,17 @@ def put_canaries(store: Store) -> dict[str, str]:
     return canaries
 
 
+def no_floor(_result: object, **_: object) -> None:
+    """Return no marks."""
+
+
 @pytest.mark.parametrize("has_marks", [True, False])
 def test_no_knowledge_of_another_scope_or_mode(
     store: Store, monkeypatch: pytest.MonkeyPatch, *, has_marks: bool
 ) -> None:
     monkeypatch.setattr(retrieval, "KNOWLEDGE", 10)
     if not has_marks:
-        monkeypatch.setattr(retrieval, "floor_for", lambda _result, floor: None)  # noqa: ARG005
+        monkeypatch.setattr(retrieval, "floor_for", no_floor)
     canaries = put_canaries(store)
     agent = Agent(store, "wyatt")
     visible = {

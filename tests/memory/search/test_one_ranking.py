@@ -99,7 +99,8 @@ ASKED: dict[str, Any] = {
 
 
 def ranked(state: Store | View, question: str, **more: Any) -> list[tuple[int, float]]:
-    hits = state.search(question, **{"k": 1_000, "group_by": "frame", **more})
+    asked: dict[str, Any] = {"k": 1_000, "group_by": "frame", **more}
+    hits = state.search(question, **asked)
     return [(hit.id, hit.score) for hit in hits]
 
 
@@ -178,7 +179,8 @@ def test_each_share_is_by_its_formula() -> None:
         given: dict[str, Any] = {"tokens_space": TOKENS, "token_embedding": [[0.0, 1.0]]}
         one = store.put_frame("iron gold", embedding=[1.0, 1.0, 0.0], space=SPACE, **given)
         two = store.put_frame("tin and lead", embedding=[-1.0, 0.0, 0.0], space=SPACE)
-        hits = store.search("iron lead zinc", **{**ASKED, "embedding": [1.0, 0.0, 0.0]})
+        asked: dict[str, Any] = {**ASKED, "embedding": [1.0, 0.0, 0.0]}
+        hits = store.search("iron lead zinc", **asked)
         first, second = (store.explain(hit) for hit in hits)
         assert (first.id, second.id) == (one.id, two.id)
         words = [math.log(1 + (2 - df + 0.5) / (df + 0.5)) for df in (1, 1, 0)]
@@ -340,10 +342,10 @@ def with_zinc(store: Store, others: list[tuple[list[str], Any]], place: int, vec
     texts.insert(at, "zinc and iron")
     of_texts = [vector_of for _, vector_of in others]
     of_texts.insert(at, vector)
-    ids = [
-        store.put_frame(text, **({} if each is None else {"embedding": each, "space": SPACE})).id
-        for text, each in zip(texts, of_texts, strict=True)
-    ]
+    ids: list[int] = []
+    for text, each in zip(texts, of_texts, strict=True):
+        given: dict[str, Any] = {} if each is None else {"embedding": each, "space": SPACE}
+        ids.append(store.put_frame(text, **given).id)
     return ids[at]
 
 

@@ -46,8 +46,8 @@ def test_pages_join_to_the_order_of_a_single_search(
     many: Store, place: int, group_by: Grouping
 ) -> None:
     """The candidates depend on the depth of the lanes, so a page could repeat or skip a hit."""
-    query, more = QUESTIONS[place]
-    more = {**more, "group_by": group_by}
+    query, asked = QUESTIONS[place]
+    more: dict[str, Any] = {**asked, "group_by": group_by}
     many.record_access(5, 9, 300)
     whole = [(hit.id, hit.score) for hit in many.search(query, k=600, **more)]
     assert len(whole) == len({number for number, _ in whole}) > 200

@@ -13,7 +13,8 @@ def test_strings_of_one_short_hash_are_told_apart() -> None:
     order = np.argsort(short, kind="stable")
     pairs = np.flatnonzero(np.diff(short[order]) == 0)
     assert len(pairs)
-    first, second = (pieces[place] for place in order[pairs[0] : pairs[0] + 2].tolist())
+    places: list[int] = order[pairs[0] : pairs[0] + 2].tolist()
+    first, second = (pieces[place] for place in places)
     table = StringTable(hash_bits=32)
     for place, piece in enumerate((first, b"x", second)):
         table.extend(table.rows_of([piece], [place]))

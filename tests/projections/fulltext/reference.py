@@ -69,7 +69,7 @@ def expected(model: Model, query: Query, among: Collection[int]) -> list[tuple[i
 
     def occurrences(frame: int, group: Group) -> int:
         parts = [p if group[1] in (None, f) else [] for f, p in enumerate(model.parts[frame])]
-        stops = model.stops[frame] if group[1] is None else set()
+        stops: set[str] = model.stops[frame] if group[1] is None else set()
         return sum(term in group[0] for term in weighed(parts)) + len(group[0] & stops)
 
     def found(query: Query, frame: int) -> bool | None:

@@ -121,11 +121,11 @@ def test_fusion_takes_far_less_than_adding_up_in_python() -> None:
     """Thousands of items: none costs a step of Python."""
     draw = random.Random(7)
     ids = draw.sample(range(1, 20_000), 10_000)
-    lanes = {
+    lanes: dict[str, Shares] = {
         name: Shares(np.array([draw.random() for _ in ids]), np.ones(len(ids), np.bool_))
         for name in NAMES
     }
-    weights = dict.fromkeys(NAMES, 1.0)
+    weights: dict[str, float] = {name: 1.0 for name in NAMES}  # noqa: C420
     added = [0.0] * len(ids)
     slow = seconds(lambda: modelled(ids, lanes, weights, added))
     arrays = np.array(ids), np.array(added)
