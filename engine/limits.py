@@ -19,7 +19,10 @@ RING_SIZE_GROWN = 512 << 10
 
 RING_SIZE_MAX = 1 << 30
 
-TOC_SIZE_MAX = 64 << 20
+TOC_SIZE_MAX = 4 << 20
+"""Also of a manifest or ledger. Empty arrays of this size take 1.4 s and 325 MB to decode, in which
+the decoder heeds no Ctrl-C; a TOC stays far smaller however long the log grows."""
+
 BLOB_SIZE_MAX = 256 << 20
 STRING_SIZE_MAX = 16 << 20
 """Maximum bytes of UTF-8 in a string."""

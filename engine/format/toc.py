@@ -141,7 +141,19 @@ def encode_manifest(pages: Sequence[Sequence[Ref]]) -> bytes:
 
 
 def _encode_sections(sections: Sequence[list[Any]]) -> bytes:
-    return cbor2.dumps([cbor2.dumps(part, canonical=True) for part in sections], canonical=True)
+    parts = [cbor2.dumps(part, canonical=True) for part in sections]
+    return _encoded(parts, "A manifest or ledger")
+
+
+def _encoded(value: object, part: str) -> bytes:
+    """Return the CBOR of a part of the contents. Raises `Corrupt` for one that no reader takes."""
+    data = cbor2.dumps(value, canonical=True)
+    if len(data) > TOC_SIZE_MAX:
+        raise Corrupt(
+            f"{part} needs {len(data):,} bytes; the limit is {TOC_SIZE_MAX:,}",
+            remedy="Copy the memory with 'cerata backup NEW'; the copy has a smaller one.",
+        )
+    return data
 
 
 def decode_refs(section: bytes, offset: int) -> list[Ref]:
@@ -293,13 +305,7 @@ class Toc(msgspec.Struct, frozen=True):
             "projections": self.projections,
             "quarantine": [list(ref) for ref in self.quarantine],
         }
-        data = cbor2.dumps(fields, canonical=True)
-        if len(data) > TOC_SIZE_MAX:
-            raise Corrupt(
-                f"The table of contents needs {len(data):,} bytes; the limit is {TOC_SIZE_MAX:,}",
-                remedy="Copy the memory with 'cerata backup NEW'; the copy has a smaller one.",
-            )
-        return data
+        return _encoded(fields, "The table of contents")
 
     def references(self) -> Iterator[Ref]:
         """Yield every extent that the TOC names directly, each once."""
@@ -408,6 +414,11 @@ _NO_TAGS: "dict[int, Callable[..., NoReturn]]" = dict.fromkeys(
 
 def _loads(data: bytes, offset: int) -> object:
     """Decode CBOR without tags; bugs of the Rust core, a BaseException, are `Corrupt`, too."""
+    if len(data) > TOC_SIZE_MAX:
+        raise Corrupt(
+            f"A part of the contents has {len(data):,} bytes; the limit is {TOC_SIZE_MAX:,}",
+            offset=offset,
+        )
     try:
         value: object = cbor2.loads(data, semantic_decoders=_NO_TAGS, tag_hook=_refuse_tag)
     except (KeyboardInterrupt, SystemExit, MemoryError):
