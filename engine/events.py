@@ -461,8 +461,8 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     expire; ``times`` are the intervals that the question's filters name.
     ``neighbours`` of each result on either side were candidates too.
     The vectors count ``trust`` and ``vector_weight`` times their weight in the profile. With
-    ``floor`` an unrelated question is shown nothing; ``floor_clear`` and ``floor_least`` are its
-    marks on the best score. With ``shared`` the reader's scope admitted shared events, too. The
+    ``floor`` an unrelated question is shown nothing; ``floor_clear`` and ``floor_least`` are the
+    marks on the best score, if the caller passed any. With ``shared`` the reader's scope admitted shared events, too. The
     frames ``reranked`` were sorted by ``reranked_scores``, a float64 of each, little-endian, which
     the model ``reranker`` returned; it is None if the caller passed the scores.
     An assembled context has ``assembly``, its arguments as JSON, the session ``activity`` that it

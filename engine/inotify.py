@@ -76,7 +76,7 @@ class FileWatch:
             with suppress(BlockingIOError):
                 os.eventfd_read(self._signal)
         if not ready or (self._events in ready and self._is_replaced()):
-            # Also after a wait without a report: the folder may be one that cannot be watched.
+            # Also after a wait without a report: the folder may not allow a watch.
             self._watch_file()
 
     def _is_replaced(self) -> bool:

@@ -178,7 +178,7 @@ class Reader:
             yield segment, first_own, spans
 
     def batches(self, snapshot: Snapshot, first: int = 1) -> Iterator[Batch]:
-        """Yield each batch, from the one that holds ``first`` on, with its events and attachments.
+        """Yield each batch, beginning with that of ``first``, with its events and attachments.
 
         Events in spills are included.
         """

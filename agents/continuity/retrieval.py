@@ -27,7 +27,7 @@ from cerata.memory.search.question_vectors import (
     vectors_of_question,
     with_vectors,
 )
-from cerata.memory.search.relevance import Relevant, floor_for, relevant_hits
+from cerata.memory.search.relevance import Relevant, relevant_hits
 from cerata.memory.search.request import SearchRequest
 from cerata.memory.search.search import run_search
 from cerata.memory.snapshot.snapshot import Snapshot
@@ -194,7 +194,7 @@ class _Recall:
         if self.vectors is not None:
             request = with_vectors(self.snapshot, request, self.vectors)
         result = run_search(self.snapshot, request)
-        return relevant_hits(result, floor_for(result, floor=self.floor))
+        return relevant_hits(result, floor=self.floor)
 
     def _pair_of(self, row: int) -> tuple[Talk, Pair]:
         """Return the session of a message's row, and its exchange."""

@@ -110,7 +110,7 @@ class TextLane:
         return LaneRanking(self.name, self._layers.ids_at(ranked.rows), ranked.scores)
 
     def shares(self, ids: I64) -> Shares:
-        """Return BM25 over the most that a frame with all words would have, about."""
+        """Return BM25 over that of a frame full of the words, about."""
         rows = self._layers.rows_at(ids)
         scores = self.asked.at(rows)
         return Shares(scores / (self.asked.most or 1.0), self.asked.finds(rows, scores))

@@ -90,8 +90,8 @@ class SearchReads(Reader):
     ) -> Hits:
         """Return the best ``k`` frames for a question, best first; ties go to the older frame.
 
-        `Hit.score` is about 1 for a frame with all words of the question, and the same again for an
-        equal vector (`cerata.retrieval.ranking.fusion`). The frames that are current in this view
+        `Hit.score` is about a half for a frame with each word of the question once, and 1 more for
+        an equal vector (`cerata.retrieval.ranking.fusion`). The frames that are current in this view
         count, so the same basis gives the same scores. A question in plain language that names an
         entity with known facts, or shares enough words with facts, adds the lane "facts": the
         frames in which these were read.

@@ -38,7 +38,7 @@ from ..values.arguments import SPAN, header_size
 from ..values.frames import CONTEXT_HITS, Context, Frame
 from ..values.source_line import heading_of, source_line, speaker_of
 from .question_vectors import stored_vectors
-from .relevance import floor_for, relevant_hits
+from .relevance import relevant_hits
 from .reranking import ByModel, ByTokens
 
 if TYPE_CHECKING:
@@ -94,8 +94,7 @@ def context_of(result: SearchResult, recall: RecallOptions) -> Context:
     snapshot = result.snapshot
     options = recall.options
     fact_hits = result.facts[: options.max_tokens // _TOKENS_A_FACT]
-    floor = floor_for(result, floor=recall.floor)
-    relevant = relevant_hits(result, floor)
+    relevant = relevant_hits(result, floor=recall.floor)
     frames = [hit.id for hit in relevant.hits]
     is_fallback = relevant.confidence == "clear" and not frames and not fact_hits
     if is_fallback:
@@ -155,7 +154,7 @@ def context_of(result: SearchResult, recall: RecallOptions) -> Context:
         framed=recall.is_framed and packed.has_lead,
         confidence=relevant.confidence,
         score=relevant.score,
-        floor=floor,
+        floor=relevant.floor,
         notices=notices,
     )
 
@@ -280,7 +279,7 @@ def recall_of(result: SearchResult, recall: RecallOptions, context: Context) -> 
     if isinstance(reranking, ByTokens):
         scores = {}
     reach = result.snapshot.reach
-    floor = floor_for(result, floor=recall.floor)
+    floor = None if isinstance(recall.floor, bool) else recall.floor
     return RecallContext(
         query=query,
         basis=context.basis,

@@ -6,7 +6,7 @@ Owns the choice of the marks, and that of the hits. Leaves out the numbers of th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -30,12 +30,14 @@ if TYPE_CHECKING:
 class Relevant(NamedTuple):
     """The hits that a context may show, best first, and how well they answer the question.
 
-    ``score`` is that of the best frame that is not the question itself, 0 without any.
+    ``score`` is that of the best frame that is not the question itself, 0 without any. ``floor``
+    has the marks that it was compared with, if there are any.
     """
 
     hits: Sequence[Fused]
     confidence: Confidence
     score: float
+    floor: Floor | None
 
 
 def _without_question(result: SearchResult) -> Sequence[Fused]:
@@ -80,30 +82,48 @@ def floor_for(result: SearchResult, *, floor: Floor | bool) -> Floor | None:
     return None if by_meaning is None else BY_WORDS.toward(by_meaning, min(weight, 1.0))
 
 
-def relevant_hits(result: SearchResult, floor: Floor | None) -> Relevant:
-    """Return the hits that a context may show.
+def relevant_hits(result: SearchResult, *, floor: Floor | bool) -> Relevant:
+    """Return the hits that a context may show; ``floor`` is that of `floor_for`.
 
     - A frame that is the question itself, which an agent stored, does not answer it.
     - A question without a word, such as "?", has nothing to compare and passes.
     - Facts pass, and so do the hits of a query, which states what must occur.
     - Else the best score decides, and hits far below it are left out.
+    - With the measured marks, frames near to the question by their own cosine, or with more than
+      half of its words, are at least unclear. The turns beside a turn lower its score, and so do
+      words that most frames have, as in a small memory of one subject.
     """
     request = result.request
+    marks = floor_for(result, floor=floor)
     best = _without_question(result) if request.text else result.best
     most = max((hit.score for hit in best), default=0.0)
     if result.facts or (request.is_plain and not has_words(request.tree)):
-        return Relevant(best, "clear", most)
+        return Relevant(best, "clear", most, marks)
     if not best:
-        return Relevant(best, "none", most)
-    if floor is None or not request.is_plain:
-        return Relevant(best, "clear", most)
-    # The turns beside a turn lower its score, so its own cosine may say that it is close.
-    weight = result.weights.get("vectors", 0.0)
-    near = {
-        frame for frame, cosine in result.cosines.items() if weight * cosine >= floor.clear - NEAR
-    }
-    confidence = floor.confidence_at(most)
-    if confidence == "none" and near.isdisjoint(hit.id for hit in best):
-        return Relevant((), "none", most)
+        return Relevant(best, "none", most, marks)
+    if marks is None or not request.is_plain:
+        return Relevant(best, "clear", most, marks)
+    near = frozenset() if isinstance(floor, Floor) else _near(result, marks)
     hits = [hit for hit in best if hit.score >= CLOSE * most or hit.id in near]
-    return Relevant(hits, "unclear" if confidence == "none" else confidence, most)
+    confidence = marks.confidence_at(most)
+    if confidence == "none" and not isinstance(floor, Floor):
+        if _has_most_words(result, hits) or any(hit.id in near for hit in hits):
+            confidence = "unclear"
+    return Relevant(hits if confidence != "none" else (), confidence, most, marks)
+
+
+def _near(result: SearchResult, marks: Floor) -> frozenset[int]:
+    """Return the hits that are near to the question by their own cosine."""
+    weight = result.weights.get("vectors", 0.0)
+    least = max(marks.clear - NEAR, marks.least)
+    return frozenset(hit for hit, cosine in result.cosines.items() if weight * cosine >= least)
+
+
+def _has_most_words(result: SearchResult, hits: Sequence[Fused]) -> bool:
+    """Return whether a hit has more than half of the words of the question."""
+    layers = result.snapshot.layers
+    rows = layers.rows_at(np.array([hit.id for hit in hits], np.int64))
+    return bool((layers.ranking.coverages(result.request.text, rows) > _MOST_WORDS).any())
+
+
+_MOST_WORDS: Final = 0.5

@@ -339,8 +339,8 @@ class Context(PlainValue):
     - ``omissions`` are the results that ``text`` does not show, each with the reason.
     - ``confidence`` is "clear"; or "unclear" if no entry clearly answers the question, so that the
       text has the closest ones in half of the budget; or "none", and the text has no entry.
-    - ``score`` is that of the best result, 1 for all words of the question, and ``floor`` has the
-      marks that it was compared with (None for no floor).
+    - ``score`` is that of the best result, about a half for each word of the question once, and
+      ``floor`` has the marks that it was compared with (None for no floor).
     - ``fallback`` is True if the newest frames are shown, since the question has no word to find.
     - ``notices`` has a line for each thing that limited the answer, such as a missing embedder.
     - ``basis`` and ``now`` are the view's; pass the context to `Store.at` to get that view.

@@ -3,7 +3,7 @@
     asked = view.asked("which index")
     asked.best(10)          # the ranking
     asked.at(rows)          # the scores of rows that another lane found: equal to those of `best`
-    asked.most              # the score of a frame with all words, about
+    asked.most              # the score of a frame full of its words, about
 
 Owns the sums of a question's words (the formula is in `bm25`), and the bonus of its quoted phrases.
 Leaves out the contribution of a word (`scoring`), and the best of many turns (`turn_ranking`).
@@ -103,9 +103,9 @@ class AskedWords:
         rows, self._ends, self._counts = scoring.occurrences.gather(self._ids)
         self._rows = rows
         self._idfs = scoring.idfs(rows, self._ends)
-        weights = [weight_of(term) for _, term in known]
-        if any(weight != 1.0 for weight in weights):
-            self._idfs *= weights
+        self._parts = [weight_of(term) for _, term in known]
+        if any(part != 1.0 for part in self._parts):
+            self._idfs *= self._parts
         self._phrases = phrases
         self._missing = [weight_of(term) for term, code in ids.items() if code is None]
 
@@ -166,14 +166,24 @@ class AskedWords:
 
     def shares_at(self, rows: I64) -> F64:
         """Return the share of the distinct words that rows have, each by its idf; (n,)."""
-        shares = np.zeros(len(rows))
+        sums = self._sums_of(rows, self._idfs.tolist())
+        return sums / (self.most / MOST) if self.most else sums
+
+    def coverages_at(self, rows: I64) -> F64:
+        """Return the share of the distinct words that rows have, however rare each is; (n,)."""
+        most = math.fsum([*self._parts, *self._missing])
+        return self._sums_of(rows, self._parts) / (most or 1.0)
+
+    def _sums_of(self, rows: I64, weights: Sequence[float]) -> F64:
+        """Return the sums of the weights of the words that rows have; (n,)."""
+        sums = np.zeros(len(rows))
         start = 0
-        for end, idf in zip(self._ends, self._idfs.tolist(), strict=True):
+        for end, weight in zip(self._ends, weights, strict=True):
             # The rows of a word ascend, and each is there once.
             of_word = self._rows[start:end]
-            shares += idf * (of_word.searchsorted(rows, "right") - of_word.searchsorted(rows))
+            sums += weight * (of_word.searchsorted(rows, "right") - of_word.searchsorted(rows))
             start = end
-        return shares / (self.most / MOST) if self.most else shares
+        return sums
 
     # --- rows that are no turns ------------------------------------------------------------------
 

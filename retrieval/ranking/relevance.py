@@ -19,7 +19,7 @@ Confidence: TypeAlias = Literal["clear", "unclear", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Floor(PlainValue):
-    """Two marks on the best score of a question, from 0, where 1 is "all words of the question".
+    """Two marks on the best score of a question, from 0: a half is each word of it once.
 
     Args:
         clear: from this score a context is as full as its budget
@@ -75,7 +75,7 @@ class Floor(PlainValue):
 _DIGITS: Final = 9
 
 _MARK_MAX: Final = 10.0
-"""Far above any score: 1 is all words, and the same again for each kind of vectors."""
+"""Far above any score: 1 is a frame full of the words, and 1 more for each kind of vectors."""
 
 BY_WORDS: Final = Floor(0.21, 0.06)
 """The marks of a search by words alone (docs/measurements.md#relevance)."""

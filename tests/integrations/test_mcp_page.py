@@ -48,7 +48,7 @@ def test_a_killed_agent_goes_on(tmp_path: Path) -> None:
     ended = run()
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("runs summarize\nruns report\n")
-    assert run().stdout.startswith(("4 of 4 shown", "1 of 4 shown", "2 of 4 shown", "3 of 4"))
+    assert " of 4 shown" in run().stdout
     with cerata.open(tmp_path / "survey.cera") as store:
         assert store.count() == (4, 0)
         assert [fact.object for fact in store.facts("survey", "finished")] == [

@@ -39,6 +39,17 @@ def explained(store: Store | View, query: str, **asked: object) -> dict[int, Exp
     return {hit.id: store.explain(hit) for hit in hits}
 
 
+def test_a_quoted_phrase_has_a_line_without_an_idf(store: Store) -> None:
+    """The bonus was divided by an idf that a phrase has not."""
+    said = explained(store, '"took the flat" river')[2]
+    phrase, *words = said.words
+    assert (phrase.word, phrase.idf, phrase.count) == ('"took the flat"', 0, 1)
+    assert 0 < max(word.added for word in words) < phrase.added
+    assert '"took the flat"  ' + f"{phrase.added:.3f} = the phrase (count 1)" in str(said)
+    [text] = [lane for lane in said.lanes if lane.lane == "text"]
+    assert text.score == pytest.approx(sum(word.added for word in said.words))
+
+
 @st.composite
 def stores(draw: st.DrawFn) -> Store:
     """A store of few words, some frames closed, some read in facts, some in another scope."""

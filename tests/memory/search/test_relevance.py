@@ -11,6 +11,7 @@ from cerata import Floor, InvalidInput, Store
 from cerata.engine.events import RecallContext
 from cerata.retrieval.context import framing
 from cerata.retrieval.ranking import relevance
+from cerata.retrieval.ranking.relevance import BY_WORDS
 
 SPACE = "toy@1/2/cosine"
 CLOSE = [1.0, 0.1]
@@ -162,6 +163,39 @@ def test_the_marks_by_words_count_without_vectors(store: Store) -> None:
     assert store.recall(" ".join(("tea", *absent[:2]))).confidence == "unclear"
     assert store.recall(" ".join(("tea", *absent))).confidence == "none"
     assert store.recall("quantum").confidence == "none"
+
+
+@pytest.mark.parametrize("subject", ["bridges", "橋梁"])
+def test_most_words_of_a_question_are_at_least_unclear(subject: str) -> None:
+    """Words that each note of a small memory has count little, and were answered by nothing."""
+    question = f"how long do {subject} last?"
+    with cerata.open(":memory:") as store:
+        for step in ("search", "read", "summarize", "report"):
+            store.put_frame(f"Result of {step}: {subject} last 80 years.")
+        context = store.recall(question)
+        assert context.score < BY_WORDS.least
+        assert (context.confidence, len(context.items)) == ("unclear", 4)
+        for half in (f"how long is the {subject} season?", "how do tunnels last?"):
+            assert store.recall(half).confidence == "none", half
+        assert store.recall(question, floor=Floor(0.5, 0.3)).confidence == "none"
+
+
+@pytest.mark.usefixtures("measured")
+def test_a_near_turn_counts_by_its_own_cosine() -> None:
+    """The turns beside a turn lower its share, so its score alone refused it."""
+    with cerata.open(":memory:") as store:
+        for number in range(5):
+            vector = [1, 0, 0] if number == 2 else [0, 0, 1]
+            store.put_frame(
+                f"turn {number}", role="Ann", track="talk", embedding=vector, space="toy@1/3/cosine"
+            )
+        ask: dict[str, Any] = {"embedding": [0.35, 0.9367, 0]}
+        [nearest, *_] = store.search("quantum physics", **ask)
+        assert (nearest.id, nearest.cosine) == (3, pytest.approx(0.35, abs=1e-4))
+        assert nearest.score < 0.2
+        context = store.recall("quantum physics", **ask)
+        assert (context.confidence, [item.id for item in context.items]) == ("unclear", [3])
+        assert store.recall("quantum physics", **ask, floor=Floor(0.4, 0.2)).items == ()
 
 
 def test_vectors_of_another_model_have_no_marks(store: Store) -> None:

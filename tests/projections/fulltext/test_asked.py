@@ -133,3 +133,5 @@ def test_a_part_of_a_word_counts_a_third() -> None:
     assert {part.idf for part in parts_of_word} == {view.idf("東")}
     shares = view.shares_of_words(["mill", "東", "京", "東京"], np.array([0, 1, 2]))
     assert shares.tolist() == pytest.approx([0.5, 0.5, 1.0])
+    coverages = view.coverages("mill 東京 absent", np.array([0, 1, 2]))
+    assert coverages.tolist() == pytest.approx([1 / 3, 1 / 3, 2 / 3])
