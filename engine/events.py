@@ -462,9 +462,10 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     ``neighbours`` of each result on either side were candidates too.
     The vectors count ``trust`` and ``vector_weight`` times their weight in the profile. With
     ``floor`` an unrelated question is shown nothing; ``floor_clear`` and ``floor_least`` are the
-    marks on the best score, if the caller passed any. With ``shared`` the reader's scope admitted shared events, too. The
-    frames ``reranked`` were sorted by ``reranked_scores``, a float64 of each, little-endian, which
-    the model ``reranker`` returned; it is None if the caller passed the scores.
+    marks on the best score, if the caller passed any. With ``shared`` the reader's scope admitted
+    shared events, too. The frames ``reranked`` were sorted by ``reranked_scores``, a float64 of
+    each, little-endian, which the model ``reranker`` returned; it is None if the caller passed the
+    scores.
     An assembled context has ``assembly``, its arguments as JSON, the session ``activity`` that it
     was shown in, and the names of its ``blocks`` in their order; ``form`` is then "text", and
     ``entry_tokens`` is 0.

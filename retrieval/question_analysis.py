@@ -17,6 +17,8 @@ from cerata.engine.errors import InvalidInput
 from cerata.projections.columnar.relative_times import RelativeTime
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.frames.filter_tests import Time
+from cerata.projections.fulltext.analyzer import words
+from cerata.projections.fulltext.term_weights import weight_of
 
 from .question_times import times_in
 
@@ -61,12 +63,14 @@ class QuestionAnalysis(msgspec.Struct, frozen=True):
 
     - ``ignored`` are its dates that have two readings.
     - ``names_tests`` is True if it has a word for tests of code.
+    - ``is_word`` is True if it is a word alone, which asks for its places and not for an answer.
     """
 
     answers: frozenset[Answer]
     periods: tuple[Period, ...]
     ignored: tuple[str, ...]
     names_tests: bool = False
+    is_word: bool = False
 
 
 def analysis_of(question: str, now: datetime | Callable[[], datetime]) -> QuestionAnalysis:
@@ -83,9 +87,9 @@ def analysis_of(question: str, now: datetime | Callable[[], datetime]) -> Questi
     """
     text = question[:_SIZE_MAX]
     periods: list[Period] = []
-    for words, (start, end) in times_in(text):
+    for period, (start, end) in times_in(text):
         try:
-            periods.append(Period(words, _moment(start, now), _moment(end, now)))
+            periods.append(Period(period, _moment(start, now), _moment(end, now)))
         except InvalidInput:
             # A time outside the years 1 to 9999 names no period.
             continue
@@ -94,7 +98,14 @@ def analysis_of(question: str, now: datetime | Callable[[], datetime]) -> Questi
         tuple(periods),
         tuple(match[0] for match in _AMBIGUOUS.finditer(text)),
         _TESTS.search(text) is not None,
+        _is_word(text),
     )
+
+
+def _is_word(text: str) -> bool:
+    """Return whether a text is a single word; a run without spaces can be a sentence in Thai."""
+    [word, *others] = words(text)[:2] or [b""]
+    return not others and word != b"" and weight_of(word.decode()) == 1.0
 
 
 def _moment(time: Time | None, now: datetime | Callable[[], datetime]) -> int | None:

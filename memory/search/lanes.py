@@ -9,7 +9,7 @@ facts (`facts.search`) and the hops (`facts.near_frames`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -234,8 +234,8 @@ def running_lanes(snapshot: Snapshot, request: SearchRequest) -> RunningLanes:
     Raises:
         Unsupported: none can run. Further errors are those of `vector_lane_of` and `late_lane_of`.
     """
-    vectors = vector_lane_of(snapshot, request)
-    late = late_lane_of(snapshot, request)
+    text = TextLane(snapshot, request.tree)
+    vectors, late, trust = vector_lanes_of(snapshot, request, text)
     weights = _weights(request, vectors, late)
     facts: list[FactHit] = []
     if "facts" in weights and not snapshot.facts_at.is_empty:
@@ -243,19 +243,37 @@ def running_lanes(snapshot: Snapshot, request: SearchRequest) -> RunningLanes:
     hops: Mapping[int, int] = {}
     if "graph" in weights and not snapshot.facts_at.is_empty:
         hops = near_frames.hops_to_frames(snapshot, request.text, request.where)
-    text = TextLane(snapshot, request.tree)
     able = (text, FactsLane(snapshot, facts), vectors, late, GraphLane(snapshot, hops))
     lanes = [lane for lane in able if lane is not None and lane.name in weights]
-    trust = None
-    if request.mode == "hybrid" and not OF_VECTORS.isdisjoint(weights):
-        trust = vector_trust_of(snapshot, request, text, vectors)
-        for name in OF_VECTORS.intersection(weights):
-            weights[name] *= trust.factor_of(name)
+    for name in OF_VECTORS.intersection(weights) if trust is not None else ():
+        weights[name] *= trust.factor_of(name)
     return RunningLanes(weights, facts, vectors, late, lanes, trust)
 
 
-def vector_trust_of(
-    snapshot: Snapshot, request: SearchRequest, text: TextLane, vectors: VectorLane | None
+def vector_lanes_of(
+    snapshot: Snapshot, request: SearchRequest, text: TextLane
+) -> tuple[VectorLane | None, LateLane | None, VectorTrust | None]:
+    """Return the lanes of a question's vectors, and how far they count beside words.
+
+    An embedder without trust in the question is not asked, unless hits need a cosine.
+
+    Raises:
+        InvalidInput, NotFound, EmbedderFailed: as `vector_lane_of` and `late_lane_of` do.
+    """
+    passed = None if request.embedding is None else vector_lane_of(snapshot, request)
+    trust = None
+    if request.mode == "hybrid" and not OF_VECTORS.isdisjoint(request.profile.running):
+        space = request.space if passed is None else passed.key[0]
+        trust = _vector_trust_of(snapshot, request, text, space)
+        if not trust.trust and passed is None and request.min_cosine is None:
+            return None, late_lane_of(snapshot, replace(request, mode="text")), trust
+    vectors = vector_lane_of(snapshot, request) if passed is None else passed
+    late = late_lane_of(snapshot, request)
+    return vectors, late, None if vectors is None and late is None else trust
+
+
+def _vector_trust_of(
+    snapshot: Snapshot, request: SearchRequest, text: TextLane, space: str | None
 ) -> VectorTrust:
     """Return how far the vectors of a question count.
 
@@ -265,7 +283,6 @@ def vector_trust_of(
     if request.trust is not None:
         return request.trust
     embedder = snapshot.embedder
-    space = None if vectors is None else vectors.key[0]
     if embedder is None or not request.text or space not in (None, embedder.identity.space):
         return VectorTrust()
     trust = trusting.trust_of(embedder, request.text)

@@ -15,7 +15,7 @@ import numpy as np
 from cerata.engine.late import late
 
 from ..values.vector_trust import VectorTrust
-from .lanes import TextLane, late_lane_of, vector_lane_of, vector_trust_of
+from .lanes import TextLane, vector_lanes_of
 
 if TYPE_CHECKING:
     from ..snapshot.snapshot import Snapshot
@@ -82,10 +82,10 @@ def vectors_of_question(snapshot: Snapshot, request: SearchRequest) -> QuestionV
     Raises:
         EmbedderFailed: the embedder could not embed the question.
     """
-    vectors, tokens = vector_lane_of(snapshot, request), late_lane_of(snapshot, request)
+    text = TextLane(snapshot, request.tree)
+    vectors, tokens, trust = vector_lanes_of(snapshot, request, text)
     if vectors is None and tokens is None:
         return QuestionVectors()
-    trust = vector_trust_of(snapshot, request, TextLane(snapshot, request.tree), vectors)
     return stored_vectors(vectors, tokens, trust)
 
 

@@ -91,9 +91,9 @@ class SearchReads(Reader):
         """Return the best ``k`` frames for a question, best first; ties go to the older frame.
 
         `Hit.score` is about a half for a frame with each word of the question once, and 1 more for
-        an equal vector (`cerata.retrieval.ranking.fusion`). The frames that are current in this view
-        count, so the same basis gives the same scores. A question in plain language that names an
-        entity with known facts, or shares enough words with facts, adds the lane "facts": the
+        an equal vector (`cerata.retrieval.ranking.fusion`). The frames that are current in this
+        view count, so the same basis gives the same scores. A question in plain language that names
+        an entity with known facts, or shares enough words with facts, adds the lane "facts": the
         frames in which these were read.
         Filters and NOT in the query hold in every lane. `Hit.lanes` names the lanes
         that found a hit (an approximate lane as "vectors (hnsw)"), and `explain` shows the share of

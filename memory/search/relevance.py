@@ -106,10 +106,14 @@ def relevant_hits(result: SearchResult, *, floor: Floor | bool) -> Relevant:
     near = frozenset() if isinstance(floor, Floor) else _near(result, marks)
     hits = [hit for hit in best if hit.score >= CLOSE * most or hit.id in near]
     confidence = marks.confidence_at(most)
-    if confidence == "none" and not isinstance(floor, Floor):
-        if _has_most_words(result, hits) or any(hit.id in near for hit in hits):
-            confidence = "unclear"
-    return Relevant(hits if confidence != "none" else (), confidence, most, marks)
+    if confidence == "none":
+        is_close = not isinstance(floor, Floor) and (
+            any(hit.id in near for hit in hits) or _has_most_words(result, hits)
+        )
+        if not is_close:
+            return Relevant((), "none", most, marks)
+        confidence = "unclear"
+    return Relevant(hits, confidence, most, marks)
 
 
 def _near(result: SearchResult, marks: Floor) -> frozenset[int]:

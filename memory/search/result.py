@@ -153,7 +153,9 @@ class SearchResult:
         """A line if vectors could not be searched, and one if so no hit has the least cosine."""
         request = self.request
         notices: list[str] = []
-        is_searched = self.vectors is not None or request.mode == "text" or not request.text
+        # An embedder without trust in the question was not asked, and has a line of its trust.
+        is_searched = self.vectors is not None or self.trust is not None
+        is_searched = is_searched or request.mode == "text" or not request.text
         obstacle = None if is_searched else self.snapshot.embedder_obstacle
         if obstacle and "vectors" in request.profile.running:
             notices.append(f"searched by words only: {obstacle}")

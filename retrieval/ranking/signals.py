@@ -63,6 +63,8 @@ _MARKS: Final = {
 }
 _OF_ANSWERS: Final = frozenset(_MARKS) - {"question"}
 """Signals that count if the question asks for them."""
+_OF_DIALOGUE: Final = frozenset(("question", "follows", "short"))
+"""Signals of answers, which a word alone does not ask for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +136,8 @@ def is_asked(signal: str, question: QuestionAnalysis) -> bool:
         return bool(question.periods)
     if signal == "test":
         return not question.names_tests
+    if signal in _OF_DIALOGUE:
+        return not question.is_word
     return signal in question.answers or signal not in _OF_ANSWERS
 
 

@@ -70,3 +70,15 @@ def test_a_month_of_a_year_needs_no_now() -> None:
         assert analysis_of(question, NOW).periods
     with pytest.raises(AssertionError, match="now was read"):
         analysis_of("Did Mina leave last week?", refused)
+
+
+@pytest.mark.parametrize("text", ["sourdough", " Sourdough? ", "naïve", "хлеб", "useEffectOnce"])
+def test_a_word_alone_is_no_question(text: str) -> None:
+    assert analysis_of(text, NOW).is_word
+
+
+@pytest.mark.parametrize(
+    "text", ["", "?!", "a loaf", "what is bread?", "面包在哪里", "ขนมปังอยู่ที่ไหน"]
+)
+def test_more_than_a_word_asks_for_an_answer(text: str) -> None:
+    assert not analysis_of(text, NOW).is_word

@@ -160,8 +160,8 @@ def test_a_boost_moves_a_frame_up_by_its_weight_in_steps(store: Store) -> None:
     """Of two equal lines, that of the conversation in progress comes first."""
     for track in ("old", "new"):
         store.put_frame("The boat is in the harbour.", role="user", track=track)
-    assert [hit.id for hit in store.search("boat", group_by="frame")] == [1, 2]
-    hits = store.search("boat", profile=NAME, group_by="frame")
+    assert [hit.id for hit in store.search("the boat", group_by="frame")] == [1, 2]
+    hits = store.search("the boat", profile=NAME, group_by="frame")
     assert [hit.id for hit in hits] == [2, 1]
     new, old = ({each.signal: each.added for each in store.explain(hit).signals} for hit in hits)
     assert new.pop("thread") == 0.05 * OPTIONAL_SIGNALS["thread"]

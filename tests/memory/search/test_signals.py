@@ -128,6 +128,7 @@ def values(view: View, question: str, frame: cerata.Frame, last: datetime) -> di
                 nearness = max(nearness, 0.5 if is_day else 0.4)
     nouns = [noun for noun in ("Rome", "Mina", "Olaf") if noun in question]
     age = max(0.0, (last - frame.created).total_seconds() / 86_400)
+    is_word = " " not in question
     signals = {
         "speaker": has_role and str(frame.role) in question,
         "period": nearness,
@@ -135,9 +136,9 @@ def values(view: View, question: str, frame: cerata.Frame, last: datetime) -> di
         "count": "many" in question and has_role and bool(re.search("2023|two", text)),
         "name": "Where" in question and has_role and "Rome" in text,
         "why": "Why" in question and has_role and "because" in text,
-        "question": has_role and text.endswith("?"),
-        "follows": follows,
-        "short": max(0, 8 - len(terms(text))) / 8 if has_role else 0,
+        "question": has_role and text.endswith("?") and not is_word,
+        "follows": follows and not is_word,
+        "short": max(0, 8 - len(terms(text))) / 8 if has_role and not is_word else 0,
         "recency": round(math.exp(-age / 14), 9),
         "thread": frame in talk and turns[-1].track == frame.track,
         "test": frame.track is not None,
@@ -282,7 +283,7 @@ def test_an_answer_follows_the_question_of_another_speaker() -> None:
             store.put_frame(text, role=role, track="chat")
         last = store.put_frame("the boat by the mill", role="mina", track="chat").id
         store.put_frame("a boat", role="olaf", track="other")
-        hits = store.search("boat", profile=follows)
+        hits = store.search("the boat", profile=follows)
         assert hits[0].id == last
         assert [hit.id for hit in hits if store.explain(hit).signals] == [last]
 
@@ -347,7 +348,7 @@ def test_a_query_and_a_vector_have_no_signals() -> None:
         assert not store.explain(store.search(cerata.query("boat"))[0]).signals
         hits = store.search("boat", embedding=[1, 0], mode="vector")
         assert (hits[0].score, store.explain(hits[0]).signals) == (1.0, ())
-        assert store.explain(store.search("boat")[0]).signals
+        assert store.explain(store.search("a boat")[0]).signals
 
 
 def test_a_question_reads_the_time_of_the_last_event_once(monkeypatch: pytest.MonkeyPatch) -> None:

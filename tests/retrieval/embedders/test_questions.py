@@ -58,6 +58,22 @@ def test_a_search_embeds_its_question_as_a_question() -> None:
     assert embedder.questions[0] == "wax tablet"
 
 
+def test_a_model_that_knows_no_word_of_a_question_is_not_asked() -> None:
+    """Its vector counted nothing, and took most of the time of the question."""
+    embedder = Asking(0.3)
+    with cerata.open(":memory:", embedder=embedder) as store:
+        store.put_frames(["wax tablet", "stylus"])
+        hits = store.search("wax tablet")
+        assert [hit.text for hit in hits] == ["wax tablet"]
+        assert hits.notices == ("The model knows 1 of 2 words of the question, so words decide",)
+        assert store.recall("wax tablet", record=True).notices == hits.notices
+        # Only knows() was asked: embed_question() would have returned no vector.
+        embedder.answer = [1.0] + [0.0] * 7
+        for ask in ({"mode": "vector"}, {"min_cosine": -1}):
+            assert len(store.search("wax tablet", **ask)) == 2  # type: ignore[arg-type]
+        assert store.verify().ok
+
+
 WRONG = {
     "shape (1, 8), not (8,)": [[1.0] * DIMENSION],
     "shape (3,), not (8,)": [1.0, 2.0, 3.0],

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -35,6 +36,16 @@ def candidates(count: int = 1, **arrays: object) -> Candidates:
 
 def asking(answer: Answer) -> QuestionAnalysis:
     return QuestionAnalysis(frozenset({answer}), (), ())
+
+
+@pytest.mark.parametrize("signal", ["question", "follows", "short"])
+def test_a_word_alone_asks_for_no_answer(signal: str) -> None:
+    """A short turn was behind an answer that had the word in its title alone."""
+    found = candidates(marks=[int(Mark.QUESTION)], follow=[True], terms=[0])
+    assert values_of(signal, NOTHING, found).tolist() == [1.0]
+    assert values_of(signal, msgspec.structs.replace(NOTHING, is_word=True), found).tolist() == [
+        0.0
+    ]
 
 
 @pytest.mark.parametrize(
