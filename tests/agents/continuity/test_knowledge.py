@@ -7,6 +7,7 @@ import pytest
 
 from cerata import Agent, Filter, Recalled, Store
 from cerata.agents.continuity import retrieval
+from cerata.memory.search import relevance
 from cerata.projections.messages.line import Line
 from cerata.retrieval.tokenizer import tokenizer
 
@@ -146,7 +147,7 @@ def test_no_knowledge_of_another_scope_or_mode(
 ) -> None:
     monkeypatch.setattr(retrieval, "KNOWLEDGE", 10)
     if not has_marks:
-        monkeypatch.setattr(retrieval, "floor_for", no_floor)
+        monkeypatch.setattr(relevance, "floor_for", no_floor)
     canaries = put_canaries(store)
     agent = Agent(store, "wyatt")
     visible = {
