@@ -17,12 +17,13 @@ from cerata.projections.fulltext.marks import asks
 from cerata.projections.fulltext.query import has_words
 from cerata.retrieval.embedders.identity import parse_space
 from cerata.retrieval.ranking import relevance
-from cerata.retrieval.ranking.relevance import BY_WORDS, CLOSE, NEAR, Confidence, Floor
+from cerata.retrieval.ranking.relevance import BY_WORDS, CLOSE, Confidence, Floor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cerata.retrieval.ranking.fusion import Fused
+    from cerata.retrieval.ranking.relevance import MeaningMarks
 
     from .result import SearchResult
 
@@ -74,12 +75,24 @@ def floor_for(result: SearchResult, *, floor: Floor | bool) -> Floor | None:
         )
     if not floor or result.request.mode == "vector":
         return None
-    weight = result.weights.get("vectors", 0.0)
-    if result.vectors is None or not weight:
+    part = _part_of_meaning(result)
+    if not part:
         return BY_WORDS
-    identity = parse_space(result.vectors.key[0])
-    by_meaning = None if identity is None else relevance.BY_MEANING.get(identity.name)
-    return None if by_meaning is None else BY_WORDS.toward(by_meaning, min(weight, 1.0))
+    by_meaning = _by_meaning(result)
+    return None if by_meaning is None else BY_WORDS.toward(by_meaning.floor, part)
+
+
+def _part_of_meaning(result: SearchResult) -> float:
+    """Return how far the model's vectors count for the question, from 0 to 1."""
+    weight = result.weights.get("vectors", 0.0)
+    of_model = 1.0 if result.trust is None else result.trust.weight
+    return min(weight / of_model, 1.0) if result.vectors is not None and weight else 0.0
+
+
+def _by_meaning(result: SearchResult) -> MeaningMarks | None:
+    """Return the marks of the model of the question's vector, if it was measured."""
+    identity = None if result.vectors is None else parse_space(result.vectors.key[0])
+    return None if identity is None else relevance.BY_MEANING.get(identity.name)
 
 
 def relevant_hits(result: SearchResult, *, floor: Floor | bool) -> Relevant:
@@ -103,7 +116,7 @@ def relevant_hits(result: SearchResult, *, floor: Floor | bool) -> Relevant:
         return Relevant(best, "none", most, marks)
     if marks is None or not request.is_plain:
         return Relevant(best, "clear", most, marks)
-    near = frozenset() if isinstance(floor, Floor) else _near(result, marks)
+    near = frozenset() if isinstance(floor, Floor) else _near(result)
     hits = [hit for hit in best if hit.score >= CLOSE * most or hit.id in near]
     confidence = marks.confidence_at(most)
     if confidence == "none":
@@ -116,11 +129,13 @@ def relevant_hits(result: SearchResult, *, floor: Floor | bool) -> Relevant:
     return Relevant(hits, confidence, most, marks)
 
 
-def _near(result: SearchResult, marks: Floor) -> frozenset[int]:
+def _near(result: SearchResult) -> frozenset[int]:
     """Return the hits that are near to the question by their own cosine."""
-    weight = result.weights.get("vectors", 0.0)
-    least = max(marks.clear - NEAR, marks.least)
-    return frozenset(hit for hit, cosine in result.cosines.items() if weight * cosine >= least)
+    by_meaning = _by_meaning(result)
+    if by_meaning is None:
+        return frozenset()
+    part, least = _part_of_meaning(result), by_meaning.near
+    return frozenset(hit for hit, cosine in result.cosines.items() if part * cosine >= least)
 
 
 def _has_most_words(result: SearchResult, hits: Sequence[Fused]) -> bool:

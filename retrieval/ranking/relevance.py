@@ -7,7 +7,7 @@ notes. Leaves out which hits a context then shows (`cerata.memory.search.relevan
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from cerata.engine.arguments import is_number
 from cerata.engine.errors import InvalidInput, value_text
@@ -80,18 +80,20 @@ _MARK_MAX: Final = 10.0
 BY_WORDS: Final = Floor(0.21, 0.06)
 """The marks of a search by words alone (docs/measurements.md#relevance)."""
 
-_OF_MINILM: Final = Floor(0.46, 0.24)
 
-BY_MEANING: Final[Mapping[str, Floor]] = {
-    "all-MiniLM-L6-v2": _OF_MINILM,
-    "static-minilm": _OF_MINILM,
+class MeaningMarks(NamedTuple):
+    """The marks with the vectors of a model, and the cosine that few unrelated notes reach."""
+
+    floor: Floor
+    near: float
+
+
+BY_MEANING: Final[Mapping[str, MeaningMarks]] = {
+    "all-MiniLM-L6-v2": MeaningMarks(Floor(0.42, 0.2), 0.36),
+    "static-minilm": MeaningMarks(Floor(0.275, 0.105), 0.7),
 }
-"""The marks with the vectors of each measured model; other models have none, since the cosines of
-unrelated texts differ from model to model."""
+"""The marks of each measured model; others have none, since the cosines of unrelated texts differ
+from model to model (docs/measurements.md#relevance)."""
 
-NEAR: Final = 0.1
-"""A frame whose own cosine is at most so much below the clear mark is close: .36 for MiniLM, the
-cosine that few unrelated notes reach (docs/measurements.md#relevance)."""
-
-CLOSE: Final = 0.5
+CLOSE: Final = 1 / 3
 """Hits below so much of the best score are not close to it, and a context leaves them out."""

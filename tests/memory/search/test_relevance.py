@@ -11,7 +11,7 @@ from cerata import Floor, InvalidInput, Store
 from cerata.engine.events import RecallContext
 from cerata.retrieval.context import framing
 from cerata.retrieval.ranking import relevance
-from cerata.retrieval.ranking.relevance import BY_WORDS
+from cerata.retrieval.ranking.relevance import BY_WORDS, MeaningMarks
 
 SPACE = "toy@1/2/cosine"
 CLOSE = [1.0, 0.1]
@@ -30,7 +30,7 @@ def store() -> Iterator[Store]:
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relevance, "BY_MEANING", {"toy": Floor(0.4, 0.2)})
+    monkeypatch.setattr(relevance, "BY_MEANING", {"toy": MeaningMarks(Floor(0.4, 0.2), 0.3)})
 
 
 # --- hits ----------------------------------------------------------------------------------------
