@@ -15,11 +15,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from cerata.projections.fulltext.analyzer import term_of, terms, word_places
-
-PROTOCOL_ROLES: Final = frozenset(
-    ("user", "assistant", "system", "developer", "tool", "function", "model", "human", "ai", "bot")
-)
-"""Roles of the protocols of chat, which are no names."""
+from cerata.projections.fulltext.fields import PROTOCOL_ROLES
 
 _PERSONS: Final = frozenset(("user", "human"))
 """The roles that several people of a chat share."""

@@ -23,6 +23,14 @@ import numpy as np
 
 from ..columnar.columns import I64, U32, U64, Mask, Unsigned
 
+PROTOCOL_ROLES: Final = frozenset(
+    (
+        *("user", "assistant", "system", "developer", "tool", "function", "model", "human"),
+        *("ai", "bot", "agent"),
+    )
+)
+"""Roles of the protocols of chat, which are no names: no words of a turn, and no marks."""
+
 
 class Field(IntEnum):
     """A searched part of a frame. On disk by order: never renumber."""

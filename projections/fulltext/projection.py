@@ -5,7 +5,7 @@ Owns births only: the fold never removes a frame, and each query brings the mask
 (`vocabulary`). A frame's tokens are those of its ``search_text`` (else its ``text``), then its
 title, its tags and its role, in a single row (`fields`). Rows are those of `frames`: every putFrame
 has a row, without tokens if erased. Every assertFact has a row, also if it repeats a fact. A row
-with a role has `marks`, too.
+with the role of a speaker has `marks`, too.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ from ..core.seal import StateDamaged
 from . import postings
 from .bm25 import Fulltext
 from .english import STEMMER, english
-from .fields import BESIDE_PART, PART_COUNT, WEIGHTS, Field, FieldLengths
+from .fields import BESIDE_PART, PART_COUNT, PROTOCOL_ROLES, WEIGHTS, Field, FieldLengths
 from .joined_postings import PieceGroup
 from .marks import MARK_MAX, marks_of
 from .postings import Piece, joined_gaps
@@ -454,6 +454,13 @@ def _read_lengths(columns: Columns, count: int) -> FieldLengths:
     return FieldLengths((low, high), total, *named)
 
 
+def _speaker(role: str | None) -> str | None:
+    """Return a role that names a speaker; else None."""
+    # Only ASCII has one lower case on every machine.
+    is_protocol = role is not None and role.isascii() and role.lower() in PROTOCOL_ROLES
+    return None if is_protocol else role
+
+
 def searchable(frames: Sequence[PutFrame]) -> list[str]:
     """Return the searched texts of frames, frame by frame, each in the order of `Field`.
 
@@ -470,7 +477,7 @@ def searchable(frames: Sequence[PutFrame]) -> list[str]:
         (Field.TEXT, texts),
         (Field.TITLE, [frame.title for frame in frames]),
         (Field.TAGS, [" ".join(names) if names else None for names in tags] if any(tags) else []),
-        (Field.ROLE, [frame.role for frame in frames]),
+        (Field.ROLE, [_speaker(frame.role) for frame in frames]),
     ):
         if column.count(None) < len(column):
             parts[field::PART_COUNT] = [text or "" for text in column]
