@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import cerata
 from cerata.projections.fulltext.analyzer import folded, words
+from cerata.projections.fulltext.fields import PROTOCOL_ROLES
 from cerata.projections.fulltext.marks import Mark, marks_of
 from cerata.projections.fulltext.word_table import cut
 
@@ -84,3 +85,15 @@ def test_only_frames_with_a_role_are_marked(tmp_path: Path, *, rebuilt: bool) ->
         rows = np.arange(3)
         assert ranking.marks_at(rows).tolist() == [Mark.NAME | Mark.QUESTION, 0, 0]
         assert ranking.text_lengths_at(rows).tolist() == [1, 1, 2]
+
+
+@pytest.mark.parametrize("role", sorted(PROTOCOL_ROLES))
+def test_a_role_of_a_protocol_is_no_word_and_has_no_marks(role: str) -> None:
+    """A question with the word "user" matched each turn of that role."""
+    with cerata.open(":memory:") as store:
+        store.put_frame("When, in Rome?", role=role.title())
+        named = store.put_frame("When, in Rome?", role=f"{role} one")
+        assert [hit.id for hit in store.search(f"the {role}", group_by="frame")] == [named.id]
+        ranking = store.view()._snapshot().layers.ranking
+        assert ranking.marks_at(np.arange(2)).tolist() == [0, Mark.NAME | Mark.QUESTION]
+        assert store.count(where=cerata.Filter(role=role.title()))[0] == 1
