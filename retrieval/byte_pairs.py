@@ -3,7 +3,7 @@
 Owns the table beside this file (``tools/byte_pair_table.py`` writes it), the split of a text into
 pieces, and the merging of a piece. The package of the `tokenizer` takes 0.1 s to build its tables,
 most of a cold command; looking up the pieces of one context takes a tenth of that. Leaves out what
-is rare or long (`is_plain`, `SIZE_MAX`): other scripts, emoji, long pieces. The counts are those of
+is rare or long (`SIZE_MAX`): other scripts, emoji, long pieces. The counts are those of
 the package, piece by piece; tests/retrieval/test_byte_pairs.py compares the two.
 
 The table: 65,537 offsets (u32, little-endian) of buckets, then the buckets. A token is in the
@@ -22,6 +22,9 @@ BUCKETS: Final = 1 << 16
 
 SIZE_MAX: Final = 1 << 16
 """Characters of a text; the package is faster in a longer text."""
+
+PIECE_COST: Final = 256
+"""Characters of known words that take the time of a new word."""
 
 _TABLE: Final = "cl100k_base.table"
 _TABLE_CHECK: Final = 0x3855BFC1
@@ -54,45 +57,47 @@ _PIECE: Final = (
 )
 
 
-class Unplain(Exception):
+class _Unplain(Exception):
     """A piece is longer than `_PIECE_MAX`."""
 
 
 class BytePairs:
     """Counts tokens; keeps the count of each piece.
 
+    - ``spent`` is the work of all counts: a unit for each character, `PIECE_COST` for each piece
+      that was new.
+
     Args:
         table: the bytes of the table
     """
 
     def __init__(self, table: bytes) -> None:
+        self.spent = 0
         self._table = table
         self._not_plain = re.compile(_NOT_PLAIN)
         self._pieces = re.compile(_PIECE)
         self._counts: dict[str, int] = {}
 
-    @property
-    def pieces(self) -> int:
-        """The number of different pieces that were counted."""
-        return len(self._counts)
-
-    def is_plain(self, text: str) -> bool:
-        """Return whether a text has only characters that the pattern here covers."""
-        return len(text) <= SIZE_MAX and (text.isascii() or self._not_plain.search(text) is None)
-
-    def count(self, text: str) -> int:
-        """Return the number of tokens of a plain text. Raises `Unplain`."""
+    def count(self, text: str) -> int | None:
+        """Return the number of tokens of a text; None for a rare or long text."""
+        if len(text) > SIZE_MAX or not (text.isascii() or self._not_plain.search(text) is None):
+            return None
         counts = self._counts
         total = 0
         for piece in self._pieces.findall(text):
             count = counts.get(piece)
             if count is None:
-                count = counts[piece] = len(self._tokens(piece))
+                try:
+                    count = counts[piece] = len(self._tokens(piece))
+                except _Unplain:
+                    return None
+                self.spent += PIECE_COST
             total += count
+        self.spent += len(text)
         return total
 
     def truncate(self, text: str, tokens_max: int) -> str:
-        """Return the longest beginning of whole tokens and characters. Raises `Unplain`.
+        """Return the longest beginning of whole tokens and characters of a text that has a count.
 
         The tokens are those of the whole text.
         """
@@ -109,7 +114,7 @@ class BytePairs:
         """Return the tokens of a piece: the pair of the lowest rank is merged, and again."""
         data = piece.encode()
         if len(data) > _PIECE_MAX:
-            raise Unplain
+            raise _Unplain
         if len(data) == 1 or self._rank(data) != _NO_RANK:
             return [data]
         parts = [data[at : at + 1] for at in range(len(data))]

@@ -17,7 +17,7 @@ from typing import Final, Protocol, cast
 from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.engine.loading import loading
 
-from .byte_pairs import BytePairs, Unplain, byte_pairs
+from .byte_pairs import BytePairs, byte_pairs
 
 ENCODING: Final = "cl100k_base"
 
@@ -33,8 +33,6 @@ _FINGERPRINT: Final = "16c9c8ce887469be5333e452ce44360d9308c290e2264a8ada61b22cc
 
 _CREDIT: Final = 1 << 20
 """Characters that `byte_pairs` may count in a process; about the time of the package's tables."""
-_PIECE_COST: Final = 256
-"""Characters of known words that take the time of a new word."""
 
 
 class Tokenizer(Protocol):
@@ -102,21 +100,24 @@ class BpeTokenizer:
     def __init__(self, package: _Toktok, table: BytePairs | None = None) -> None:
         self._unchecked = package
         self._table = table
-        self._credit = _CREDIT
         self.name: str = f"{ENCODING} (toktok {package.__version__})"
 
     def count(self, text: str) -> int:
-        # A cut counts, too; a batch of one text takes thirty times as long.
-        return self._truncated(text, 0)[1]
+        table = self._table
+        count = None if table is None else table.count(text)
+        if count is None:
+            # A cut counts, too; a batch of one text takes thirty times as long.
+            return self._by_package(text, 0)[1]
+        if table is not None and table.spent > _CREDIT:
+            self._table = None
+        return count
 
     def count_many(self, texts: Iterable[str]) -> list[int]:
-        every = list(texts)
-        table = self._table
-        if table is not None and all(map(table.is_plain, every)):
-            return [self._truncated(text, 0)[1] for text in every]
+        if self._table is not None:
+            return list(map(self.count, texts))
         # On the calling thread: a pool of threads would not survive a fork.
         try:
-            return self._package.batch_count(every, ENCODING, 1)
+            return self._package.batch_count(list(texts), ENCODING, 1)
         except UnicodeEncodeError as error:
             raise _not_unicode(error) from error
 
@@ -132,23 +133,16 @@ class BpeTokenizer:
     def _truncated(self, text: str, limit: int) -> tuple[str, int]:
         """Return a prefix of whole tokens, at most ``limit``, and the tokens of the whole text."""
         table = self._table
-        if table is not None and table.is_plain(text):
-            try:
-                return self._by_table(table, text, limit)
-            except Unplain:
-                pass
+        count = None if table is None else table.count(text)
+        if table is None or count is None:
+            return self._by_package(text, limit)
+        return (text if count <= limit else table.truncate(text, limit)), count
+
+    def _by_package(self, text: str, limit: int) -> tuple[str, int]:
         try:
             return self._package.truncate(text, limit, ENCODING)
         except UnicodeEncodeError as error:
             raise _not_unicode(error) from error
-
-    def _by_table(self, table: BytePairs, text: str, limit: int) -> tuple[str, int]:
-        before = table.pieces
-        total = table.count(text)
-        self._credit -= len(text) + _PIECE_COST * (table.pieces - before)
-        if self._credit < 0:
-            self._table = None
-        return (text if total <= limit else table.truncate(text, limit)), total
 
     @functools.cached_property
     def _package(self) -> _Toktok:

@@ -5,12 +5,17 @@ tokens. Pure. Leaves out which entries are placed (`packing`) and how each is wr
 
 A context takes the sum over its pieces, since no token spans two of them: a piece ends with a line
 end or is the last, and the next begins with a bracket, a digit, a number sign or a quotation mark.
+So a further entry changes the sums beside it alone.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Final
+from bisect import bisect_left, bisect_right
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import reduce
+from operator import attrgetter
+from typing import Final, NamedTuple
+
+import msgspec
 
 from cerata.engine.plain_value import PlainValue
 
@@ -47,111 +52,157 @@ class ContextItem(PlainValue):
     rank: int = 0
 
 
-@dataclass(frozen=True)
-class PlacedEntry:
-    """An entry with the neighbours that joined it; ``place`` orders the blocks of a context."""
+class PlacedEntry(msgspec.Struct, frozen=True, eq=False):
+    """An entry with its text in the context, and the neighbours that joined it.
+
+    ``place`` orders the blocks of a context; ``rank`` is from 0. ``counts`` has the tokens of the
+    lines, by the text after them.
+    """
 
     rank: int
     place: tuple[int, ...]
     entry: Entry
-    item: ContextItem
+    text: str
     written: Written
     counter: Tokenizer
-    _counts: dict[str, int] = field(default_factory=dict[str, int], compare=False, repr=False)
+    clipped: bool = False
+    tier: Tier = "full"
+    joined: tuple[int, ...] = ()
+    counts: dict[str, int] = msgspec.field(default_factory=dict[str, int])
 
     def tokens(self, end: str) -> int:
         """Return the tokens of the lines with an end after them, counted once for each end."""
-        if end not in self._counts:
-            self._counts[end] = self.counter.count(self.written.lines + end)
-        return self._counts[end]
+        written = self.written
+        if not end and not written.heading:
+            return written.tokens
+        count = self.counts.get(end)
+        if count is None:
+            count = self.counts[end] = self.counter.count(written.lines + end)
+        return count
 
-    @cached_property
     def heading_tokens(self) -> int:
-        """The tokens of the heading."""
+        """Return the tokens of the heading that turns share; 0 without one."""
         heading = self.written.heading
         return self.counter.count(heading) if heading else 0
 
 
-@dataclass(frozen=True)
-class Block:
-    """An entry, or the entries of a session in the order of the conversation; never empty."""
+_turn: Final = attrgetter("entry.turn")
+_place: Final = attrgetter("place")
+
+
+class Block(NamedTuple):
+    """An entry, or the entries of a session in the order of the conversation; never empty.
+
+    ``place`` is that of the first entry, ``before_last`` are the tokens up to the lines of the last
+    entry in the block. An entry alone has no ``session``.
+    """
 
     entries: tuple[PlacedEntry, ...]
+    place: tuple[int, ...]
+    before_last: int
+    session: Hashable | None
 
-    @cached_property
-    def place(self) -> tuple[int, ...]:
-        """The place of the first of its entries."""
-        return min(entry.place for entry in self.entries)
-
-    @property
-    def session(self) -> object:
-        """The session that the entries are of; None for an entry alone."""
-        return self.entries[0].written.session
-
-    def pieces(self) -> Iterator[tuple[bool, PlacedEntry, str]]:
-        """Yield each entry with whether its heading is shown, and what comes after it."""
+    def with_entry(self, entry: PlacedEntry) -> "Block":
+        """Return the block with a further entry of its session."""
         entries = self.entries
-        is_shown = True
-        for entry, following in zip(entries, (*entries[1:], None), strict=True):
-            is_next_shown = following is None or following.written.heading != entry.written.heading
-            gap = "" if following is None else GAP if is_next_shown else entry.written.gap
-            yield is_shown, entry, gap
-            is_shown = is_next_shown
+        at = bisect_left(entries, entry.entry.turn, key=_turn)
+        tokens = self.before_last
+        earlier = entries[at - 1] if at else None
+        later = entries[at] if at < len(entries) else None
+        heading = entry.written.heading
+        if earlier is not None:
+            if later is not None:
+                tokens -= earlier.tokens(_gap(earlier, later))
+            tokens += earlier.tokens(_gap(earlier, entry))
+        if later is not None:
+            if earlier is None or earlier.written.heading != later.written.heading:
+                tokens -= later.heading_tokens()
+            if heading != later.written.heading:
+                tokens += later.heading_tokens()
+            tokens += entry.tokens(_gap(entry, later))
+        if earlier is None or earlier.written.heading != heading:
+            tokens += entry.heading_tokens()
+        entries = (*entries[:at], entry, *entries[at:])
+        return Block(entries, min(self.place, entry.place), tokens, self.session)
 
-    @cached_property
-    def _before_last(self) -> int:
-        """The tokens up to the lines of the last entry."""
-        headings = sum(entry.heading_tokens for is_shown, entry, _ in self.pieces() if is_shown)
-        return headings + sum(entry.tokens(gap) for _, entry, gap in self.pieces() if gap)
-
-    @cached_property
     def followed(self) -> int:
-        """The tokens of the block with another after it."""
-        return self._before_last + self.entries[-1].tokens(GAP)
+        """Return the tokens of the block with another after it."""
+        return self.before_last + self.entries[-1].tokens(GAP)
 
-    @cached_property
     def alone(self) -> int:
-        """The tokens of the block at the end."""
-        return self._before_last + self.entries[-1].tokens("")
+        """Return the tokens of the block at the end."""
+        return self.before_last + self.entries[-1].tokens("")
 
 
-def tokens_of(blocks: Sequence[Block]) -> int:
-    """Return the tokens of some blocks as one text; 0 without any."""
-    return sum(block.followed for block in blocks[:-1]) + blocks[-1].alone if blocks else 0
+def _gap(entry: PlacedEntry, later: PlacedEntry) -> str:
+    """Return what comes between two neighbours of a block."""
+    written = entry.written
+    return written.gap if written.heading == later.written.heading else GAP
 
 
-def entries_of(blocks: Sequence[Block]) -> list[PlacedEntry]:
-    """Return the placed entries in the order of the text."""
-    return [entry for block in blocks for entry in block.entries]
+def _block_of(entry: PlacedEntry) -> Block:
+    return Block((entry,), entry.place, entry.heading_tokens(), entry.written.session)
 
 
-def added(blocks: Sequence[Block], entry: PlacedEntry) -> list[Block]:
-    """Return the blocks with an entry, in its session's block if there is one."""
-    session = entry.written.session
-    entries = [entry]
-    rest: list[Block] = []
-    for block in blocks:
-        if session is not None and block.session == session:
-            entries += block.entries
-        else:
-            rest.append(block)
-    entries.sort(key=lambda placed: placed.entry.turn)
-    rest.append(Block(tuple(entries)))
-    # Nearly sorted, which is a pass.
-    rest.sort(key=lambda block: block.place)
-    return rest
+class Blocks(NamedTuple):
+    """Blocks in the order of a context.
 
+    ``tokens`` are those of their text, ``before_last`` those before the last block; 0 without any.
+    """
 
-def without(blocks: Sequence[Block], entry: PlacedEntry) -> list[Block]:
-    """Return the blocks without a placed entry."""
-    rest: list[Block] = []
-    for block in blocks:
-        if entry not in block.entries:
-            rest.append(block)
-        elif len(block.entries) > 1:
-            rest.append(Block(tuple(placed for placed in block.entries if placed is not entry)))
-    rest.sort(key=lambda block: block.place)
-    return rest
+    blocks: tuple[Block, ...] = ()
+    before_last: int = 0
+    tokens: int = 0
+
+    def followed(self) -> int:
+        """Return the tokens of the blocks with another after them."""
+        return self.before_last + self.blocks[-1].followed() if self.blocks else 0
+
+    def entries(self) -> list[PlacedEntry]:
+        """Return the placed entries in the order of the text."""
+        return [entry for block in self.blocks for entry in block.entries]
+
+    def added(self, entry: PlacedEntry) -> "Blocks":
+        """Return the blocks with an entry, in its session's block if there is one."""
+        session = entry.written.session
+        if session is not None:
+            for at, block in enumerate(self.blocks):
+                if block.session == session:
+                    return self._without(at)._with(block.with_entry(entry))
+        return self._with(_block_of(entry))
+
+    def without(self, entry: PlacedEntry) -> "Blocks":
+        """Return the blocks without a placed entry."""
+        for at, block in enumerate(self.blocks):
+            if entry in block.entries:
+                rest = self._without(at)
+                left = [placed for placed in block.entries if placed is not entry]
+                if not left:
+                    return rest
+                return rest._with(reduce(Block.with_entry, left[1:], _block_of(left[0])))
+        return self
+
+    def _with(self, block: Block) -> "Blocks":
+        blocks = self.blocks
+        if blocks and block.place < blocks[-1].place:
+            at = bisect_right(blocks, block.place, key=_place)
+            size = block.followed()
+            blocks = (*blocks[:at], block, *blocks[at:])
+            return Blocks(blocks, self.before_last + size, self.tokens + size)
+        before_last = self.followed()
+        return Blocks((*blocks, block), before_last, before_last + block.alone())
+
+    def _without(self, at: int) -> "Blocks":
+        """Return the blocks without the block at a place."""
+        blocks = self.blocks
+        rest = (*blocks[:at], *blocks[at + 1 :])
+        if not rest:
+            return Blocks()
+        if at < len(rest):
+            size = blocks[at].followed()
+            return Blocks(rest, self.before_last - size, self.tokens - size)
+        before_last = self.before_last - rest[-1].followed()
+        return Blocks(rest, before_last, before_last + rest[-1].alone())
 
 
 def age_of(number: int) -> int:
@@ -159,33 +210,33 @@ def age_of(number: int) -> int:
     return number if number > 0 else _PENDING_AGE - number
 
 
-def text_of(lead: str, blocks: Sequence[Block]) -> tuple[str, tuple[ContextItem, ...]]:
+def text_of(lead: str, blocks: tuple[Block, ...]) -> tuple[str, tuple[ContextItem, ...]]:
     """Return the text of some blocks behind a lead, and their items with the spans in it."""
     pieces = [lead + GAP] if lead and blocks else [lead]
     size = len(pieces[0])
     items: list[ContextItem] = []
     for block in blocks:
-        for is_shown, entry, gap in block.pieces():
-            written = entry.written
-            heading = written.heading if is_shown else ""
-            end = gap or (GAP if block is not blocks[-1] else "")
-            start = size + len(heading) + written.start
-            size += len(heading) + len(written.lines)
-            items.append(_with_span(entry.item, (start, size)))
-            size += len(end)
-            pieces += heading, written.lines, end
+        earlier: Written | None = None
+        for placed in block.entries:
+            entry, written = placed.entry, placed.written
+            before = (GAP if items else "") + written.heading
+            if earlier is not None and earlier.heading == written.heading:
+                before = earlier.gap
+            start = size + len(before) + written.start
+            size += len(before) + len(written.lines)
+            pieces += before, written.lines
+            items.append(
+                ContextItem(
+                    entry.id,
+                    entry.source,
+                    placed.text,
+                    placed.clipped,
+                    placed.joined,
+                    placed.tier,
+                    entry.speaker or None,
+                    (start, size),
+                    placed.rank + 1,
+                )
+            )
+            earlier = written
     return "".join(pieces), tuple(items)
-
-
-def _with_span(item: ContextItem, span: tuple[int, int]) -> ContextItem:
-    return ContextItem(
-        item.id,
-        item.source,
-        item.text,
-        item.clipped,
-        item.joined,
-        item.tier,
-        item.speaker,
-        span,
-        item.rank,
-    )

@@ -26,22 +26,20 @@ _END: Final = [b""] * (SHINGLE_WORDS - 1)
 
 
 class Duplicates:
-    """The texts of the entries in a context, by id.
+    """The texts of the entries in a context.
+
+    - ``equal`` has the id of the first entry by its `folded` text.
 
     Args:
         share: least Jaccard coefficient of a close text, above 0; 1 admits equal texts only
     """
 
     def __init__(self, share: float) -> None:
+        self.equal: dict[bytes, int] = {}
         self._share = share
-        self._equal: dict[bytes, int] = {}
         self._close: list[tuple[int, Shingles]] = []
 
-    def equal_to(self, text: str) -> int | None:
-        """Return the entry whose text is equal, or None."""
-        return self._equal.get(_folded(text))
-
-    def add(self, entry: int, text: str) -> int | None:
+    def add(self, entry: int, text: str, folded_text: bytes) -> int | None:
         """Add the text of an entry, or return the first entry whose text is close.
 
         Cost: for a long text its shingles, and a comparison with each long text.
@@ -52,16 +50,20 @@ class Duplicates:
                 if resemblance(shingles_of_text, shingles_of_entry) >= self._share:
                     return close
             self._close.append((entry, shingles_of_text))
-        self._equal.setdefault(_folded(text), entry)
+        self.equal.setdefault(folded_text, entry)
         return None
 
-    def _shingles(self, text: str) -> Shingles:
-        """Return the shingles of a text that may be close to an unequal one, else none."""
+    def _shingles(self, text: str) -> Shingles | None:
+        """Return the shingles of a text that may be close to an unequal one, else None."""
         # In scripts without spaces each character is a word, and so is each pair.
         if len(text) > SIZE_MAX or not self._is_enough(2 * len(text) + len(_END)):
-            return frozenset()
-        runs = shingles(text)
-        return runs if self._is_enough(len(runs)) else frozenset()
+            return None
+        run = words(text)
+        # Some shingles may be equal.
+        if not self._is_enough(len(run) + len(_END)):
+            return None
+        runs = _shingles_of(run)
+        return runs if self._is_enough(len(runs)) else None
 
     def _is_enough(self, count: int) -> bool:
         """Return whether a text of ``count`` shingles is close to itself with a word added."""
@@ -70,8 +72,12 @@ class Duplicates:
 
 def shingles(text: str) -> Shingles:
     """Return each run of four words of a text, folded; empty words pad both ends."""
-    run = [*_END, *words(text), *_END]
-    return frozenset(zip(*(run[start:] for start in range(SHINGLE_WORDS)), strict=False))
+    return _shingles_of(words(text))
+
+
+def _shingles_of(words_of_text: list[bytes]) -> Shingles:
+    run = [*_END, *words_of_text, *_END]
+    return frozenset(zip(run, run[1:], run[2:], run[3:], strict=False))
 
 
 def resemblance(one: Shingles, other: Shingles) -> float:
@@ -84,5 +90,6 @@ def resemblance(one: Shingles, other: Shingles) -> float:
     return shared / (len(one) + len(other) - shared)
 
 
-def _folded(text: str) -> bytes:
+def folded(text: str) -> bytes:
+    """Return the key that equal texts share."""
     return b" ".join(text.encode().lower().split())

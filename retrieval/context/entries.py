@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -99,27 +99,24 @@ def _escaped(match: re.Match[str]) -> str:
     return "\\" + match[0]
 
 
-_HEADS: Final[Mapping[Form, Callable[[str], str]]] = {
-    "text": lambda source: f"[{source}]\n",
+FORMS: Final[tuple[Form, ...]] = ("text", "markdown")
+
+
+def _head(source: str, form: Form) -> str:
+    """Return the line of a source."""
     # A name such as __init__.py must not come out bold.
-    "markdown": lambda source: f"### {_MARKS.sub(_escaped, source)}\n\n",
-}
+    return f"[{source}]\n" if form == "text" else f"### {_MARKS.sub(_escaped, source)}\n\n"
 
-FORMS: Final = tuple(_HEADS)
 
-_HEADINGS: Final[Mapping[Form, Callable[[str], str]]] = {
+def _heading(heading: str, form: Form) -> str:
+    """Return the line that turns share."""
     # Brackets would take a token more; "[#12" is of an entry alone.
-    "text": lambda heading: f"{heading}:\n",
-    "markdown": _HEADS["markdown"],
-}
-"""The line that turns share."""
+    return f"{heading}:\n" if form == "text" else _head(heading, form)
 
 
-_BODIES: Final[Mapping[Form, Callable[[str], str]]] = {
-    # Remembered text must not swallow the entries after it.
-    "text": lambda text: text,
-    "markdown": lambda text: "\n".join(f"> {line}".rstrip() for line in text.splitlines()),
-}
+def _quoted(text: str) -> str:
+    """Return a text as a quotation of Markdown, which cannot swallow the entries after it."""
+    return "\n".join([f"> {line}".rstrip() for line in text.splitlines()])
 
 
 _TURN_GAPS: Final[Mapping[Form, str]] = {
@@ -133,12 +130,14 @@ class Written(NamedTuple):
     """A written entry: its heading, its lines, and the place of the text in these.
 
     A turn of a ``session`` has its heading apart, since turns share it, and ``gap`` is what comes
-    between two of them; any other entry has all of itself in ``lines``.
+    between two of them; any other entry has all of itself in ``lines``. ``tokens`` are those of
+    both.
     """
 
     heading: str
     lines: str
     start: int
+    tokens: int
     session: Hashable | None = None
     gap: str = ""
 
@@ -155,18 +154,20 @@ class _Lead(NamedTuple):
         return self.heading + (f"{self.name}: " if self.name else "")
 
 
-def _leads(entry: Entry, form: Form) -> list[_Lead]:
-    """Return the leads that an entry may have, the fullest first."""
-    head = _HEADS[form]
-    # A name may look like a source, too.
-    speaker = marked(entry.speaker, headings=True)
-    speaker = _MARKS.sub(_escaped, speaker) if form == "markdown" else speaker
-    leads = [_Lead(head(entry.source), speaker), _Lead(head(f"#{entry.id}"), speaker)]
-    if speaker and entry.session is not None:
-        leads[0] = _Lead(_HEADINGS[form](entry.heading), f"#{entry.id} {speaker}", is_turn=True)
+def _leads(entry: Entry, form: Form) -> Iterator[_Lead]:
+    """Yield the leads that an entry may have, the fullest first."""
+    speaker = entry.speaker
     if speaker:
-        leads.append(_Lead(head(f"#{entry.id}"), ""))
-    return leads
+        # A name may look like a source, too.
+        speaker = marked(speaker, headings=True)
+        speaker = _MARKS.sub(_escaped, speaker) if form == "markdown" else speaker
+    if speaker and entry.session is not None:
+        yield _Lead(_heading(entry.heading, form), f"#{entry.id} {speaker}", is_turn=True)
+    else:
+        yield _Lead(_head(entry.source, form), speaker)
+    yield _Lead(_head(f"#{entry.id}", form), speaker)
+    if speaker:
+        yield _Lead(_head(f"#{entry.id}", form), "")
 
 
 class Writing:
@@ -193,42 +194,41 @@ class Writing:
         self._has_turns = has_turns
         self._counter = counter
         self._form: Form = form
-        *fuller, shortest = _leads(entry, form)
-        self._lead = next((lead for lead in fuller if self._is_short(lead.text)), shortest)
-
-    def _is_short(self, head: str) -> bool:
-        # No token is shorter than a byte, so a short head need not be counted.
-        return 2 * len(head.encode()) <= self.most or 2 * self._counter.count(head) <= self.most
-
-    def _text(self, text: str) -> str:
-        """Return the entry with this text, below its heading."""
-        written = self.written(text)
-        return written.heading + written.lines
+        for lead in _leads(entry, form):
+            self._lead = lead
+            text = lead.text
+            # No token is shorter than a byte, so a short head need not be counted.
+            if 2 * len(text.encode()) <= most or 2 * counter.count(text) <= most:
+                break
 
     def written(self, text: str) -> Written:
         """Return the entry with this text, as a context has it."""
-        lead = self._lead
+        lead, form = self._lead, self._form
         # Before the form is applied, so that no form can skip the marks.
-        plain = marked(
-            text,
-            headings=self._form == "markdown",
-            turns=self._has_turns,
-            dates=lead.is_turn,
-        )
-        name, body = _named(lead.name, plain, self._form)
-        if lead.is_turn:
-            gap = _TURN_GAPS[self._form]
-            return Written(lead.heading, name + body, len(name), self.entry.session, gap)
-        before = lead.heading + name
-        return Written("", before + body, len(before))
+        body = marked(text, headings=form == "markdown", turns=self._has_turns, dates=lead.is_turn)
+        name = lead.name
+        if name or form == "markdown":
+            name, body = _named(name, body, form)
+        lines = name + body
+        if not lead.is_turn:
+            lines = lead.heading + lines
+            start = len(lead.heading) + len(name)
+            return Written("", lines, start, self._counter.count(lines))
+        tokens = self._counter.count(lead.heading + lines)
+        gap = _TURN_GAPS[form]
+        return Written(lead.heading, lines, len(name), tokens, self.entry.session, gap)
+
+    def fitting(self, text: str) -> Written | None:
+        """Return the entry with this text if there is room, else None."""
+        # A text longer than that many of the longest tokens need not be counted.
+        if len(text) > self.most * _TOKEN_SIZE_MAX:
+            return None
+        written = self.written(text)
+        return written if written.tokens <= self.most else None
 
     def fits(self, text: str) -> bool:
         """Return whether the entry has room for this text."""
-        # A text longer than that many of the longest tokens need not be counted.
-        return len(text) <= self.most * _TOKEN_SIZE_MAX and self._size(text) <= self.most
-
-    def _size(self, text: str) -> int:
-        return self._counter.count(self._text(text))
+        return self.fitting(text) is not None
 
     def _tables(self, text: str) -> list[Table]:
         return find_tables(text) if self._has_rows else []
@@ -340,13 +340,13 @@ class Writing:
         piece = piece.rstrip()
         clipped = piece + (ELLIPSIS if text[stop:].strip() else "")
         size = counter.cut(piece, room)
-        over = self._size(clipped) - most
+        over = self.written(clipped).tokens - most
         while over > 0:
             if size <= 0:
                 return ""
             # Marks and seams take further tokens, each of at least a character.
             clipped = _ended(piece, size) if tables else piece[:size].rstrip() + ELLIPSIS
-            over = self._size(clipped) - most
+            over = self.written(clipped).tokens - most
             size -= max(over, 1)
         return clipped
 
@@ -356,7 +356,7 @@ def _named(name: str, text: str, form: Form) -> tuple[str, str]:
 
     A text of several lines begins below the name, since its first line may be that of a table.
     """
-    body = _BODIES[form](text)
+    body = text if form == "text" else _quoted(text)
     if not name:
         return "", body
     if len(text.splitlines()) > 1:

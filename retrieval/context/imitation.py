@@ -43,10 +43,10 @@ _HEADING: Final = (
     # A line of signs below "#1 · title" makes that line a heading too.
     f"{_START}(?:[{_HASHES}]+[{_IGNORED}]+)?[{_HASHES}][{_IGNORED}]*[{_DIGITS}]"
 )
+_YEAR: Final = f"(?:[{_DIGITS}][{_IGNORED}]*){{4}}[{_DASHES}]"
 _DATED: Final = (
     # The heading of turns begins with a date, or with the signs of a heading and a date.
-    f"{_START}(?:[{_HASHES}]+[{_IGNORED}]+|[{_BRACKETS}][{_IGNORED}]*)?"
-    f"(?:[{_DIGITS}][{_IGNORED}]*){{4}}[{_DASHES}]"
+    f"{_START}(?:[{_HASHES}]+[{_IGNORED}]+|[{_BRACKETS}][{_IGNORED}]*)?{_YEAR}"
 )
 _TURN: Final = f"{_START}[{_HASHES}][{_IGNORED}]*[{_DIGITS}].*[:\u2236\ua789\ufe13\ufe55\uff1a]"
 _STEERING: Final = re.compile(
@@ -76,14 +76,21 @@ def marked(text: str, *, headings: bool, turns: bool = False, dates: bool = Fals
     Lunch.
     \ [#1 · 2020-01-01]
     """
-    if not dates and _HASH.search(text) is None:
+    patterns: list[re.Pattern[str]] = []
+    if _HASH.search(text) is not None:
+        marks = ((_SOURCE, True), (_HEADING, headings), (_TURN, turns))
+        patterns = [_compiled(pattern) for pattern, is_used in marks if is_used]
+    if dates and _compiled(_YEAR).search(text) is not None:
+        patterns.append(_compiled(_DATED))
+    if not patterns:
         return text
-    marks = ((_SOURCE, True), (_HEADING, headings), (_TURN, turns), (_DATED, dates))
-    patterns = [_compiled(pattern) for pattern, is_used in marks if is_used]
     lines = text.splitlines(keepends=True)
-    return "".join(
-        f"\\{line}" if any(pattern.match(line) for pattern in patterns) else line for line in lines
-    )
+    for place, line in enumerate(lines):
+        for pattern in patterns:
+            if pattern.match(line):
+                lines[place] = f"\\{line}"
+                break
+    return "".join(lines)
 
 
 def has_one_line(name: str) -> bool:

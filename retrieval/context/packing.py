@@ -6,7 +6,8 @@ bytes. The written text is counted, so the budget is exact. Leaves out the form 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final, Literal, TypeAlias, get_args
 
 import msgspec
@@ -17,20 +18,9 @@ from cerata.engine.plain_value import PlainValue
 from cerata.engine.unreadable import UNREADABLE, leave_out
 
 from ..tokenizer import Tokenizer, tokenizer
-from .blocks import (
-    GAP,
-    Block,
-    ContextItem,
-    PlacedEntry,
-    added,
-    age_of,
-    entries_of,
-    text_of,
-    tokens_of,
-    without,
-)
+from .blocks import GAP, Blocks, ContextItem, PlacedEntry, age_of, text_of
 from .budget import ENTRY_TOKENS_MAX
-from .duplicates import Duplicates
+from .duplicates import Duplicates, folded
 from .entries import FORMS, Entry, Form, MarksOf, Writing
 from .policies import WHOLE, ContextPolicy, Tier
 
@@ -204,7 +194,7 @@ class _ContextPacker:
         }
         share = policy.duplicate_share
         self._duplicates = None if share is None else Duplicates(share)
-        self._blocks: list[Block] = []
+        self._blocks = Blocks()
         self._repeated: dict[int, int] = {}
         self._unreadable: dict[int, str] = {}
         self._long = set[int]()
@@ -218,13 +208,17 @@ class _ContextPacker:
     def try_add(self, rank: int, entry: Entry, step: _Step) -> bool:
         """Place an entry by a step, if it fits; return whether the entry is dealt with."""
         duplicates = None if entry.stands_for else self._duplicates
-        same = None if duplicates is None else duplicates.equal_to(entry.text)
+        same: int | None = None
+        key = b""
+        if duplicates is not None:
+            key = folded(entry.text)
+            same = duplicates.equal.get(key)
         blocks = self._with(rank, entry, step) if same is None else self._blocks
         if blocks is None:
             return False
         # Near-duplicate detection is expensive; run it only on entries that fit.
         if duplicates is not None and same is None:
-            same = duplicates.add(entry.id, entry.text)
+            same = duplicates.add(entry.id, entry.text, key)
         if same is not None:
             self._repeated[entry.id] = same
             return self._lengthens(same, rank, step)
@@ -234,15 +228,15 @@ class _ContextPacker:
 
     def _lengthens(self, same: int, rank: int, step: _Step) -> bool:
         """Make a placed entry as long as its copy may be; return False if that does not fit yet."""
-        for shorter in entries_of(self._blocks):
-            item = shorter.item
-            if item.id != same or not item.clipped or _LENGTHS[item.tier] >= _LENGTHS[step]:
+        for shorter in self._blocks.entries():
+            is_other = shorter.entry.id != same or not shorter.clipped
+            if is_other or _LENGTHS[shorter.tier] >= _LENGTHS[step]:
                 continue
             longer = self._alone(rank, shorter.entry, step)
             if longer is None:
                 return False
-            longer = replace(longer, place=shorter.place)
-            blocks = self._fitting(added(without(self._blocks, shorter), longer))
+            longer = msgspec.structs.replace(longer, place=shorter.place)
+            blocks = self._fitting(self._blocks.without(shorter).added(longer))
             if blocks is None:
                 return False
             self._blocks = blocks
@@ -251,76 +245,74 @@ class _ContextPacker:
 
     def lengthen(self) -> None:
         """Replace each shortened entry, best first, by the longest form that fits."""
-        for short in sorted(entries_of(self._blocks), key=lambda placed: placed.rank):
-            if short.item.tier == "full":
+        for short in sorted(self._blocks.entries(), key=attrgetter("rank")):
+            if short.tier == "full":
                 continue
             blocks = self._blocks
-            self._blocks = without(blocks, short)
+            self._blocks = blocks.without(short)
             for step in _LONGER:
                 longer = None
-                if _LENGTHS[step] > _LENGTHS[short.item.tier]:
+                if _LENGTHS[step] > _LENGTHS[short.tier]:
                     longer = self._with(short.rank, short.entry, step)
                 if longer is not None:
                     blocks = longer
                     break
             self._blocks = blocks
 
-    def _with(self, rank: int, entry: Entry, step: _Step) -> list[Block] | None:
+    def _with(self, rank: int, entry: Entry, step: _Step) -> Blocks | None:
         """Return the blocks with this entry joined or added; None if that does not fit."""
         if step == "cut" and rank not in self._long:
             return None
         if step == "full" and entry.document is not None:
-            for neighbour in entries_of(self._blocks):
-                if not neighbour.item.clipped and _are_neighbours(neighbour.entry, entry):
+            for neighbour in self._blocks.entries():
+                if not neighbour.clipped and _are_neighbours(neighbour.entry, entry):
                     joined = self._joined(neighbour, entry)
                     if joined is not None:
-                        return self._fitting(added(without(self._blocks, neighbour), joined))
+                        return self._fitting(self._blocks.without(neighbour).added(joined))
         placed = self._alone(rank, entry, step)
-        return None if placed is None else self._fitting(added(self._blocks, placed))
+        return None if placed is None else self._fitting(self._blocks.added(placed))
 
-    def _fitting(self, blocks: list[Block]) -> list[Block] | None:
-        if tokens_of(blocks) <= self._room:
+    def _fitting(self, blocks: Blocks) -> Blocks | None:
+        if blocks.tokens <= self._room:
             return blocks
         self.misses += 1
         return None
 
-    @property
-    def _free(self) -> int:
-        return self._room - sum(block.followed for block in self._blocks)
-
     def _alone(self, rank: int, entry: Entry, step: _Step) -> PlacedEntry | None:
         """Return an entry as a step writes it; None if a full one would have to be cut."""
         writing = self._writing(entry, step)
+        has_others = bool(self._blocks.blocks)
         text = entry.text.strip()
         tier: Tier = "full"
-        is_whole = writing.fits(text)
+        written = writing.fitting(text)
+        is_whole = written is not None
         if not is_whole and step in ("gist", "line"):
             # Skip the pass over the text if its result could only be cut again.
-            if self._blocks and self._free < writing.most:
+            if has_others and self._room - self._blocks.followed() < writing.most:
                 self.misses += 1
                 return None
             marks = self._marks_of(text)
             tier = step
             text = writing.gist(marks) if step == "gist" else writing.line(marks)
-        elif not is_whole and (step == "cut" or not self._blocks):
+        elif not is_whole and (step == "cut" or not has_others):
             text = writing.clipped(self._marks_of(text))
         elif not is_whole:
             self._long.add(rank)
             return None
-        if not text and self._blocks:
+        if not text and has_others:
             # A source alone has no content.
             return None
-        item = ContextItem(
-            entry.id,
-            entry.source,
+        place = (rank,) if self._options.order == "score" else (entry.time, age_of(entry.id))
+        return PlacedEntry(
+            rank,
+            place,
+            entry,
             text,
+            writing.written(text) if written is None else written,
+            self._counter,
             clipped=not is_whole,
             tier=tier,
-            speaker=entry.speaker or None,
-            rank=rank + 1,
         )
-        place = (rank,) if self._options.order == "score" else (entry.time, age_of(entry.id))
-        return PlacedEntry(rank, place, entry, item, writing.written(text), self._counter)
 
     def _joined(self, placed: PlacedEntry, entry: Entry) -> PlacedEntry | None:
         """Return two neighbours as one, their overlap once, with the source of the better.
@@ -336,13 +328,14 @@ class _ContextPacker:
             return None
         text = first.text + second.body[overlap:]
         merged = msgspec.structs.replace(best, text=text, start=first.start, header=first.header)
-        writing = self._writing(merged, "full")
         text = text.strip()
-        if not writing.fits(text):
+        written = self._writing(merged, "full").fitting(text)
+        if written is None:
             return None
-        item = replace(placed.item, text=text, joined=(*placed.item.joined, entry.id))
-        written = writing.written(text)
-        return PlacedEntry(placed.rank, placed.place, merged, item, written, self._counter)
+        joined = (*placed.joined, entry.id)
+        return PlacedEntry(
+            placed.rank, placed.place, merged, text, written, self._counter, joined=joined
+        )
 
     def _writing(self, entry: Entry, step: _Step) -> Writing:
         most = min(self._most[step], self._room)
@@ -359,15 +352,16 @@ class _ContextPacker:
     def packed(self, ids: Sequence[int]) -> PackedContext:
         """Return the placed entries as a text, and the omissions among all ids."""
         counter = self._counter
-        text, items = text_of(self._lead, self._blocks)
+        text, items = text_of(self._lead, self._blocks.blocks)
         shown_ids = {number for item in items for number in (item.id, *item.joined)}
+        omissions = [
+            Omission(number, self._repeated.get(number), self._unreadable.get(number))
+            for number in ids
+            if number not in shown_ids
+        ]
         return PackedContext(
             items=items,
-            omissions=tuple(
-                Omission(number, self._repeated.get(number), self._unreadable.get(number))
-                for number in ids
-                if number not in shown_ids
-            ),
+            omissions=tuple(omissions),
             text=text,
             tokens=counter.count(text),
             tokenizer=counter.name,

@@ -24,7 +24,7 @@ from cerata.projections.messages.lexicon import english_lexicon
 from cerata.projections.messages.topics import topics_of
 from cerata.retrieval.chunking import split_passages, split_sections
 from cerata.retrieval.context.best_span import best_span, ranked_rows
-from cerata.retrieval.context.duplicates import Duplicates
+from cerata.retrieval.context.duplicates import Duplicates, folded
 from cerata.retrieval.context.imitation import marked, on_one_line
 from cerata.retrieval.context.sentences import by_worth, sentences
 from cerata.retrieval.proper_nouns import proper_names, proper_nouns
@@ -106,7 +106,8 @@ def _by_worth(text: str) -> object:
 
 def _duplicates(text: str) -> object:
     duplicates = Duplicates(0.9)
-    return duplicates.add(1, text), duplicates.add(2, text[1:]), duplicates.equal_to(text)
+    texts = text, text[1:]
+    return [duplicates.add(place, text, folded(text)) for place, text in enumerate(texts)]
 
 
 def _request(text: str) -> SearchRequest:

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cerata.retrieval.context.duplicates import SIZE_MAX, Duplicates, resemblance, shingles
+from cerata.retrieval.context.duplicates import (
+    SIZE_MAX,
+    Duplicates,
+    folded,
+    resemblance,
+    shingles,
+)
 from cerata.retrieval.context.sentences import by_worth, sentences
 
 
@@ -63,12 +69,22 @@ def test_the_next_sentence_says_what_is_asked_for_and_not_yet_said() -> None:
     assert plain[0] == "It rains."
 
 
+def added(seen: Duplicates, entry: int, text: str) -> int | None:
+    """Add the text of an entry, or return the entry whose text is close."""
+    return seen.add(entry, text, folded(text))
+
+
+def equal_to(seen: Duplicates, text: str) -> int | None:
+    """Return the entry whose text is equal, or None."""
+    return seen.equal.get(folded(text))
+
+
 def test_equal_texts_differ_in_case_and_blanks_alone() -> None:
     seen = Duplicates(0.9)
-    seen.add(1, "We use C++ in  Zürich.")
-    assert seen.equal_to(" we USE c++\nin zürich. ") == 1
+    added(seen, 1, "We use C++ in  Zürich.")
+    assert equal_to(seen, " we USE c++\nin zürich. ") == 1
     for other in ("We use C in Zürich.", "We use C++ in Zurich.", "We use C++ in Zürich"):
-        assert seen.equal_to(other) is None
+        assert equal_to(seen, other) is None
 
 
 @pytest.mark.parametrize(("words", "close"), [(62, False), (72, False), (73, True), (200, True)])
@@ -77,27 +93,27 @@ def test_one_word_of_a_long_text_makes_no_other_text(words: int, close: bool) ->
     text = [f"w{number}" for number in range(words)]
     other = [*text[:40], "changed", *text[41:]]
     seen = Duplicates(0.9)
-    seen.add(7, " ".join(text))
-    assert seen.add(8, " ".join(other)) == (7 if close else None)
-    assert seen.add(8, " ".join([*text[:-1], "changed"])) == (7 if close else None)
-    assert Duplicates(1.0).add(8, " ".join(text)) is None
+    added(seen, 7, " ".join(text))
+    assert added(seen, 8, " ".join(other)) == (7 if close else None)
+    assert added(seen, 8, " ".join([*text[:-1], "changed"])) == (7 if close else None)
+    assert added(Duplicates(1.0), 8, " ".join(text)) is None
 
 
 def test_a_word_more_needs_a_text_of_63() -> None:
     for words, close in ((62, None), (63, 7)):
         text = [f"w{number}" for number in range(words)]
         seen = Duplicates(0.9)
-        seen.add(7, " ".join(text))
-        assert seen.add(8, " ".join([*text[:30], "not", *text[30:]])) == close
+        added(seen, 7, " ".join(text))
+        assert added(seen, 8, " ".join([*text[:30], "not", *text[30:]])) == close
 
 
 def test_a_very_long_text_is_compared_for_equality_alone() -> None:
     """Its shingles would take gigabytes."""
     text = " ".join(f"w{number}" for number in range(SIZE_MAX // 4))
     seen = Duplicates(0.5)
-    seen.add(7, text)
-    assert seen.equal_to(text.upper()) == 7
-    assert seen.add(8, f"{text} more") is None
+    added(seen, 7, text)
+    assert equal_to(seen, text.upper()) == 7
+    assert added(seen, 8, f"{text} more") is None
     assert not seen._close
 
 
