@@ -38,7 +38,7 @@ _IN_MONTH: Final = rf"(?<=\bin\s)(?:{_MONTH}|(?:19|20)\d\d)(?!\s+\d)"
 _AFTER_ON: Final = rf"(?<=\bon\s){_WEEKDAY}"
 _TIME: Final = re.compile(
     rf"(?<![\w-])(?:(?P<relation>before|after|since|until)\s+)?(?:the\s+)?"
-    rf"(?P<time>{_PHRASE}|{_IN_MONTH}|{_AFTER_ON})(?![\w'\u2019-])",
+    rf"(?P<time>{_PHRASE}|{_IN_MONTH}|{_AFTER_ON})(?:(?=T\d\d)|(?![\w'\u2019-]))",
     re.IGNORECASE,
 )
 _DIGIT: Final = re.compile(r"[0-9]")

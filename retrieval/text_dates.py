@@ -98,7 +98,7 @@ _TURN: Final = _rule(
 _AGO: Final = _rule(rf"(?P<count>\d{{1,3}}|{'|'.join(_COUNTS)}) (?P<unit>{'|'.join(_UNITS)})s? ago")
 _DATE: Final = _rule(
     rf"(?:(?P<day>{_NTH}) (?:of )?)?(?P<month>{_MONTH})(?: (?P<after>{_NTH}))?(?:,? |,)"
-    rf"(?P<year>{_YEAR})|(?P<iso>{_YEAR}-\d\d-\d\d)|in (?P<in_year>{_YEAR})"
+    rf"(?P<year>{_YEAR})|(?P<iso>{_YEAR}-\d\d-\d\d)(?:t\d\d)?|in (?P<in_year>{_YEAR})"
 )
 _RULES: Final = (
     *((key, 0, 16, _TURN) for key in (b"last ", b"this ", b"next ")),

@@ -177,8 +177,8 @@ def assemble(folder: Path) -> Generator[Work]:
 CALLS: Final = (
     Call("put_frame", 244, put_frame),
     Call("search by words", 736, search_words),
-    Call("recall of 40 notes", 5_843, recall_notes),
-    Call("recall of 40 turns", 6_218, recall_turns),
+    Call("recall of 40 notes", 5_847, recall_notes),
+    Call("recall of 40 turns", 6_221, recall_turns),
     Call("frame", 129, frame),
     Call("facts", 132, facts),
     Call("assert_fact", 318, assert_fact),

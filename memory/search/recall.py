@@ -99,8 +99,13 @@ def context_of(result: SearchResult, recall: RecallOptions) -> Context:
     is_fallback = relevant.confidence == "clear" and not frames and not fact_hits
     if is_fallback:
         frames = _newest(result)
+    close = relevant.close
     if recall.neighbours:
+        first_far = frames[close] if close is not None and close < len(frames) else None
         frames = _with_neighbours(result, frames, recall.neighbours)
+        close = None if first_far is None else frames.index(first_far)
+    if close is not None:
+        close += len(fact_hits)
     tier_of = _tiers(result, options.policy)
     against: Mapping[int, Sequence[int]] = {}
     if fact_hits:
@@ -126,6 +131,7 @@ def context_of(result: SearchResult, recall: RecallOptions) -> Context:
         candidates,
         msgspec.structs.replace(options, max_tokens=budget),
         result.highlights,
+        close=close,
         lead=lead,
     )
     notices = result.notices

@@ -17,7 +17,7 @@ from cerata.projections.fulltext.marks import asks
 from cerata.projections.fulltext.query import has_words
 from cerata.retrieval.embedders.identity import parse_space
 from cerata.retrieval.ranking import relevance
-from cerata.retrieval.ranking.relevance import BY_WORDS, CLOSE, Confidence, Floor
+from cerata.retrieval.ranking.relevance import BY_WORDS, CLOSE, SHOWN, Confidence, Floor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,14 +31,16 @@ if TYPE_CHECKING:
 class Relevant(NamedTuple):
     """The hits that a context may show, best first, and how well they answer the question.
 
-    ``score`` is that of the best frame that is not the question itself, 0 without any. ``floor``
-    has the marks that it was compared with, if there are any.
+    The first ``close`` hits are close to the best. ``score`` is that of the best frame that is not
+    the question itself, 0 without any. ``floor`` has the marks that it was compared with, if there
+    are any.
     """
 
     hits: Sequence[Fused]
     confidence: Confidence
     score: float
     floor: Floor | None
+    close: int | None = None
 
 
 def _without_question(result: SearchResult) -> Sequence[Fused]:
@@ -117,7 +119,9 @@ def relevant_hits(result: SearchResult, *, floor: Floor | bool) -> Relevant:
     if marks is None or not request.is_plain:
         return Relevant(best, "clear", most, marks)
     near = frozenset() if isinstance(floor, Floor) else _near(result)
-    hits = [hit for hit in best if hit.score >= CLOSE * most or hit.id in near]
+    hits = [hit for hit in best if hit.score >= SHOWN * most or hit.id in near]
+    far = (n for n, hit in enumerate(hits) if hit.score < CLOSE * most and hit.id not in near)
+    close = next(far, len(hits))
     confidence = marks.confidence_at(most)
     if confidence == "none":
         is_close = not isinstance(floor, Floor) and (
@@ -126,7 +130,7 @@ def relevant_hits(result: SearchResult, *, floor: Floor | bool) -> Relevant:
         if not is_close:
             return Relevant((), "none", most, marks)
         confidence = "unclear"
-    return Relevant(hits, confidence, most, marks)
+    return Relevant(hits, confidence, most, marks, close)
 
 
 def _near(result: SearchResult) -> frozenset[int]:

@@ -2,5 +2,5 @@
 
 from typing import Final
 
-ENTRY_TOKENS_MAX: Final = 600
+ENTRY_TOKENS_MAX: Final = 1_000
 """Default for the most tokens of one entry, its source included."""

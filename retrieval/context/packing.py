@@ -30,6 +30,9 @@ MISSES_MAX: Final = 20
 Only reading an entry shows its size. Of 100 hits of 140 tokens, 30 are read for a context of 1,500.
 """
 
+CUT_LEAST: Final = 100
+"""The least room for which an entry is cut: a gist of some sentences, with its source."""
+
 Order: TypeAlias = Literal["score", "time"]
 """The order of entries in a context: the best first, or the earliest."""
 
@@ -117,6 +120,7 @@ def pack(
     options: ContextOptions,
     marks_of: MarksOf,
     *,
+    close: int | None = None,
     lead: str = "",
     counter: Tokenizer | None = None,
 ) -> PackedContext:
@@ -126,20 +130,37 @@ def pack(
     2. Then each further candidate in order, as its tier allows, if it fits; a neighbour in the
        document of an earlier entry joins that entry while both fit.
     3. Then the rest in order: if the policy shortens, by the gist, then in one line; else an entry
-       over ``entry_tokens`` is cut.
+       is cut to its budget, or to the room that is left if that is `CUT_LEAST` tokens or more.
 
     4. If the policy fills, shortened entries in order get the longest form that the free budget
        has room for.
 
-    So lack of room cuts an entry only after all whole entries. Duplicates of entries in the context
-    are left out, and so is an entry that cannot be read, which is named. After 20 misses in a row
-    the rest is over budget, unread. ``lead`` comes first and counts; a lead over half of the budget
-    is left out. ``marks_of`` is called only for an entry that is cut. Cost: reading the entries,
-    and a count of their text.
+    Steps 2 and 3 are for the first ``close`` candidates, by default all; then step 2 for the rest.
+    So lack of room cuts an entry only after all whole entries that are as close. Duplicates of
+    entries in the context are left out, and so is an entry that cannot be read, which is named.
+    After 20 misses in a row the rest is over budget, unread. ``lead`` comes first and counts; a
+    lead over half of the budget is left out. ``marks_of`` is called only for an entry that is cut.
+    Cost: reading the entries, and a count of their text.
     """
     packer = _ContextPacker(options, marks_of, lead, counter or tokenizer())
+    steps = _SHORTER if options.policy.shorten else _CUT
+    left = _placed_whole(packer, candidates, 0, close)
+    for step in steps:
+        left = [(rank, entry) for rank, entry in left if not packer.try_add(rank, entry, step)]
+    if close is not None:
+        _placed_whole(packer, candidates, close, None)
+    if options.policy.fill:
+        packer.lengthen()
+    return packer.packed([number for number, _ in candidates])
+
+
+def _placed_whole(
+    packer: "_ContextPacker", candidates: Sequence[Candidate], start: int, end: int | None
+) -> list[tuple[int, Entry]]:
+    """Place the candidates that fit; return the others, with their ranks."""
     left: list[tuple[int, Entry]] = []
-    for rank, (number, read) in enumerate(candidates):
+    packer.misses = 0
+    for rank, (number, read) in enumerate(candidates[start:end], start):
         if packer.misses == MISSES_MAX:
             break
         try:
@@ -149,11 +170,7 @@ def pack(
             continue
         if not packer.try_add(rank, entry, entry.tier):
             left.append((rank, entry))
-    for step in _SHORTER if options.policy.shorten else _CUT:
-        left = [(rank, entry) for rank, entry in left if not packer.try_add(rank, entry, step)]
-    if options.policy.fill:
-        packer.lengthen()
-    return packer.packed([number for number, _ in candidates])
+    return left
 
 
 _Step: TypeAlias = Literal["full", "gist", "line", "cut"]
@@ -261,7 +278,7 @@ class _ContextPacker:
 
     def _with(self, rank: int, entry: Entry, step: _Step) -> Blocks | None:
         """Return the blocks with this entry joined or added; None if that does not fit."""
-        if step == "cut" and rank not in self._long:
+        if step == "cut" and rank not in self._long and self._free < CUT_LEAST:
             return None
         if step == "full" and entry.document is not None:
             for neighbour in self._blocks.entries():
@@ -278,6 +295,10 @@ class _ContextPacker:
         self.misses += 1
         return None
 
+    @property
+    def _free(self) -> int:
+        return self._room - self._blocks.followed()
+
     def _alone(self, rank: int, entry: Entry, step: _Step) -> PlacedEntry | None:
         """Return an entry as a step writes it; None if a full one would have to be cut."""
         writing = self._writing(entry, step)
@@ -288,7 +309,7 @@ class _ContextPacker:
         is_whole = written is not None
         if not is_whole and step in ("gist", "line"):
             # Skip the pass over the text if its result could only be cut again.
-            if has_others and self._room - self._blocks.followed() < writing.most:
+            if has_others and self._free < writing.most:
                 self.misses += 1
                 return None
             marks = self._marks_of(text)
@@ -339,6 +360,8 @@ class _ContextPacker:
 
     def _writing(self, entry: Entry, step: _Step) -> Writing:
         most = min(self._most[step], self._room)
+        if step == "cut" and self._free >= CUT_LEAST:
+            most = min(most, self._free)
         policy = self._options.policy
         return Writing(
             entry,

@@ -95,5 +95,9 @@ BY_MEANING: Final[Mapping[str, MeaningMarks]] = {
 """The marks of each measured model; others have none, since the cosines of unrelated texts differ
 from model to model (docs/measurements.md#relevance)."""
 
-CLOSE: Final = 1 / 3
-"""Hits below so much of the best score are not close to it, and a context leaves them out."""
+CLOSE: Final = 0.5
+"""Hits from so much of the best score on are close to it: a context rather cuts them than shows
+others before them."""
+
+SHOWN: Final = 1 / 3
+"""Hits below so much of the best score are left out of a context."""

@@ -43,6 +43,8 @@ def test_a_relation_opens_a_range() -> None:
         assert times_in(f"what changed {relation} last week") == [(f"{relation} last week", span)]
     day = datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 2, tzinfo=UTC)
     assert times_in("on 2026-03-01?") == [("2026-03-01", day)]
+    assert times_in("what failed at 2026-03-01T17:14:00Z?") == [("2026-03-01", day)]
+    assert times_in("2026-03-01Tea") == []
     assert len(times_in("yesterday or last week")) == 2
 
 

@@ -63,6 +63,8 @@ def reference(phrase: str, now_us: int) -> tuple[int, ...]:
         ("I leave next May", ["2026-05-01T00:00"]),
         ("We met on 8 May 2023, or on May 9th, 2023", ["2023-05-08T00:00", "2023-05-09T00:00"]),
         ("Rome in 2019, then 2020-02-03", ["2019-01-01T00:00", "2020-02-03T00:00"]),
+        ("2026-09-19T17:14:00Z FATAL, 2026-09-20t01", ["2026-09-19T00:00", "2026-09-20T00:00"]),
+        ("build 2026-09-19Tx and 2026-09-19a", []),
         ("I am at home today, this week and in 2026", ["2026-03-10T15:30"]),
         ("Yesterday was good. Yesterday!", ["2026-03-09T00:00"]),
     ],

@@ -12,6 +12,7 @@ import cerata
 from cerata.retrieval.context.budget import ENTRY_TOKENS_MAX
 from cerata.retrieval.context.entries import Entry, Form, MarksOf
 from cerata.retrieval.context.packing import (
+    CUT_LEAST,
     MISSES_MAX,
     Candidate,
     ContextOptions,
@@ -53,10 +54,12 @@ def filled_by(
     *,
     counter: Tokenizer | None = None,
     lead: str = "",
+    close: int | None = None,
     **told: Any,
 ) -> PackedContext:
     telling = ContextOptions(max_tokens, **told)
-    return pack(list(map(candidate, entries)), telling, marks_of, counter=counter, lead=lead)
+    candidates = list(map(candidate, entries))
+    return pack(candidates, telling, marks_of, close=close, counter=counter, lead=lead)
 
 
 def candidate(entry: Entry) -> Candidate:
@@ -110,6 +113,31 @@ def test_an_entry_is_clipped_around_its_span() -> None:
     whole = filled_by(entries, 2_000, at_needle).items[0].text
     assert 500 < tokenizer().count(whole) <= ENTRY_TOKENS_MAX
     assert [item.id for item in filled_by(entries, 2_000, at_needle).items] == [1, 2]
+
+
+def test_the_best_entry_without_room_is_cut_to_the_room_that_is_left() -> None:
+    """Of two paragraphs of 800 tokens the second was left out of 1,500, and with it the answer."""
+    texts = ["a " * 800, "b " * 500 + "NEEDLE" + " b" * 500, "c " * 900, "d"]
+    entries = [Entry(number, "s", text) for number, text in enumerate(texts, 1)]
+    filled = filled_by(entries, 1_500, at_needle)
+    assert [(item.id, item.clipped) for item in filled.items] == [(1, False), (2, True), (4, False)]
+    assert "b NEEDLE b" in filled.items[1].text
+    assert 1_500 - CUT_LEAST < filled.tokens <= 1_500
+    # Less room than that holds no sentence with its source.
+    assert [item.id for item in filled_by(entries, 870, at_needle).items] == [1, 4]
+
+
+def test_a_far_entry_takes_no_room_from_the_cut_of_a_close_one() -> None:
+    """Entries of little relevance filled the context before a long table with the answer."""
+    texts = ["a", "b " * 500 + "NEEDLE" + " b" * 500, *(f"far {n} " + "c " * 60 for n in range(9))]
+    entries = [Entry(number, "s", text) for number, text in enumerate(texts, 1)]
+    filled = filled_by(entries, 400, at_needle, close=2)
+    assert [item.id for item in filled.items] == [1, 2]
+    assert "NEEDLE" in filled.text
+    assert "NEEDLE" not in filled_by(entries, 400, at_needle).text
+    # With room for both, the far ones follow.
+    ids = [item.id for item in filled_by(entries, 1_500, at_needle, close=2).items]
+    assert ids[:3] == [1, 2, 3]
 
 
 def test_a_budget_that_only_a_source_fits_shows_that() -> None:
@@ -474,5 +502,5 @@ def test_a_source_without_its_text_is_not_told() -> None:
 
 
 def test_a_cut_is_marked_at_its_end_also_where_tokens_are_long() -> None:
-    text = "Start " + ("=" * 64 + "\n") * 400
+    text = "Start " + ("=" * 64 + "\n") * 800
     assert plainly_filled([Entry(1, "#1", text)], 1_500).items[0].text.endswith("…")
