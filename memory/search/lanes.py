@@ -18,7 +18,9 @@ import numpy as np
 
 from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.engine.late import late
+from cerata.projections.fulltext.best_rows import SCORE_DECIMALS
 from cerata.retrieval.ranking.fusion import OF_VECTORS, LaneRanking, Shares, step_of
+from cerata.retrieval.ranking.relevance import BY_WORDS
 
 from ..values.vector_trust import VectorTrust
 
@@ -100,9 +102,10 @@ class TextLane:
         return self._layers.ranking.asked(self._query, self._layers.mask_of)
 
     @cached_property
-    def occurs(self) -> bool:
-        """True if a word of the query occurs in a current frame."""
-        return len(self.asked.best(1)) > 0
+    def best_share(self) -> float:
+        """The share of the best current frame, 0 if no word of the query occurs."""
+        scores = self.asked.best(1).scores
+        return float(scores[0]) / (self.asked.most or 1.0) if len(scores) else 0.0
 
     def rank(self, k: int, among: Mask | None) -> LaneRanking:
         """Return the best ``k`` frames; scores are BM25."""
@@ -277,8 +280,8 @@ def _vector_trust_of(
 ) -> VectorTrust:
     """Return how far the vectors of a question count.
 
-    They count wholly if no word of the question occurs in the memory, since meaning is then all
-    there is, and if the embedder is not known.
+    They count wholly if the embedder is not known. If few words of the question occur in the
+    memory, meaning is most of what there is, and they count more.
     """
     if request.trust is not None:
         return request.trust
@@ -287,8 +290,11 @@ def _vector_trust_of(
         return VectorTrust()
     trust = trusting.trust_of(embedder, request.text)
     weight = members.vector_weight_of(embedder)
-    if trust.trust < 1.0 and not text.occurs:
-        return VectorTrust(weight=weight)
+    if trust.trust < trust.alone:
+        missing = max(0.0, 1.0 - text.best_share / BY_WORDS.clear)
+        least = round(trust.alone * missing, SCORE_DECIMALS)
+        if least > trust.trust:
+            return VectorTrust(least, weight, trust.notice_without_words)
     return VectorTrust(trust.trust, weight, trust.notice)
 
 

@@ -14,7 +14,7 @@ from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.unreadable import frame_place, readable
 from cerata.projections.fulltext.analyzer import terms, words
 from cerata.projections.fulltext.marks import asks
-from cerata.projections.fulltext.query import has_words
+from cerata.projections.fulltext.query import exact_names, has_words
 from cerata.retrieval.embedders.identity import parse_space
 from cerata.retrieval.ranking import relevance
 from cerata.retrieval.ranking.relevance import BY_WORDS, CLOSE, SHOWN, Confidence, Floor
@@ -104,6 +104,8 @@ def relevant_hits(result: SearchResult, *, floor: Floor | bool) -> Relevant:
     - A question without a word, such as "?", has nothing to compare and passes.
     - Facts pass, and so do the hits of a query, which states what must occur.
     - Else the best score decides, and hits far below it are left out.
+    - With the measured marks, a question with a code, a version or an address that no hit has is
+      at most unclear, since another code is of another thing.
     - With the measured marks, frames near to the question by their own cosine, or with more than
       half of its words, are at least unclear. The turns beside a turn lower its score, and so do
       words that most frames have, as in a small memory of one subject.
@@ -118,13 +120,16 @@ def relevant_hits(result: SearchResult, *, floor: Floor | bool) -> Relevant:
         return Relevant(best, "none", most, marks)
     if marks is None or not request.is_plain:
         return Relevant(best, "clear", most, marks)
-    near = frozenset() if isinstance(floor, Floor) else _near(result)
+    is_measured = not isinstance(floor, Floor)
+    near = _near(result) if is_measured else frozenset[int]()
     hits = [hit for hit in best if hit.score >= SHOWN * most or hit.id in near]
     far = (n for n, hit in enumerate(hits) if hit.score < CLOSE * most and hit.id not in near)
     close = next(far, len(hits))
     confidence = marks.confidence_at(most)
+    if confidence == "clear" and is_measured and not _has_names(result, hits):
+        confidence = "unclear"
     if confidence == "none":
-        is_close = not isinstance(floor, Floor) and (
+        is_close = is_measured and (
             any(hit.id in near for hit in hits) or _has_most_words(result, hits)
         )
         if not is_close:
@@ -140,6 +145,16 @@ def _near(result: SearchResult) -> frozenset[int]:
         return frozenset()
     part, least = _part_of_meaning(result), by_meaning.near
     return frozenset(hit for hit, cosine in result.cosines.items() if part * cosine >= least)
+
+
+def _has_names(result: SearchResult, hits: Sequence[Fused]) -> bool:
+    """Return whether a hit has each name of the question that has no other form, such as a code."""
+    names = exact_names(result.request.text)
+    if not names:
+        return True
+    layers = result.snapshot.layers
+    rows = layers.rows_at(np.array([hit.id for hit in hits], np.int64))
+    return all(layers.ranking.have_phrase(name, rows).any() for name in names)
 
 
 def _has_most_words(result: SearchResult, hits: Sequence[Fused]) -> bool:

@@ -41,6 +41,10 @@ MOST: Final = 2.0
 """The idf of a word that counts in a frame full of the word: the limit of its saturation is
 k1 + 1, from 1.9 to 2.2."""
 
+_OF_NAME: Final = 1.0
+"""The idf of a word of a name with several numbers that counts once more for its order: half of a
+quoted phrase, since the writer did not ask for it."""
+
 _DENSE_SHARE: Final = 16
 """With fewer postings than rows / 16, a sort adds up faster than an array of all rows."""
 
@@ -266,23 +270,22 @@ class AskedWords:
         return turn_ranking.TurnScores(counted, self._idfs, self._scoring.turn_norms)
 
 
-def quoted_phrases(
-    scoring: Scoring, matching: Matching, phrases: Iterable[str]
-) -> list[QuotedPhrase]:
-    """Return the phrases that rows have, each once, in the order of their terms.
+def quoted_phrases(scoring: Scoring, matching: Matching, question: AnyWord) -> list[QuotedPhrase]:
+    """Return the phrases and names that rows have, each once, in the order of their terms.
 
     Cost: a pass over the places of their words.
     """
     quoted: list[QuotedPhrase] = []
     # Two texts with the same terms are one phrase; the order of a sum is not that of the question.
-    by_terms = {tuple(text.terms(phrase)): phrase for phrase in reversed([*phrases])}
+    factors = {**dict.fromkeys(question.names, _OF_NAME), **dict.fromkeys(question.phrases, MOST)}
+    by_terms = {tuple(text.terms(phrase)): phrase for phrase in reversed([*factors])}
     for _, phrase in sorted(by_terms.items()):
         mask = matching.mask(Phrase(phrase))
         rows = np.flatnonzero(False if mask is None else mask)
         if len(rows):
             groups = matching.groups(AnyWord(phrase))
             idfs = [scoring.idf_of(group.rows) * group.part for group in groups]
-            quoted.append(QuotedPhrase(phrase, rows, MOST * math.fsum(idfs)))
+            quoted.append(QuotedPhrase(phrase, rows, factors[phrase] * math.fsum(idfs)))
     return quoted
 
 

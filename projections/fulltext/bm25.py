@@ -41,7 +41,7 @@ from .fields import Field, FieldLengths
 from .joined_postings import PieceGroup
 from .occurrences import Occurrences
 from .postings import Piece
-from .query import AnyWord, Query, plain
+from .query import AnyWord, Phrase, Query, plain
 from .query_evaluation import Filters, Group, Matching
 from .scoring import K1, Scoring
 from .term_weights import weight_of
@@ -170,11 +170,11 @@ class FulltextView:
         return AskedWords(self._scoring, self._vocabulary, self._terms, terms, phrases)
 
     def _quoted(self, query: Query) -> Sequence[QuotedPhrase]:
-        """Return the quoted phrases of a question that rows have; a tree has none."""
-        if not (isinstance(query, AnyWord) and query.phrases):
+        """Return the phrases and names of a question that rows have; a tree has none."""
+        if not (isinstance(query, AnyWord) and (query.phrases or query.names)):
             return ()
         matching = Matching(self._occurrences, self._vocabulary)
-        return quoted_phrases(self._scoring, matching, query.phrases)
+        return quoted_phrases(self._scoring, matching, query)
 
     def search(
         self,
@@ -268,6 +268,11 @@ class FulltextView:
         Cost: about 10 ns a posting of the words.
         """
         return self._asked_words(words).shares_at(rows)
+
+    def have_phrase(self, phrase: str, rows: I64) -> Mask:
+        """Return which rows have the words of a phrase in a row, in any field; (rows,)."""
+        mask = Matching(self._occurrences, self._vocabulary).mask(Phrase(phrase))
+        return np.zeros(len(rows), np.bool_) if mask is None else mask[rows]
 
     def coverages(self, question: str, rows: I64) -> F64:
         """Return the share of a question's distinct words that rows have, rare or not, (rows,).

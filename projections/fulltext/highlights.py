@@ -42,9 +42,9 @@ def highlights(
         if words.field is not None and words.field != field:
             continue
         match words:
-            case AnyWord(any_words, _, quoted):
+            case AnyWord(any_words, _, quoted, names):
                 terms.update(cutting.question_terms(any_words))
-                phrases.update(tuple(cutting.terms(phrase)) for phrase in quoted)
+                phrases.update(tuple(cutting.terms(phrase)) for phrase in (*quoted, *names))
             case Term(phrase) | Phrase(phrase):
                 run = tuple(cutting.terms(phrase))
                 if run:

@@ -35,12 +35,14 @@ class AnyWord(msgspec.Struct, frozen=True):
     """Frames with any of the words of a text, in a field or in any.
 
     ``phrases`` are quoted in the text. A frame that has one in any field scores higher by twice the
-    idf of the phrase's words; none is left out without it. Only a whole question has phrases.
+    idf of the phrase's words; none is left out without it. ``names`` are names with several
+    numbers, such as "4.2.1", and count half as much as a phrase. Only a whole question has both.
     """
 
     text: str
     field: Field | None = None
     phrases: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 class Phrase(msgspec.Struct, frozen=True):
@@ -167,17 +169,37 @@ _QUOTED: Final = re.compile(f"[{_MARKS}]([^{_MARKS}]+)[{_MARKS}]")
 """A text between quotation marks; an apostrophe is none."""
 
 
+_RUN: Final = re.compile(r"(?<![^\W_])[^\W_]+(?:[./\\@:#_-]+[^\W_]+)+")
+"""Letters and digits with signs between them."""
+_NUMBERED: Final = re.compile(r"[^\d]*\d+[^\d]+\d.*")
+"""A name with several numbers, of which another order is another version, address or date."""
+_EXACT: Final = re.compile(r".*[_@].*|.*[/\\].*[/\\].*|(?=.*[A-Z]).*\d.*|\d+(?:\.\d+){2,}")
+"""A code with capitals and digits, or a name with ``_``, an address, a path, "4.2.1": a name that
+differs in a sign is of another thing."""
+
+
 def plain(question: str) -> AnyWord:
     """Return the query of a plain-language question.
 
     Any word may match; more matching words rank higher. Quoted words rank a frame higher that has
-    them as a phrase, and leave out no frame. A quote without its partner is ignored.
+    them as a phrase, and leave out no frame. A quote without its partner is ignored. A name
+    with several numbers ranks a frame higher that has them in this order.
 
-    >>> plain('which "event log" is it')
-    AnyWord(text='which "event log" is it', field=None, phrases=('event log',))
+    >>> plain('"log" of 4.2.1')
+    AnyWord(text='"log" of 4.2.1', field=None, phrases=(), names=('4.2.1',))
     """
-    quoted = (part for part in _QUOTED.findall(question) if len(terms(part)) > 1)
-    return AnyWord(question, phrases=tuple(quoted))
+    quoted = tuple(part for part in _QUOTED.findall(question) if len(terms(part)) > 1)
+    names = (run for run in _RUN.findall(question) if _NUMBERED.fullmatch(run))
+    return AnyWord(question, None, quoted, tuple(run for run in names if len(terms(run)) > 1))
+
+
+def exact_names(question: str) -> list[str]:
+    """Return the names of a question that an answer has letter by letter.
+
+    >>> exact_names("why E_QUOTA_4291 at 10:30 on host 10.0.3.47 for ann@example.org?")
+    ['E_QUOTA_4291', '10.0.3.47', 'ann@example.org']
+    """
+    return [run for run in _RUN.findall(question) if _EXACT.fullmatch(run)]
 
 
 def check_size(query: "str | Query") -> None:

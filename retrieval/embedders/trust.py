@@ -22,6 +22,10 @@ from .embedder import Embedder
 SHARE_NONE: Final = 0.4
 """At this share of known words, and below, vectors do not count."""
 
+ALONE_UNREAD: Final = 0.5
+"""The trust if no word of the question occurs in the memory, and none is in Latin letters: of a
+script that the model cannot read a whole trust called any text a clear answer."""
+
 SHARE_FULL: Final = 0.7
 """From this share of known words on, vectors count in full: 99 of 100 English questions."""
 
@@ -36,6 +40,8 @@ class Trust:
     - ``share`` is the part of the question's words that the embedder knows, from 0 to 1;
       ``words_known`` of ``words`` is that part in whole words.
     - ``trust`` is the factor of the vectors' weight, from 0 to 1.
+    - ``alone`` is the trust if no word of the question occurs in the memory, so that meaning is all
+      there is.
     - ``fault`` says how `knows` failed; the trust is then 1.
     """
 
@@ -43,6 +49,7 @@ class Trust:
     words_known: int
     words: int
     trust: float
+    alone: float = 1.0
     fault: str | None = None
 
     @property
@@ -50,13 +57,17 @@ class Trust:
         """A line for the caller if `knows` failed, or if words decide; None otherwise."""
         if self.fault is not None:
             return self.fault
-        if self.trust >= 0.5:
-            return None
+        return None if self.trust >= 0.5 else f"{self._known}, so words decide"
+
+    @property
+    def notice_without_words(self) -> str:
+        """A line for the caller if few words of the question occur in the memory, either."""
+        return self.fault or f"{self._known}, and few of them occur in the memory"
+
+    @property
+    def _known(self) -> str:
         noun = "word" if self.words == 1 else "words"
-        return (
-            f"The model knows {self.words_known:,} of {self.words:,} {noun} of the question, "
-            "so words decide"
-        )
+        return f"The model knows {self.words_known:,} of {self.words:,} {noun} of the question"
 
 
 def trust_of(embedder: Embedder | None, text: str) -> Trust:
@@ -69,7 +80,8 @@ def trust_of(embedder: Embedder | None, text: str) -> Trust:
         embedder: the embedder of the question, None if the caller passed the vector
         text: the question
     """
-    words = len(words_of(text))
+    of_question = words_of(text)
+    words = len(of_question)
     try:
         method = getattr(embedder, "knows", None)
         if method is None or not words:
@@ -84,7 +96,8 @@ def trust_of(embedder: Embedder | None, text: str) -> Trust:
     share = float(answer)
     part = (share - SHARE_NONE) / (SHARE_FULL - SHARE_NONE)
     trust = min(1.0, max(0.0, round(part, _DIGITS)))
-    return Trust(share, round(share * words), words, trust)
+    alone = 1.0 if any(map(str.isascii, of_question)) else ALONE_UNREAD
+    return Trust(share, round(share * words), words, trust, max(trust, alone))
 
 
 def words_of(text: str) -> list[str]:
@@ -117,4 +130,4 @@ def _failed(embedder: Embedder | None, words: int, fault: str) -> Trust:
         f"knows() of the embedder of {space!r} {fault:.200}, so its vectors count in full; "
         "correct the method, or remove it"
     )
-    return Trust(1.0, words, words, 1.0, line)
+    return Trust(1.0, words, words, 1.0, fault=line)

@@ -180,6 +180,53 @@ def test_most_words_of_a_question_are_at_least_unclear(subject: str) -> None:
         assert store.recall(question, floor=Floor(0.5, 0.3)).confidence == "none"
 
 
+NAMED = [
+    "Release 1.4.2 fixed the login bug.",
+    "Release 2.4.1 broke the exports.",
+    "Release 4.2.1 was withdrawn.",
+    "Node 10.0.3.47 ran out of memory.",
+    "Node 10.0.47.3 is the new bastion.",
+    "Version 3.11 is required.",
+    "Version 11.3 is obsolete.",
+    "Error E_QUOTA_4291 means that the exports are used up.",
+    "PAY-7731 was declined.",
+    "Write to marta@paylane.example, not to the desk.",
+    "/etc/atlas/limits.yaml has the limits.",
+]
+
+
+@pytest.mark.parametrize("name", ["1.4.2", "2.4.1", "4.2.1", "10.0.47.3", "3.11", "11.3"])
+def test_the_numbers_of_a_name_count_in_their_order(name: str) -> None:
+    """Versions with the same numbers had equal scores, so the oldest came first."""
+    with cerata.open(":memory:") as store:
+        for text in NAMED:
+            store.put_frame(text)
+        for question in (name, f"what do we know of {name}?"):
+            assert f" {name} " in store.search(question)[0].text
+            assert store.recall(question).confidence == "clear"
+
+
+@pytest.mark.parametrize(
+    ("there", "absent"),
+    [
+        ("4.2.1", "1.2.4"),
+        ("10.0.3.47", "10.3.0.47"),
+        ("E_QUOTA_4291", "E_QUOTA_9999"),
+        ("PAY-7731", "PAY-9999"),
+        ("marta@paylane.example", "jonas@paylane.example"),
+        ("/etc/atlas/limits.yaml", "/etc/nginx/limits.yaml"),
+    ],
+)
+def test_a_code_that_no_note_has_is_unclear(there: str, absent: str) -> None:
+    """The note of another code looked like an answer."""
+    with cerata.open(":memory:") as store:
+        for text in NAMED:
+            store.put_frame(text)
+        assert store.recall(f"what about {there}?").confidence == "clear"
+        assert store.recall(absent).confidence != "clear"
+        assert store.recall(absent, floor=Floor(0.01, 0.01)).confidence == "clear"
+
+
 @pytest.mark.usefixtures("measured")
 def test_a_near_turn_counts_by_its_own_cosine() -> None:
     """The turns beside a turn lower its share, so its score alone refused it."""

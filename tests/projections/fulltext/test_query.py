@@ -15,7 +15,7 @@ from cerata.engine.events import PutFrame
 from cerata.projections.columnar.columns import I64, U32, Mask
 from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext import occurrences, postings
-from cerata.projections.fulltext.analyzer import terms, words
+from cerata.projections.fulltext.analyzer import question_terms, terms, words
 from cerata.projections.fulltext.bm25 import FulltextView
 from cerata.projections.fulltext.fields import Field
 from cerata.projections.fulltext.postings import rows_of_runs
@@ -157,7 +157,7 @@ def rows(view: FulltextView, query: Query | str) -> list[int]:
 @given(st.lists(st.lists(st.sampled_from(WORDS) | st.text(max_size=8), max_size=6), max_size=8))
 def test_every_word_in_one_document_only_finds_it(texts: list[list[str]]) -> None:
     documents = [" ".join(parts) for parts in texts]
-    cut = [set(terms(document)) for document in documents]
+    cut = [set(question_terms(document)) for document in documents]
     view = view_of(*documents)
     for row, (document, own) in enumerate(zip(documents, cut, strict=True)):
         others = set[str]().union(*cut[:row], *cut[row + 1 :])

@@ -74,6 +74,30 @@ def test_a_model_that_knows_no_word_of_a_question_is_not_asked() -> None:
         assert store.verify().ok
 
 
+class Reading(Hashing):
+    """An embedder that knows no word of a question."""
+
+    def knows(self, text: str) -> float:
+        return 0.0
+
+
+def test_a_model_counts_more_if_few_words_occur_in_the_memory() -> None:
+    """A word of grammar in any note switched the model off: the best note was not found."""
+    with cerata.open(":memory:", embedder=Reading()) as store:
+        store.put_frame("Zahnarzt ich")
+        store.put_frames([f"notiz {number}" for number in range(60)])
+
+        def trust(question: str) -> float:
+            told = store.explain(store.search(question)[0]).trust
+            return 1.0 if told is None else told.trust
+
+        assert trust("Kieferorthop\u00e4die") == 1.0
+        # A model that cannot read a script finds all texts in it alike.
+        assert trust("\u0440\u0435\u0446\u0435\u043f\u0442") == 0.5
+        assert 0 < trust("wann gehe ich zum Kieferchirurgen mit dem Rezept von damals") < 1
+        assert trust("Zahnarzt") == 0
+
+
 WRONG = {
     "shape (1, 8), not (8,)": [[1.0] * DIMENSION],
     "shape (3,), not (8,)": [1.0, 2.0, 3.0],
