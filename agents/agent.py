@@ -20,6 +20,7 @@ from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, Draft, JsonValue, S
 from cerata.engine.handle import Handle
 from cerata.engine.limits import NAME_SIZE_MAX
 from cerata.engine.open import MEMORY_PATH
+from cerata.engine.packs import Role
 from cerata.memory.batch.attempts import attempted
 from cerata.memory.batch.session import WriteSession
 from cerata.memory.batch.writer import session_of
@@ -28,7 +29,6 @@ from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.store import Store, open_store
 from cerata.memory.values.frames import FrameId, Receipt
-from cerata.memory.values.owners import Role
 from cerata.memory.view import Basis, View
 from cerata.projections.activities.columns import ActivityKind
 from cerata.projections.activities.reader import ActivityRow

@@ -23,6 +23,7 @@ from cerata.engine.errors import Conflict, Corrupt, InvalidInput, NotFound, Read
 from cerata.engine.events import JsonValue, Scope, ScopeValue
 from cerata.engine.handle import Handle
 from cerata.engine.integrity import hash_bytes
+from cerata.engine.packs import Role
 from cerata.engine.plain_value import PlainValue
 from cerata.engine.unreadable import frame_place, readable
 from cerata.memory.batch.attempts import attempted
@@ -33,7 +34,6 @@ from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame, Hit, Receipt
-from cerata.memory.values.owners import Role
 from cerata.memory.view import View
 from cerata.projections.columnar.scopes import by_name, is_same, scope_text
 from cerata.projections.columnar.times import to_datetime

@@ -24,8 +24,8 @@ from statistics import median
 from typing import Annotated, Any, TypedDict
 
 import cerata
-from cerata.engine.langgraph_events import PutCheckpoint
 from cerata.events import PutFrame
+from cerata.integrations.langgraph.events import PutCheckpoint
 from cerata.projections.core.projection import FoldedEvent
 
 THREADS = 100

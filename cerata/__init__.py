@@ -22,6 +22,9 @@ import importlib
 
 __version__ = "0.1.0"
 
+PACKS = ("integrations.langgraph",)
+"""The packs that Cerata ships, in the order in which their states are saved."""
+
 _HOMES = """
 agents.activity Activity Call Lineage Reference Result
 agents.agent Agent

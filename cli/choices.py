@@ -5,10 +5,13 @@ tests/cli/test_startup.py compares each with the table of its room.
 
 from typing import Final
 
+from cerata.engine.packs import packs
+
 CLIENTS: Final = ("claude-code", "claude-desktop", "cursor", "vscode")
 DIRECTIONS: Final = ("out", "in", "both")
 FACT_SOURCES: Final = ("observed", "inferred", "hypothesis", "synthetic")
-IMPORTERS: Final = ("jsonl", "chroma", "graphiti", "langgraph-sqlite", "mem0")
+_OF_PACKS: Final = (kind for pack in packs() for kind in pack.importers)
+IMPORTERS: Final = ("jsonl", *sorted(("chroma", "graphiti", "mem0", *_OF_PACKS)))
 LINK_KINDS: Final = (
     "assumes",
     "contradicts",
@@ -37,7 +40,7 @@ PROJECTIONS: Final = (
     "tags",
     "access",
     "embedders",
-    "langgraph",
+    *(state.name for pack in packs() for state in pack.states),
     "slots",
     "verdicts",
 )

@@ -4,6 +4,7 @@ Owns the bodies. Leaves out their folds (`cerata.projections.activities`, `cerat
 and the recorder that writes them (`cerata.agents`). *Activity* and *used* are terms of W3C PROV.
 """
 
+from .errors import InvalidInput
 from .events import EventBody, event
 
 ACTIVITY_KINDS = ("session", "run")
@@ -96,6 +97,8 @@ class PutSlot(EventBody, frozen=True, kw_only=True):
     Schema of the values, never an import path.
     """
 
+    keeps_run = True
+
     agent: str
     slot: str
     spec: str
@@ -110,6 +113,37 @@ class Judge(EventBody, frozen=True, kw_only=True):
     target and text, as the person saw them.
     """
 
+    changes = ("proposal",)
+    needs_actor = "Pass actor='NAME' to Store.judge(), or Draft(actor=…)."
+
     proposal: int
     verdict: str
     content: bytes
+
+    def check(self) -> None:
+        """Check the fields that msgspec does not.
+
+        Raises:
+            InvalidInput: the verdict is unknown, or the content has another size.
+        """
+        if self.verdict not in VERDICTS:
+            raise InvalidInput(
+                f"verdict is {self.verdict!r:.40}, expected one of {', '.join(VERDICTS)}",
+                remedy="Judge with Store.judge().",
+            )
+        if not isinstance(self.content, bytes) or len(self.content) != DIGEST_SIZE:
+            raise InvalidInput(
+                f"content of the verdict is {self.content!r:.40}, expected {DIGEST_SIZE} bytes",
+                remedy="Judge with Store.judge(), which takes it from the proposal.",
+            )
+
+    def is_copied(self, point: int) -> bool:
+        """Return whether the parent has the proposal: a later one gets another salt there.
+
+        No person has judged the proposal under its other salt.
+        """
+        return self.proposal <= point
+
+    def describe(self) -> str:
+        """Return the verdict and the frame that it judges."""
+        return f"{self.verdict} #{self.proposal}"

@@ -11,7 +11,6 @@ import msgspec
 
 # Importing the module registers the bodies of its events.
 from . import agent_events as _agent_events  # noqa: F401  # pyright: ignore[reportUnusedImport]
-from . import langgraph_events as _graph_events  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from .arguments import expect_type
 from .draft_validation import (
     check_attachments,

@@ -14,7 +14,6 @@ from unicodedata import category
 import msgspec
 import msgspec.inspect
 
-from .agent_events import DIGEST_SIZE, VERDICTS, Judge
 from .arguments import expect_integer, expect_string, expect_type
 from .errors import InvalidInput, value_text
 from .events import (
@@ -123,8 +122,7 @@ def check_body(body: EventBody) -> None:
         return
     if isinstance(body, PutEmbedding):
         _check_context(body)
-    if isinstance(body, Judge):
-        check_verdict(body)
+    body.check()
     if isinstance(body, UnknownBody) or _is_flat(type(body)):
         return
     for name in body.__struct_fields__:
@@ -141,20 +139,6 @@ def _check_context(body: PutEmbedding) -> None:
         raise InvalidInput(
             f"context of frame {body.frame!r:.20} names it, or another frame twice: {frames!r:.60}",
             remedy="Pass each further frame that the embedder read once.",
-        )
-
-
-def check_verdict(body: Judge) -> None:
-    """Check the fields of a verdict that msgspec does not: `InvalidInput`."""
-    if body.verdict not in VERDICTS:
-        raise InvalidInput(
-            f"verdict is {body.verdict!r:.40}, expected one of {', '.join(VERDICTS)}",
-            remedy="Judge with Store.judge().",
-        )
-    if not isinstance(body.content, bytes) or len(body.content) != DIGEST_SIZE:
-        raise InvalidInput(
-            f"content of the verdict is {body.content!r:.40}, expected {DIGEST_SIZE} bytes",
-            remedy="Judge with Store.judge(), which takes it from the proposal.",
         )
 
 
@@ -441,8 +425,8 @@ def check_envelope(draft: Draft) -> None:
     """Check the fields around the body except the scope, which many drafts share."""
     if draft.actor is not None:
         check_note(draft.actor, "the actor", ACTOR_SIZE_MAX)
-    if isinstance(draft.body, Judge):
-        check_person(draft.actor)
+    if draft.body.needs_actor is not None:
+        check_person(draft.actor, draft.body)
     if draft.correlation is not None:
         check_string(draft.correlation, "the correlation id", STRING_SIZE_MAX)
     if draft.reason is not None:
@@ -456,18 +440,22 @@ def check_envelope(draft: Draft) -> None:
             )
 
 
-def check_person(actor: str | None) -> None:
-    """Refuse the actor of a verdict unless a reader sees a name: `InvalidInput`."""
+def check_person(actor: str | None, body: type[EventBody] | EventBody) -> None:
+    """Refuse an actor in whom a reader sees no name, for an event that needs a person.
+
+    Raises:
+        InvalidInput: with the remedy of the event's kind.
+    """
     if actor is None:
-        raise InvalidInput(
-            "A verdict has no actor, and only a person can judge",
-            remedy="Pass actor='NAME' to Store.judge(), or Draft(actor=…).",
-        )
-    if not any(category(each)[0] in "LNPS" and each not in _BLANK for each in actor):
-        raise InvalidInput(
-            f"The actor of a verdict has no visible character: {ascii(actor)[:60]}",
-            remedy="Pass actor='NAME', the name of the person who judges.",
-        )
+        problem = "has no actor"
+    elif any(category(each)[0] in "LNPS" and each not in _BLANK for each in actor):
+        return
+    else:
+        problem = f"has an actor with no visible character: {ascii(actor)[:60]}"
+    raise InvalidInput(
+        f"An event of the type {body.wire_name!r} {problem}; only a person writes it",
+        remedy=body.needs_actor,
+    )
 
 
 def check_note(value: object, name: str, limit: int) -> None:

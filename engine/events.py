@@ -35,6 +35,7 @@ from .errors import Corrupt, NotFound, Unsupported
 from .instants import to_datetime
 from .integrity import commitment_of, hash_bytes, leaf_of
 from .json_value import JsonValue as JsonValue  # noqa: PLC0414 - re-exported
+from .packs import load_kind
 from .plain_value import plain
 
 ScopeValue: TypeAlias = str | int | bool
@@ -81,16 +82,37 @@ class EventBody(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaul
     ``references`` maps each field that holds a reference to the wire name of the kind that the
     reference must have. Such a field holds the seq of another event, a tuple of seqs, or a tuple of
     `Evidence`. A negative reference −k means the k-th event of the same batch.
+
+    The other members say how the kernel treats the event; a subclass sets those that differ.
     """
 
     wire_name: ClassVar[str] = ""
     wire_version: ClassVar[int] = 1
     references: ClassVar[Mapping[str, str]] = {}
+    changes: ClassVar[tuple[str, ...]] = ()
+    """The references by which the event changes a thing for all its readers."""
+    needs_actor: ClassVar[str | None] = None
+    """The remedy if the event has no person as its actor; None if it needs no actor."""
+    keeps_run: ClassVar[bool] = False
+    """True if the event changes no run and closes no frame, so that an open run stays open."""
+
+    def check(self) -> None:
+        """Raise `InvalidInput` for a value that decoding accepts and the event must not have."""
+
+    def is_copied(self, point: int) -> bool:
+        """Return whether a fork's change is applied to its parent, which it left at ``point``."""
+        del point
+        return True
+
+    def describe(self) -> str:
+        """Return the content of the event in a few words for people; "" for its fields."""
+        return ""
 
 
 BodyType = TypeVar("BodyType", bound=type[EventBody])
 
 _REGISTRY: dict[str, type[EventBody]] = {}
+_MEMBERS: Final = frozenset(name for name in vars(EventBody) if not name.startswith("_"))
 
 
 def event(
@@ -104,10 +126,13 @@ def event(
         references: the kind of event that each reference field must name, by field.
 
     Raises:
-        TypeError: another class already has the name.
+        TypeError: another class already has the name, or a field has the name of a member of
+            `EventBody`.
     """
 
     def register(body: BodyType) -> BodyType:
+        if taken := _MEMBERS & {*body.__struct_fields__}:
+            raise TypeError(f"a field of {body.__qualname__} is named {min(taken)!r}, a member")
         earlier = _REGISTRY.get(name)
         if earlier is not None and earlier.__qualname__ != body.__qualname__:
             raise TypeError(f"the event name {name!r} is taken by {earlier.__qualname__}")
@@ -198,7 +223,7 @@ class UnknownBody(EventBody, frozen=True, kw_only=True):
 
 def is_known(kind: str, version: int) -> bool:
     """Return whether this process reads bodies of a type and version."""
-    body = _REGISTRY.get(kind)
+    body = kind_named(kind)
     return body is not None and version <= body.wire_version
 
 
@@ -212,6 +237,8 @@ class PutFrame(EventBody, frozen=True, kw_only=True):
     (`content_hashes`). Times are microseconds since 1970 UTC. From ``expires`` on,
     reads of many frames leave the frame out.
     """
+
+    keeps_run = True
 
     text: str | None = None
     blob: Attachment | None = None
@@ -248,12 +275,17 @@ class PutFrame(EventBody, frozen=True, kw_only=True):
 class DeleteFrame(EventBody, frozen=True, kw_only=True):
     """A frame, and the chunks below it, are no longer current."""
 
+    changes = ("frame",)
+
     frame: int
 
 
 @event("supersedeFrame", references={"old": "putFrame", "new": "putFrame"})
 class SupersedeFrame(EventBody, frozen=True, kw_only=True):
     """``new`` replaces ``old``, which stays readable in the past."""
+
+    # Both frames: readers of the new version would see which private frame it replaced.
+    changes = ("old", "new")
 
     old: int
     new: int
@@ -266,6 +298,9 @@ class PutEmbedding(EventBody, frozen=True, kw_only=True):
     ``context`` are the frames that the embedder read beside the frame, in order: the vector depends
     on their texts, too, and is erased with any of them.
     """
+
+    changes = ("frame",)
+    keeps_run = True
 
     frame: int
     embedding: Embedding
@@ -281,8 +316,14 @@ class PutEmbedding(EventBody, frozen=True, kw_only=True):
 class PutTag(EventBody, frozen=True, kw_only=True):
     """A name for the end of a batch; a name starts with a letter and is never reused."""
 
+    keeps_run = True
+
     tag: str
     at: int
+
+    def is_copied(self, point: int) -> bool:
+        """Return whether the tag names a point that both logs have."""
+        return self.at <= point
 
 
 @event("useEmbedder")
@@ -293,6 +334,8 @@ class UseEmbedder(EventBody, frozen=True, kw_only=True):
     ``name`` is that of a built-in embedder, which later openers use without naming it; None for any
     other. ``tokens_space`` is the space of its token vectors.
     """
+
+    keeps_run = True
 
     identity: str
     space: str
@@ -322,6 +365,8 @@ class AssertFact(EventBody, frozen=True, kw_only=True):
     notice. ``assumptions`` name the premises that a model took for granted.
     """
 
+    keeps_run = True
+
     subject: str
     predicate: str
     object_kind: str
@@ -337,6 +382,9 @@ class AssertFact(EventBody, frozen=True, kw_only=True):
 @event("retractFact", references={"fact": "assertFact"})
 class RetractFact(EventBody, frozen=True, kw_only=True):
     """A fact is no longer known from here on; its history stays."""
+
+    changes = ("fact",)
+    keeps_run = True
 
     fact: int
 
@@ -370,12 +418,16 @@ class MergeEntities(EventBody, frozen=True, kw_only=True):
 class UnmergeEntities(EventBody, frozen=True, kw_only=True):
     """A merge ends here."""
 
+    changes = ("merge",)
+
     merge: int
 
 
 @event("splitEntity", references={"facts": "assertFact"})
 class SplitEntity(EventBody, frozen=True, kw_only=True):
     """From here on ``entity`` means ``into`` in these facts."""
+
+    changes = ("facts",)
 
     entity: str
     into: str
@@ -385,6 +437,8 @@ class SplitEntity(EventBody, frozen=True, kw_only=True):
 @event("unsplitEntity", references={"split": "splitEntity"})
 class UnsplitEntity(EventBody, frozen=True, kw_only=True):
     """A split ends here."""
+
+    changes = ("split",)
 
     split: int
 
@@ -410,6 +464,8 @@ class LinkFacts(EventBody, frozen=True, kw_only=True):
     supersedes, supports or validated_by.
     """
 
+    keeps_run = True
+
     fact: int
     kind: str
     target: int | None = None
@@ -419,6 +475,9 @@ class LinkFacts(EventBody, frozen=True, kw_only=True):
 @event("unlinkFacts", references={"link": "linkFacts"})
 class UnlinkFacts(EventBody, frozen=True, kw_only=True):
     """A link ends here."""
+
+    changes = ("link",)
+    keeps_run = True
 
     link: int
 
@@ -471,6 +530,8 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     ``entry_tokens`` is 0.
     """
 
+    keeps_run = True
+
     query: str
     basis: int
     tokenizer: str
@@ -514,6 +575,11 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     activity: int | None = None
     blocks: tuple[str, ...] = ()
 
+    def is_copied(self, point: int) -> bool:
+        """Return False: the recall read the fork's state, which its parent never had."""
+        del point
+        return False
+
 
 @event("access", references={"frames": "putFrame"})
 class AccessFrames(EventBody, frozen=True, kw_only=True):
@@ -555,6 +621,11 @@ class Branch(EventBody, frozen=True, kw_only=True):
     chain: bytes
     root: bytes
     before: int = 0
+
+    def is_copied(self, point: int) -> bool:
+        """Return False: a branch belongs to the fork."""
+        del point
+        return False
 
 
 @event("erase")
@@ -832,7 +903,7 @@ class Event(msgspec.Struct, frozen=True, dict=True):
         The body of a kind or version that this process does not know is an `UnknownBody`.
         """
         header = self.header
-        kind = _REGISTRY.get(header.type)
+        kind = _REGISTRY.get(header.type) or kind_named(header.type)
         if self.payload_bytes and kind is not None and kind.wire_version == header.version:
             try:
                 whole = decoders(kind).payload.decode(self.payload_bytes)
@@ -919,8 +990,14 @@ _DECODERS: "dict[type[EventBody], Decoders]" = {}
 
 
 def kind_named(name: str) -> type[EventBody] | None:
-    """Return the class of the bodies of a type in this process, or None."""
-    return _REGISTRY.get(name)
+    """Return the class of the bodies of a type in this process, or None.
+
+    The first event of a pack loads the module that registers its body.
+    """
+    kind = _REGISTRY.get(name)
+    if kind is None and load_kind(name):
+        kind = _REGISTRY.get(name)
+    return kind
 
 
 def lift(reference: int | None, header: EventHeader) -> int | None:
@@ -949,7 +1026,7 @@ def decoders(kind: type[EventBody]) -> Decoders:
 
 def _decode_body(header: EventHeader, data: bytes) -> EventBody:
     """Decode a body by the header's type and version, lifting it and its references."""
-    kind = _REGISTRY.get(header.type)
+    kind = kind_named(header.type)
     if kind is None or header.version > kind.wire_version:
         return UnknownBody(kind=header.type, kind_version=header.version, data=data)
     try:
@@ -995,7 +1072,7 @@ def names_unread(header: EventHeader, body: UnknownBody) -> list[int]:
 
     A guess, for warnings only: a later version may name further events in other fields.
     """
-    kind = _REGISTRY.get(body.kind)
+    kind = kind_named(body.kind)
     try:
         fields = body.fields()
     except UNDECODABLE:

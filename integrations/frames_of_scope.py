@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar, cast
 
 from cerata.engine.errors import Conflict, InvalidInput
 from cerata.engine.events import DEFAULT_SCOPE
+from cerata.engine.packs import Role
 from cerata.engine.unreadable import frame_place
 from cerata.memory.batch.writer import acting, session_of
 from cerata.memory.frames.closing import EXPIRED, delete_frames, expired_frames
@@ -17,7 +18,6 @@ from cerata.memory.search.request import Grouping
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame, Hit, first_readable
-from cerata.memory.values.owners import Role
 from cerata.memory.view import View
 from cerata.projections.columnar.scopes import is_same
 from cerata.projections.frames.filters import Filter

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from cerata.engine.arguments import expect_integer
 from cerata.engine.errors import InvalidInput
 from cerata.engine.loading import loading
+from cerata.engine.packs import Role
 from cerata.projections.columnar.scopes import check_reach
 
 from .points_in_time import PointsInTime
-from .values.owners import Role
 
 if TYPE_CHECKING:
     from .interchange.export import ExportedEvents, ExportProgress

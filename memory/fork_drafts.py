@@ -4,16 +4,11 @@ Owns the choice of the events. Leaves out the common point (`forks`), the rewrit
 (`values.moved_references`) and the checks of an append.
 """
 
-from cerata.engine.agent_events import Judge
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
-    Branch,
     Draft,
-    Erased,
     Event,
     EventBody,
-    PutTag,
-    RecallContext,
     UnknownBody,
 )
 from cerata.engine.log import Log
@@ -79,9 +74,4 @@ def _is_applicable(event: Event, point: int) -> bool:
             f"Event {event.seq:,} has the type {body.kind!r}, which this Cerata does not know",
             remedy="Upgrade Cerata, since references in the event must be rewritten.",
         )
-    if isinstance(body, PutTag):
-        return body.at <= point
-    if isinstance(body, Judge):
-        # A later proposal gets another salt, under which no person has judged it.
-        return body.proposal <= point
-    return not isinstance(body, Erased | Branch | RecallContext)
+    return isinstance(body, EventBody) and body.is_copied(point)

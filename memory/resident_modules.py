@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Final
 
 from cerata.engine.loading import loading
+from cerata.engine.packs import packs
 
 _MODULES: Final = (
     "cerata.memory.batch.block",
@@ -92,5 +93,5 @@ def load_resident_modules() -> None:
     """
     if not _IS_COMMAND.get():
         with loading("the reads and writes"):
-            for name in _MODULES:
+            for name in (*_MODULES, *(name for pack in packs() for name in pack.resident)):
                 import_module(name)

@@ -15,6 +15,7 @@ from cerata.engine.arguments import is_integer
 from cerata.engine.errors import InvalidInput, NotFound, value_text
 from cerata.engine.events import EventBody
 from cerata.engine.late import late
+from cerata.engine.packs import State, packs, target
 
 from .core.projection import Projection, salt_of
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from .messages import projection as messages_projection
     from .rows import access_counts, row_projection
     from .rows import embedders as embedder_rows
-    from .rows import langgraph as langgraph_rows
     from .rows import row_fold as rows_fold
     from .rows import slots as slot_rows
     from .rows import tags as tag_rows
@@ -46,7 +46,6 @@ else:
     vectors_projection = late("cerata.projections.vectors.projection")
     access_counts = late("cerata.projections.rows.access_counts")
     embedder_rows = late("cerata.projections.rows.embedders")
-    langgraph_rows = late("cerata.projections.rows.langgraph")
     slot_rows = late("cerata.projections.rows.slots")
     tag_rows = late("cerata.projections.rows.tags")
     verdict_rows = late("cerata.projections.rows.verdicts")
@@ -55,6 +54,13 @@ else:
 
 
 Make = Callable[[], Projection]
+
+
+def _maker(state: State) -> Make:
+    return lambda: rows_fold.row_fold(target(state.target))
+
+
+_STATES: Final = {state.name: state for pack in packs() for state in pack.states}
 
 BUILT_IN: Final[Mapping[str, Make]] = {
     "frames": lambda: frames_projection.FramesProjection(),  # noqa: PLW0108
@@ -68,7 +74,7 @@ BUILT_IN: Final[Mapping[str, Make]] = {
     "tags": lambda: rows_fold.row_fold(tag_rows.Tags),
     "access": lambda: rows_fold.row_fold(access_counts.Accesses),
     "embedders": lambda: rows_fold.row_fold(embedder_rows.UsedEmbedders),
-    "langgraph": lambda: rows_fold.row_fold(langgraph_rows.GraphThreads),
+    **{name: _maker(state) for name, state in _STATES.items()},
     "slots": lambda: rows_fold.row_fold(slot_rows.Slots),
     "verdicts": lambda: rows_fold.row_fold(verdict_rows.Verdicts),
 }
@@ -77,7 +83,7 @@ BUILT_IN: Final[Mapping[str, Make]] = {
 The module of a projection is loaded when the projection is used.
 """
 
-_KEYS: Final = {
+_KEYS: Final[Mapping[str, str]] = {
     "frames": "frames/5/ca14945a5d97abb8",
     "fulltext": "fulltext/6/c5aa84eac444c33a",
     "facts": "facts/3/47078931acf81c50",
@@ -89,7 +95,7 @@ _KEYS: Final = {
     "tags": "tags/2/ca5f834418e5c25c",
     "access": "access/1/863f7fd6ea4ee7af",
     "embedders": "embedders/1/da9fb9a52d52567e",
-    "langgraph": "langgraph/1/f082c3643cc54529",
+    **{name: state.key for name, state in _STATES.items()},
     "slots": "slots/1/0cb745685e324755",
     "verdicts": "verdicts/1/664a9b6d04726abc",
 }

@@ -11,7 +11,7 @@ from typing import Final
 TESTS: Final = Path(__file__).resolve().parent
 
 QUICK: Final = {
-    "": "errors exports install prose quick",
+    "": "errors exports install packs prose quick",
     "agents": "references runs schemas slots spec",
     "agents/continuity": "assembly entities exchanges",
     "aio": "mirror store",

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 
 from cerata.engine.arguments import is_integer, is_unicode
+from cerata.engine.packs import Role
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame
-from cerata.memory.values.owners import Role
 from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
 

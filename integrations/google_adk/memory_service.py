@@ -15,10 +15,10 @@ from google.adk.memory.memory_entry import MemoryEntry
 
 from cerata.engine.arguments import expect_positive, expect_string, expect_text
 from cerata.engine.errors import InvalidInput
+from cerata.engine.packs import Role
 from cerata.engine.unreadable import readable
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Hit
-from cerata.memory.values.owners import Role
 from cerata.memory.values.quoting import quote, unquote
 from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter

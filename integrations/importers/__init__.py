@@ -1,7 +1,7 @@
 """Importers: the records of other memories, each once.
 
-`import_from` reads mem0, Graphiti, Chroma, LangGraph's SQLite files and JSON Lines, and needs none
-of their packages, except Chroma's for its vectors. Leaves out exports of Cerata, which
+`import_from` reads mem0, Graphiti, Chroma, JSON Lines and the sources of packs, and needs none of
+their packages, except Chroma's for its vectors. Leaves out exports of Cerata, which
 `import_facts` and `import_events` read.
 
 Read first: `run`.
@@ -15,10 +15,10 @@ from typing import IO, Final
 
 from cerata.engine.arguments import expect_type
 from cerata.engine.errors import InvalidInput
+from cerata.engine.packs import Role, packs, target
 from cerata.memory.store import Store
-from cerata.memory.values.owners import Role
 
-from . import chroma, graphiti, json_lines, langgraph_sqlite, mem0
+from . import chroma, graphiti, json_lines, mem0
 from .records import Problem, Source
 from .run import ImportedRecords, Progress, Run
 
@@ -30,10 +30,11 @@ _OPENERS: Final[dict[str, _Opener]] = {
     "mem0": mem0.opened,
     "chroma": chroma.opened,
     "graphiti": graphiti.opened,
-    "langgraph-sqlite": langgraph_sqlite.opened,
 }
 
-KINDS: Final = ("jsonl", *sorted(_OPENERS))
+_OF_PACKS: Final = (kind for pack in packs() for kind in pack.importers)
+
+KINDS: Final = ("jsonl", *sorted((*_OPENERS, *_OF_PACKS)))
 """The kinds of sources."""
 
 
@@ -76,12 +77,14 @@ def import_from(
     # Refuses a transaction that is open, before anything is read.
     with store.transaction():
         pass
-    role = Role.LANGGRAPH if kind == "langgraph-sqlite" else Role.IMPORTER
-    run = Run(store, role, dry_run=dry_run)
+    pack = next((pack for pack in packs() if kind in pack.importers), None)
+    role = None if pack is None else pack.role
+    run = Run(store, role or Role.IMPORTER, dry_run=dry_run)
     if kind == "jsonl":
         with json_lines.opened(source) as records:
             return run.read(records, progress)
     if not isinstance(source, str | os.PathLike):
         raise InvalidInput(f"A source of {kind} is a path", remedy="Pass the name of the file.")
-    with _OPENERS[kind](source, store.view().now) as records:
+    opened: _Opener = _OPENERS[kind] if pack is None else target(pack.importers[kind])
+    with opened(source, store.view().now) as records:
         return run.read(records, progress)

@@ -20,11 +20,11 @@ from cerata.engine.errors import (
     ReadOnly,
     Unsupported,
 )
+from cerata.engine.packs import Role
 from cerata.engine.plain_value import PlainValue
 from cerata.memory.batch.writer import acting, session_of
 from cerata.memory.frames.replacement import put_all_replacing
 from cerata.memory.store import Store, open_store
-from cerata.memory.values.owners import Role
 
 from .records import DeletionRecord, MemoryAt, Notice, Problem, Record, Skipped, Source, Versions
 

@@ -13,9 +13,9 @@ from langchain_core.stores import BaseStore
 
 from cerata.engine.arguments import expect_text
 from cerata.engine.errors import InvalidInput
+from cerata.engine.packs import Role
 from cerata.engine.unreadable import readable
 from cerata.memory.store import Store
-from cerata.memory.values.owners import Role
 from cerata.memory.view import View
 
 from ..frames_of_scope import FramesOfScope

@@ -15,8 +15,8 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
 from cerata.engine.arguments import expect_positive, expect_string, expect_type
+from cerata.engine.packs import Role
 from cerata.engine.unreadable import readable
-from cerata.memory.values.owners import Role
 from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
 

@@ -19,10 +19,10 @@ from langchain_core.vectorstores.utils import maximal_marginal_relevance
 from cerata.engine.arguments import expect_one_of, expect_positive, expect_string, expect_text
 from cerata.engine.errors import EmbedderFailed, InvalidInput
 from cerata.engine.limits import BATCH_EVENTS_MAX
+from cerata.engine.packs import Role
 from cerata.engine.unreadable import readable
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame, Hit
-from cerata.memory.values.owners import Role
 from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
 

@@ -9,11 +9,24 @@ write exactly the scope of their store. Deleting hides data, and the log keeps i
 Read first: `saver`.
 """
 
-from ..extras import require
+from typing import TYPE_CHECKING
 
-require("langgraph.checkpoint.base", "langgraph")
-
-from .saver import CerataSaver  # noqa: E402
-from .store import CerataStore  # noqa: E402
+if TYPE_CHECKING:
+    from .saver import CerataSaver
+    from .store import CerataStore
 
 __all__ = ["CerataSaver", "CerataStore"]
+
+_MODULES = {"CerataSaver": "saver", "CerataStore": "store"}
+
+
+def __getattr__(name: str) -> object:
+    """Load the framework with the first name: events and rows of a log need none."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    from ..extras import require
+
+    require("langgraph.checkpoint.base", "langgraph")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -31,22 +31,22 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from cerata.engine.errors import Corrupt, InvalidInput, NotFound
 from cerata.engine.events import EventBody
-from cerata.engine.langgraph_events import (
+from cerata.engine.unreadable import UNREADABLE, leave_out
+from cerata.memory.batch.writer import acting
+from cerata.memory.snapshot.reader import snapshot_of
+from cerata.memory.store import Store, open_store
+
+from ..threads import finished
+from .compression import compressed, decompressed
+from .configuration import config_of, ns_of, place_in, text_of, thread_of
+from .events import (
     DropCheckpoints,
     DroppedCheckpoints,
     PutCheckpoint,
     PutWrites,
     TaskWrite,
 )
-from cerata.engine.unreadable import UNREADABLE, leave_out
-from cerata.memory.batch.writer import acting
-from cerata.memory.snapshot.reader import snapshot_of
-from cerata.memory.store import Store, open_store
-from cerata.memory.values.owners import Role
-
-from ..compression import compressed, decompressed
-from ..threads import finished
-from .configuration import config_of, ns_of, place_in, text_of, thread_of
+from .pack import ROLE
 from .threads import PendingWrite, Place, Saved, ThreadsAt
 from .values import check_serializer, decoded, decoded_map, encoded
 
@@ -87,7 +87,7 @@ class CerataSaver(BaseCheckpointSaver[Any]):
         check_serializer(serde)
         super().__init__(serde=serde)
         self._store = store
-        self._writes = acting(store, Role.LANGGRAPH)
+        self._writes = acting(store, ROLE)
 
     @classmethod
     @contextmanager

@@ -38,15 +38,15 @@ from cerata.engine.errors import Conflict, Corrupt, InvalidInput
 from cerata.engine.unreadable import UNREADABLE, leave_out, readable
 from cerata.memory.store import Store, open_store
 from cerata.memory.values.frames import Frame
-from cerata.memory.values.owners import Role
 from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
 
-from ..addresses import ITEM, PATH_MARK, Namespace, address_of, matches, prefix_of, uri_of
 from ..filters import check_filter, holds, superset
 from ..frames_of_scope import FramesOfScope, hit_place, with_frame
 from ..threads import finished
+from .addresses import ITEM, PATH_MARK, Namespace, address_of, matches, prefix_of, uri_of
 from .configuration import text_of
+from .pack import ROLE
 
 PATH: Final = "langgraph.path"
 
@@ -94,8 +94,8 @@ class CerataStore(BaseStore):
         Raises:
             InvalidInput: ``store`` is no store.
         """
-        self._items = FramesOfScope(store, ITEM, Role.LANGGRAPH)
-        self._paths = FramesOfScope(store, PATH, Role.LANGGRAPH)
+        self._items = FramesOfScope(store, ITEM, ROLE)
+        self._paths = FramesOfScope(store, PATH, ROLE)
         self.index_config: Any = dict(index) if index else None
         self.ttl_config: Any = dict(ttl) if ttl else None
         self.embeddings: Any = ensure_embeddings(index["embed"]) if index else None

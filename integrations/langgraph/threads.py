@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, cast
 
 from cerata.engine.events import DEFAULT_SCOPE, Scope
-from cerata.engine.langgraph_events import PutCheckpoint, PutWrites, TaskWrite
 from cerata.memory.snapshot.snapshot import Snapshot
-from cerata.projections.rows.langgraph import CHECKPOINT, WRITES, realm_of
+
+from .events import PutCheckpoint, PutWrites, TaskWrite
+from .rows import CHECKPOINT, WRITES, GraphThreads, realm_of
 
 
 class Place(NamedTuple):
@@ -47,7 +48,7 @@ class ThreadsAt:
         """Read the threads of ``scope``; None is that of the default tenant."""
         self._snapshot = snapshot
         self._realm = realm_of(scope or DEFAULT_SCOPE)
-        self._rows = snapshot.graph_threads.rows
+        self._rows = snapshot.state(GraphThreads).rows
 
     def find(self, place: Place) -> Saved | None:
         row = self._rows.get((*self._realm, CHECKPOINT, *place))

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from cerata.engine.errors import CerataError, InvalidInput, NotFound
+from cerata.engine.packs import Role
 from cerata.memory.batch.writer import acting
 from cerata.memory.store import Store
-from cerata.memory.values.owners import Role
 
 from . import reading, writing
 from .answers import ANSWER_TOKENS_MAX, Answer, error_text, fitted

@@ -12,10 +12,10 @@ from typing import Any, Final, cast
 from cerata.engine.arguments import expect_text, is_integer
 from cerata.engine.errors import Conflict, Corrupt, InvalidInput
 from cerata.engine.limits import BATCH_EVENTS_MAX
+from cerata.engine.packs import Role
 from cerata.engine.unreadable import readable
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame
-from cerata.memory.values.owners import Role
 from cerata.memory.values.quoting import quote
 from cerata.memory.view import View
 from cerata.retrieval.speaker_names import speaker

@@ -22,7 +22,6 @@ from cerata.engine.agent_events import (
     RecordCall,
     StartActivity,
 )
-from cerata.engine.draft_validation import check_verdict
 from cerata.engine.errors import Closed, Conflict, InvalidInput
 from cerata.engine.late import late
 from cerata.projections.columnar.scopes import is_same
@@ -206,7 +205,7 @@ class JudgeRules(Rule):
             if isinstance(draft.body, Judge)
         ]
         for _, body in self._new:
-            check_verdict(body)
+            body.check()
             if isinstance(body.proposal, int) and body.proposal < 0:
                 raise InvalidInput(
                     f"A verdict names event {body.proposal} of its batch, which no person has seen",

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from cerata.engine.errors import Refused
 from cerata.engine.events import DeleteFrame, Draft, PutFrame, SupersedeFrame, named_by
+from cerata.engine.packs import Owned, Role
 
-from ..values.owners import FREE_EVENTS, Owned, Role, owner_of_event, owners_of_frame
-from .shared_rules import CHANGED
+from ..values.owners import FREE_EVENTS, owner_of_event, owners_of_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +61,7 @@ class _Check:
         bodies = [draft.body for draft in drafts]
         for body in bodies:
             self._check_event(body.wire_name)
-            names = CHANGED.get(type(body), ())
+            names = body.changes
             for name, kind, target in named_by(body) if names else ():
                 if name in names and kind == PutFrame.wire_name:
                     self._check_change(target)
@@ -150,4 +150,4 @@ class _Check:
         reason = (
             f"which belongs to {owner}" if owned is not None else "which its role does not have"
         )
-        return Refused(f"{self._role.value} cannot {act}, {reason}", where=where)
+        return Refused(f"{self._role.subject} cannot {act}, {reason}", where=where)

@@ -37,6 +37,7 @@ from cerata.engine.events import (
 )
 from cerata.engine.json_value import shown_id
 from cerata.engine.late import late
+from cerata.engine.packs import Role
 from cerata.projections.columnar.scopes import Reach, admits, check_reach
 
 from ..values.arguments import (
@@ -46,7 +47,6 @@ from ..values.arguments import (
     within_scope,
 )
 from ..values.frames import Receipt
-from ..values.owners import Role
 from .author import NO_AUTHOR, author_of
 
 if TYPE_CHECKING:

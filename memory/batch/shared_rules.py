@@ -7,11 +7,10 @@ under the lock. Leaves out whether the named things exist (`reference_rules`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from cerata.engine.agent_events import Judge
 from cerata.engine.errors import Conflict, ReadOnly
 from cerata.engine.events import (
     AssertFact,
@@ -21,16 +20,11 @@ from cerata.engine.events import (
     EventBody,
     LinkFacts,
     MergeEntities,
-    PutEmbedding,
     PutFrame,
     PutPredicate,
-    RetractFact,
     Scope,
     SplitEntity,
     SupersedeFrame,
-    UnlinkFacts,
-    UnmergeEntities,
-    UnsplitEntity,
     named_by,
 )
 from cerata.projections.columnar.scopes import Reach, admits, tenant_in
@@ -41,20 +35,6 @@ from .rule import Rule, State
 if TYPE_CHECKING:
     from cerata.engine.log import Validate
     from cerata.projections.frames.reader import Frames
-
-CHANGED: Final[Mapping[type[EventBody], Sequence[str]]] = {
-    DeleteFrame: ("frame",),
-    SupersedeFrame: ("old", "new"),
-    PutEmbedding: ("frame",),
-    RetractFact: ("fact",),
-    UnmergeEntities: ("merge",),
-    SplitEntity: ("facts",),
-    UnsplitEntity: ("split",),
-    UnlinkFacts: ("link",),
-    Judge: ("proposal",),
-}
-"""The references of each event type by which the event changes a thing for all its readers. A new
-version names both frames: its readers would see which private frame it replaced."""
 
 
 class SharedRules(Rule):
@@ -190,7 +170,7 @@ def check_own(subject: str, scope: Scope | None, reach: Reach | None) -> None:
 
 def _changed_by(body: EventBody) -> Iterator[tuple[str, int]]:
     """Yield the things of the log that a body changes: the noun of an error, and the id."""
-    names = CHANGED.get(type(body), ())
+    names = body.changes
     if isinstance(body, PutFrame) and body.chunk_index is not None:
         names = ("parent",)
     for name, kind, value in named_by(body):

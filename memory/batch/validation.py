@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cerata.engine.codec import encode_payloads, salts_of
+from cerata.engine.events import EventBody
+from cerata.engine.packs import pack_of, target
 
 from .agent_rules import ActivityRules, JudgeRules
 from .embedder_rules import EmbedderRules
@@ -70,7 +72,8 @@ class BatchChecks:
         self._log = log
         self._fold = fold
         self.reach = reach
-        self._rules = all_rules(reach, fold, shapes, uses)
+        self._rules = list(all_rules(reach, fold, shapes, uses))
+        self._of_packs: set[str] = set()
         self._of_kinds: dict[frozenset[type], list[Rule]] = {}
         self._taking: list[Rule] = []
         self._due: list[Rule] = []
@@ -110,10 +113,19 @@ class BatchChecks:
         """Return the rules about any of the types; most calls of a transaction have the same."""
         rules = self._of_kinds.get(kinds)
         if rules is None:
+            self._add_rules_of_packs(kinds)
             bases = {base for kind in kinds for base in kind.__mro__}
             rules = [rule for rule in self._rules if not bases.isdisjoint(rule.kinds)]
             self._of_kinds[kinds] = rules
         return rules
+
+    def _add_rules_of_packs(self, kinds: frozenset[type]) -> None:
+        """Add the rules of each pack that has one of the types of events."""
+        for kind in kinds:
+            pack = pack_of(kind.wire_name) if issubclass(kind, EventBody) else None
+            if pack is not None and pack.name not in self._of_packs:
+                self._of_packs.add(pack.name)
+                self._rules += [target(name)() for name in pack.rules]
 
     def check(self, proof: OpenRun | None = None) -> tuple[int, Validate | None]:
         """Check the batch; return the log's end, or that of a proof, and the check of later events.

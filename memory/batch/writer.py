@@ -16,10 +16,10 @@ from ..snapshot.reader import Reader
 
 if TYPE_CHECKING:
     from cerata.engine.events import ScopeValue
+    from cerata.engine.packs import Role
     from cerata.projections.columnar import scopes
 
     from ..snapshot.snapshot import Snapshot
-    from ..values.owners import Role
     from .session import WriteSession
 else:
     scopes = late("cerata.projections.columnar.scopes")

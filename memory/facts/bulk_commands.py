@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from cerata.engine.errors import InvalidInput
 from cerata.engine.json_value import exact
 from cerata.engine.loading import loading
+from cerata.engine.packs import Role
 
 from ..batch.writer import Writer
 from ..values.arguments import listed
 from ..values.frames import Frame, FrameId, Hit, Receipt, frame_id
-from ..values.owners import Role
 
 if TYPE_CHECKING:
     from cerata.projections.frames.filters import Filter

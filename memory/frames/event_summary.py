@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from cerata.engine.agent_events import EndActivity, Judge, PutSlot, RecordCall, StartActivity
+from cerata.engine.agent_events import EndActivity, PutSlot, RecordCall, StartActivity
 from cerata.engine.events import (
     AccessFrames,
     AssertFact,
@@ -30,7 +30,7 @@ from cerata.engine.events import (
     UnsplitEntity,
     UseEmbedder,
 )
-from cerata.engine.langgraph_events import DropCheckpoints, PutCheckpoint, PutWrites
+from cerata.engine.packs import packs
 
 from ..values.words import bytes_text, clipped, counted
 
@@ -59,9 +59,7 @@ ACTS: Final = {
     "recordCall": "call",
     "judge": "judge",
     "branch": "fork",
-    "langgraph.putCheckpoint": "checkpoint",
-    "langgraph.putWrites": "write",
-    "langgraph.dropCheckpoints": "drop",
+    **{kind: act for pack in packs() for kind, act in pack.acts.items()},
 }
 """Names of kinds of events for people; other kinds have their names on disk."""
 
@@ -100,27 +98,11 @@ def describe(event: Event) -> str:
         return f"{counted(len(body.frames), 'frame')}{facts} for {body.query}"
     if isinstance(body, AccessFrames):
         return ", ".join(f"#{frame}" for frame in body.frames)
-    if isinstance(body, Judge):
-        return f"{body.verdict} #{body.proposal}"
     if isinstance(body, PutSlot):
         return f"{body.agent}/{body.slot} {body.spec}"
     if isinstance(body, StartActivity | EndActivity | RecordCall):
         return _describe_activity(body)
-    if isinstance(body, PutCheckpoint | PutWrites | DropCheckpoints):
-        return _describe_thread(body)
-    return _describe_fact(body)
-
-
-def _describe_thread(body: PutCheckpoint | PutWrites | DropCheckpoints) -> str:
-    if isinstance(body, DropCheckpoints):
-        return ", ".join(
-            "/".join(filter(None, (each.thread, each.ns, each.checkpoint_id)))
-            for each in body.dropped
-        )
-    place = "/".join(filter(None, (body.thread, body.ns, body.checkpoint_id)))
-    if isinstance(body, PutCheckpoint):
-        return f"{place}, {bytes_text(len(body.checkpoint))}"
-    return f"{place}: {', '.join(write.channel for write in body.writes)}"
+    return body.describe() or _describe_fact(body)
 
 
 def _describe_activity(body: StartActivity | EndActivity | RecordCall) -> str:

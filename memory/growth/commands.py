@@ -62,7 +62,7 @@ class GrowthCommands(Writer):
         """
         expect_one_of("verdict", verdict, VERDICTS, f"Pass one of {', '.join(VERDICTS)}.")
         check_note(cast("object", actor), "actor", ACTOR_SIZE_MAX)
-        check_person(actor)
+        check_person(actor, Judge)
         number = expect_integer(
             "proposal.id", getattr(proposal, "id", None), "the id of a proposal", _REMEDY
         )

@@ -21,10 +21,10 @@ from cerata.engine.errors import (
     Unsupported,
 )
 from cerata.engine.events import JsonValue, PutFrame, Scope
+from cerata.engine.packs import Role
 from cerata.engine.plain_value import PlainValue, plain_fields
 
 from ..batch.session import WriteSession
-from ..values.owners import Role
 from .discovery import FoundFiles
 from .document import (
     EMBED_LIMIT,

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from cerata.engine.errors import Conflict, Diverged, InvalidInput, NotFound, Refused, Unsupported
 from cerata.engine.loading import loading
+from cerata.engine.packs import Role
 from cerata.engine.plain_value import PlainValue
 from cerata.engine.writer import Origin
 from cerata.projections.columnar.scopes import admits
 
-from ..values.owners import Role
 from ..values.words import counted
 from .counts import Counts
 from .event_batches import EventBatches, ReadBatch
@@ -77,7 +77,7 @@ def import_events(
     counts = Counts()
     if is_copy and session.role is not Role.COPY:
         # The events of a copy are written as they are, so no rule of owners sees them.
-        raise Refused(f"{session.role.value} cannot continue a log", where=log.path)
+        raise Refused(f"{session.role.subject} cannot continue a log", where=log.path)
     with _with_progress(counts):
         if is_copy:
             _Copy(session, batches, counts, progress).write()

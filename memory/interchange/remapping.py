@@ -37,6 +37,7 @@ from cerata.engine.events import (
     reference_in,
 )
 from cerata.engine.limits import BATCH_EVENTS_MAX
+from cerata.engine.packs import Owned
 from cerata.engine.reader import wire_event
 from cerata.projections.columnar.scopes import admits, tenant_key
 
@@ -44,7 +45,7 @@ from ..batch.transaction import block_of
 from ..facts.evidence import quoted
 from ..values.arguments import full_scope
 from ..values.moved_references import attachments_in, moved_body
-from ..values.owners import Owned, owners_of_frame
+from ..values.owners import owners_of_frame
 from ..values.proposals import with_moved_ids
 from .event_batches import EventBatches, ReadBatch
 from .event_lines import DIALECT

@@ -12,7 +12,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from datetime import date, datetime
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -69,13 +69,11 @@ if TYPE_CHECKING:
     from cerata.projections.messages.reader import MessagesAt
     from cerata.projections.rows import access_counts
     from cerata.projections.rows import embedders as embedder_rows
-    from cerata.projections.rows import langgraph as graph_rows
     from cerata.projections.rows import slots as slot_rows
     from cerata.projections.rows import tags as rows_tags
     from cerata.projections.rows import verdicts as verdict_rows
     from cerata.projections.rows.access_counts import Accesses, Counts
     from cerata.projections.rows.embedders import Used
-    from cerata.projections.rows.langgraph import GraphThreads
     from cerata.projections.rows.row_fold import OwnProjection
     from cerata.projections.rows.slots import DeclaredSlot
     from cerata.projections.rows.verdicts import Verdict
@@ -111,7 +109,6 @@ else:
     messages_reader = late("cerata.projections.messages.reader")
     access_counts = late("cerata.projections.rows.access_counts")
     embedder_rows = late("cerata.projections.rows.embedders")
-    graph_rows = late("cerata.projections.rows.langgraph")
     rows_tags = late("cerata.projections.rows.tags")
     slot_rows = late("cerata.projections.rows.slots")
     verdict_rows = late("cerata.projections.rows.verdicts")
@@ -121,6 +118,9 @@ else:
     snapshot_layer = late("cerata.memory.snapshot.layer")
     snapshot_layers = late("cerata.memory.snapshot.layers")
     pending_events = late("cerata.memory.snapshot.pending")
+
+
+StateType = TypeVar("StateType", bound="OwnProjection")
 
 
 class Snapshot(msgspec.Struct, frozen=True, dict=True):
@@ -651,12 +651,23 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
             return self._fold.own(name, self.basis)
         return self._fold.own_over(name, self.basis, list(self._pending.events()))
 
+    def state(self, kind: type[StateType]) -> StateType:
+        """Return the rows of a projection by its class, drafts included; read once a snapshot.
+
+        The rows are those of all scopes: the reader takes the rows of its scope.
+
+        Raises:
+            NotFound: the store was opened without the projection.
+        """
+        rows = self._states.get(kind)
+        if rows is None:
+            rows = self._states[kind] = self._rows(kind.name)
+        assert isinstance(rows, kind)
+        return rows
+
     @once
-    def graph_threads(self) -> GraphThreads:
-        """The rows of LangGraph's threads in all scopes; the reader takes those of its scope."""
-        threads = self._rows(graph_rows.GraphThreads.name)
-        assert isinstance(threads, graph_rows.GraphThreads)
-        return threads
+    def _states(self) -> dict[type[OwnProjection], OwnProjection]:
+        return {}
 
     def accessed_frames(self) -> list[int]:
         """Return the frames within the scope that any recall showed or any call used."""
@@ -667,17 +678,13 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         rows = self._accesses.by_frame.get(frame, ())
         return [counts for scope, counts in rows if self.sees(scope)]
 
-    @once
+    @property
     def _accesses(self) -> Accesses:
-        accesses = self._rows(access_counts.Accesses.name)
-        assert isinstance(accesses, access_counts.Accesses)
-        return accesses
+        return self.state(access_counts.Accesses)
 
     def tag_rows(self) -> Iterator[tuple[Scope, str, int, int]]:
         """Yield the tags within the scope: scope, name, the seq named, and the tag event's seq."""
-        tags = self._rows(rows_tags.Tags.name)
-        assert isinstance(tags, rows_tags.Tags)
-        for (text, name), (at, seq) in tags.rows.items():
+        for (text, name), (at, seq) in self.state(rows_tags.Tags).rows.items():
             scope = read_scope(text)
             if self.sees(scope):
                 yield scope, name, at, seq
@@ -718,8 +725,7 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         """The embedder that the memory uses at the basis, by the newest event of the tenant."""
         if self._pending is None or not self._pending.count:
             return self.base.used_embedder
-        rows = self._rows(embedder_rows.UsedEmbedders.name)
-        assert isinstance(rows, embedder_rows.UsedEmbedders)
+        rows = self.state(embedder_rows.UsedEmbedders)
         return rows.newest(self.scope, self.basis + self._pending.count)
 
     @property

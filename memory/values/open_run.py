@@ -10,24 +10,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from cerata.engine.agent_events import EndActivity, PutSlot, RecordCall, StartActivity
+from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
 from cerata.engine.errors import Conflict
 from cerata.engine.events import (
-    AssertFact,
     DeleteFrame,
     Draft,
     Event,
     EventBody,
-    LinkFacts,
-    PutEmbedding,
-    PutFrame,
-    PutTag,
-    RecallContext,
-    RetractFact,
     Scope,
     SupersedeFrame,
-    UnlinkFacts,
-    UseEmbedder,
 )
 from cerata.projections.columnar.scopes import is_same
 
@@ -36,22 +27,6 @@ if TYPE_CHECKING:
 
 NEAR: Final = 64
 """Most events of other writers that are read in place of a fold."""
-
-_HARMLESS: Final[frozenset[type[EventBody]]] = frozenset(
-    {
-        AssertFact,
-        LinkFacts,
-        PutEmbedding,
-        PutFrame,
-        PutSlot,
-        PutTag,
-        RecallContext,
-        RetractFact,
-        UnlinkFacts,
-        UseEmbedder,
-    }
-)
-"""Events that change no run and close no frame. Any other type, known or not, ends the proof."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,4 +94,4 @@ class OpenRun:
             case SupersedeFrame():
                 return body.old != self.frame
             case _:
-                return type(body) in _HARMLESS
+                return isinstance(body, EventBody) and body.keeps_run

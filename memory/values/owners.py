@@ -12,50 +12,9 @@ a handle of their role.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final
 
-
-class Role(Enum):
-    """The writer behind a handle; the value is the subject of a refusal."""
-
-    PROGRAM = "A program"
-    AGENT = "An agent"
-    TOOL = "A tool of a model"
-    EXTRACTOR = "An extractor"
-    IMPORTER = "An importer"
-    COPY = "An import of events"
-    """Events of another log, which come with their own history."""
-    LANGGRAPH = "LangGraph's adapter"
-    LANGCHAIN = "LangChain's adapter"
-    OPENAI = "The session of OpenAI's SDK"
-    ANTHROPIC = "The memory tool"
-    ADK = "ADK's memory service"
-
-
-class Owned(NamedTuple):
-    """A row of the table: frames and events that only their owners write, change or hide.
-
-    - ``kinds`` are kinds of frames, with all frames below: the results below a run are its own.
-      ``uris`` are starts of URIs, which make a frame of any kind the owner's. ``events`` are wire
-      names.
-    - ``owner`` is the role that may write them beside a program; None for programs alone.
-    - If ``is_copied`` is False, an import of events into another log leaves them out.
-    """
-
-    name: str
-    owner: Role | None
-    kinds: tuple[str, ...] = ()
-    uris: tuple[str, ...] = ()
-    events: tuple[str, ...] = ()
-    is_copied: bool = True
-
-    def admits(self, role: Role) -> bool:
-        """Return whether a role may write, change and hide these frames and events."""
-        if role is Role.COPY:
-            return self.is_copied
-        return role in (Role.PROGRAM, self.owner)
-
+from cerata.engine.packs import Owned, Role, packs
 
 TABLE: Final = (
     Owned("identity", None, ("identity",), ("identity:",), is_copied=False),
@@ -72,19 +31,13 @@ TABLE: Final = (
         ("run",),
         events=("startActivity", "endActivity", "recordCall"),
     ),
-    Owned(
-        "LangGraph's checkpoints and items",
-        Role.LANGGRAPH,
-        ("langgraph.item", "langgraph.path"),
-        ("lg:",),
-        ("langgraph.putCheckpoint", "langgraph.putWrites", "langgraph.dropCheckpoints"),
-    ),
     Owned("LangChain's stores", Role.LANGCHAIN, ("langchain.document", "langchain.bytes")),
     Owned("sessions of OpenAI's SDK", Role.OPENAI, ("openai.item",), ("openai:",)),
     Owned("the memory tool", Role.ANTHROPIC, ("anthropic.file",)),
     Owned("ADK's memory service", Role.ADK, ("adk.memory",), ("adk:",)),
+    *(owned for pack in packs() for owned in pack.owns),
 )
-"""Each owned kind, start of a URI, and event type; a pack adds a row."""
+"""Each owned kind, start of a URI, and event type; a pack adds rows."""
 
 FREE_KINDS: Final = ("text", "document", "message", "knowledge", "tool_result")
 """The kinds that Cerata gives to frames which every role may write.

@@ -55,17 +55,17 @@ from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.page import RING_OFFSET
 from cerata.engine.format.toc import LedgerEntry, Toc
 from cerata.engine.integrity import hash_bytes
-from cerata.engine.langgraph_events import (
+from cerata.engine.log import Log
+from cerata.engine.memory_storage import MemoryStorage
+from cerata.engine.open import open_log
+from cerata.engine.salted_hashes import context_hash, judged_hash
+from cerata.integrations.langgraph.events import (
     DropCheckpoints,
     DroppedCheckpoints,
     PutCheckpoint,
     PutWrites,
     TaskWrite,
 )
-from cerata.engine.log import Log
-from cerata.engine.memory_storage import MemoryStorage
-from cerata.engine.open import open_log
-from cerata.engine.salted_hashes import context_hash, judged_hash
 
 from ..clocks import StandingClock
 from ..engine.words import erasing

@@ -8,11 +8,12 @@ import msgspec
 import pytest
 from blake3 import blake3
 
-from cerata.engine import agent_events, events, langgraph_events, limits, segment_index
+from cerata.engine import agent_events, events, limits, segment_index
 from cerata.engine.codec import SpillRef, WireBatch, WireEvent
 from cerata.engine.events import EventBody, EventHeader, Payload
 from cerata.engine.format import checksums as checks
 from cerata.engine.format import extent, footer, page, record, toc, witness
+from cerata.integrations.langgraph import events as langgraph_events
 
 from . import page as document
 from . import specimen

@@ -27,7 +27,8 @@ import cerata
 with cerata.open(":memory:") as store:
     assert not len(store.projection("langgraph").rows)
 try:
-    import cerata.integrations.{package}
+    import cerata.integrations.{package} as found
+    getattr(found, found.__all__[0])
 except cerata.Unsupported as error:
     print(error.what, "|", error.remedy)
 """

@@ -370,7 +370,7 @@ def test_an_item_that_expired_takes_its_older_version(
 
 def test_a_thread_that_was_dropped_stays_dropped(store: Store, tmp_path: Path) -> None:
     """A deletion here is newer than the file."""
-    from cerata.engine.langgraph_events import DropCheckpoints, DroppedCheckpoints
+    from cerata.integrations.langgraph.events import DropCheckpoints, DroppedCheckpoints
 
     path = source("langgraph-sqlite-1.db", tmp_path)
     import_from(store, "langgraph-sqlite", path)

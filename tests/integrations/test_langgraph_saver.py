@@ -19,8 +19,8 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 import cerata
-from cerata.events import PutCheckpoint, PutWrites
 from cerata.integrations.langgraph import CerataSaver
+from cerata.integrations.langgraph.events import PutCheckpoint, PutWrites
 
 from .savers import chain, checkpoint_of, config_of, saver_in_memory
 

@@ -10,7 +10,7 @@ import zstandard
 
 import cerata
 from cerata import Draft
-from cerata.engine.langgraph_events import DropCheckpoints, DroppedCheckpoints, PutCheckpoint
+from cerata.integrations.langgraph.events import DropCheckpoints, DroppedCheckpoints, PutCheckpoint
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 

@@ -42,15 +42,15 @@ from cerata.engine.events import (
     is_token_space,
 )
 from cerata.engine.integrity import hash_bytes
-from cerata.engine.langgraph_events import (
+from cerata.engine.log import Log
+from cerata.engine.open import open_log
+from cerata.integrations.langgraph.events import (
     DropCheckpoints,
     DroppedCheckpoints,
     PutCheckpoint,
     PutWrites,
     TaskWrite,
 )
-from cerata.engine.log import Log
-from cerata.engine.open import open_log
 
 from ..engine.words import erasing
 from ..format.specimen import counted_bytes, environment

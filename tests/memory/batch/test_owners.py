@@ -15,7 +15,7 @@ import pytest
 
 import cerata
 from cerata import Filter, Store
-from cerata.engine import agent_events, langgraph_events
+from cerata.engine import agent_events
 from cerata.engine.events import (
     Attachment,
     DeleteFrame,
@@ -27,21 +27,30 @@ from cerata.engine.events import (
     SupersedeFrame,
 )
 from cerata.engine.integrity import hash_bytes
+from cerata.engine.packs import Owned, Role, load_kind, packs
 from cerata.integrations.frames_of_scope import FramesOfScope
 from cerata.integrations.importers import KINDS, import_from
+from cerata.integrations.langgraph import pack as langgraph
 from cerata.integrations.mcp.service import Service
 from cerata.memory.batch.writer import acting, session_of
 from cerata.memory.values.owners import (
     FREE_EVENTS,
     FREE_KINDS,
     TABLE,
-    Owned,
-    Role,
     owner_of_event,
     owners_of_frame,
 )
 
-_ = agent_events, langgraph_events
+_ = agent_events
+
+for pack in packs():
+    for wire_name in pack.events:
+        assert load_kind(wire_name)
+
+ROLES: Final = [
+    *(role for role in vars(Role).values() if isinstance(role, Role)),
+    *(pack.role for pack in packs() if pack.role is not None),
+]
 
 ROOMS: Final = ("agents", "integrations", "memory")
 
@@ -56,7 +65,7 @@ INTEGRATIONS: Final[Mapping[str, Role | None]] = {
     "google_adk": Role.ADK,
     "importers": Role.IMPORTER,
     "langchain": Role.LANGCHAIN,
-    "langgraph": Role.LANGGRAPH,
+    "langgraph": langgraph.ROLE,
     "mcp": Role.TOOL,
     "openai_agents": Role.OPENAI,
     # Spans of the caller's own writes.
@@ -154,7 +163,13 @@ def test_each_integration_has_a_role(checkout: Path) -> None:
             path.read_text(encoding="utf-8")
             for path in (checkout / "integrations" / folder).glob("*.py")
         )
-        assert role is None or f"Role.{role.name}" in text, folder
+        assert role is None or name_of(role) in text, folder
+
+
+def name_of(role: Role) -> str:
+    """Return the name by which code takes a role: that of its pack is `ROLE`."""
+    names = [name for name, value in vars(Role).items() if value is role]
+    return f"Role.{names[0]}" if names else "ROLE"
 
 
 def bodies() -> list[type[EventBody]]:
@@ -164,9 +179,7 @@ def bodies() -> list[type[EventBody]]:
         below = left.pop().__subclasses__()
         kinds += below
         left += below
-    return [
-        kind for kind in kinds if kind.__module__.startswith("cerata.engine.") and _is_event(kind)
-    ]
+    return [kind for kind in kinds if kind.__module__.startswith("cerata.") and _is_event(kind)]
 
 
 def _is_event(kind: type[EventBody]) -> bool:
@@ -187,7 +200,7 @@ def sample(kind: type[EventBody]) -> EventBody:
     return kind(**fields)
 
 
-@pytest.mark.parametrize("role", Role)
+@pytest.mark.parametrize("role", ROLES, ids=repr)
 def test_a_role_writes_the_events_that_the_table_gives_it(store: Store, role: Role) -> None:
     """Whatever other rules say of the event, the table alone raises `Refused`."""
     writer = acting(store, role)
@@ -220,7 +233,7 @@ class Spending(EventBody, frozen=True):
 def test_an_event_of_a_program_is_no_business_of_a_tool(store: Store) -> None:
     """An unlisted type is refused to every role, and a program writes it."""
     body = cerata.event("testSpending")(Spending)(cents=3)
-    for role in Role:
+    for role in ROLES:
         if role not in (Role.PROGRAM, Role.COPY):
             with pytest.raises(cerata.Refused):
                 acting(store, role).append(body)
@@ -320,7 +333,7 @@ def test_a_role_changes_the_frames_that_the_table_gives_it(
     """Refused, with nothing written, or done."""
     owned = owner_of_frame(kind, uri)
     assert owned is not None
-    for role in Role:
+    for role in ROLES:
         frame = owned_frame(store, kind, uri, metadata={"owner": "him"})
         head = store.head.seq
         writer = acting(store, role)
@@ -358,7 +371,7 @@ def test_a_role_puts_the_frames_that_the_table_gives_it(
     def refuse(_: str) -> None:
         raise cerata.Refused(owned.name if owned else "", remedy="This call takes no URI.")
 
-    for role in Role:
+    for role in ROLES:
         taken = f"{uri}/taken" if uri else "note:taken"
         holder = owned_frame(store, kind, taken)
         for number, put in enumerate(puts):
@@ -415,7 +428,7 @@ def test_a_closed_version_is_not_restored_by_a_tool(
 
 def test_free_frames_are_free_for_all(store: Store) -> None:
     """The table takes nothing from a tool but owned things; kinds of programs are free."""
-    for role in Role:
+    for role in ROLES:
         writer = acting(store, role)
         for kind in (*FREE_KINDS, "a program's kind"):
             frame = writer.put_frame("A note.", kind=kind, uri=f"note:{kind}")
@@ -429,7 +442,7 @@ def test_a_role_is_kept(store: Store) -> None:
     tool = acting(store, Role.TOOL)
     for each in (
         tool.scoped({"tenant": "default"}),
-        acting(tool, Role.LANGGRAPH),
+        acting(tool, langgraph.ROLE),
         acting(tool, Role.PROGRAM),
         tool.fork(at=tool.head.seq),
         type(tool)(session_of(tool).correlated(lambda: "r1")),
@@ -610,7 +623,7 @@ def test_a_continuation_of_the_log_is_for_programs(tmp_path: Path) -> None:
         theirs.import_events(tmp_path / "ours.jsonl")
         owned_frame(theirs, "identity", "identity:SOUL")
         theirs.export_events(tmp_path / "theirs.jsonl")
-        for role in Role:
+        for role in ROLES:
             if role in (Role.PROGRAM, Role.COPY):
                 continue
             with cerata.open(":memory:") as empty:

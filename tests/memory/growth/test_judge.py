@@ -270,7 +270,7 @@ def test_the_rules_of_an_append_check_a_verdict(place: World) -> None:
         ):
             of_blank.append(Judge(proposal=proposal, verdict="approve", content=content))
     for person in ("anna", "安娜", "7", "☺ \u200b"):
-        check_person(person)
+        check_person(person, Judge)
     with pytest.raises(InvalidInput, match="actor"):
         place.store.append(Judge(proposal=proposal, verdict="approve", content=content))
     verdict = Judge(proposal=proposal, verdict="approve", content=content)

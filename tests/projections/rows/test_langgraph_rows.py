@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cerata.engine.events import EventBody
-from cerata.engine.langgraph_events import (
+from cerata.integrations.langgraph.events import (
     DropCheckpoints,
     DroppedCheckpoints,
     PutCheckpoint,
     PutWrites,
     TaskWrite,
 )
-from cerata.projections.rows.langgraph import CHECKPOINT, WRITES, GraphThreads, realm_of
+from cerata.integrations.langgraph.rows import CHECKPOINT, WRITES, GraphThreads, realm_of
 from cerata.projections.rows.row_fold import row_fold
 
 from ..histories import events_of

@@ -8,16 +8,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from cerata.engine.events import Scope
-from cerata.engine.langgraph_events import (
-    DropCheckpoints,
-    DroppedCheckpoints,
-    PutCheckpoint,
-    PutWrites,
-)
+from cerata.projections.columnar.scopes import by_name, scope_text, tenant_of_rows
+from cerata.projections.core.projection import FoldedEvent
+from cerata.projections.rows.row_projection import Key, RowProjection
 
-from ..columnar.scopes import by_name, scope_text, tenant_of_rows
-from ..core.projection import FoldedEvent
-from .row_projection import Key, RowProjection
+from .events import DropCheckpoints, DroppedCheckpoints, PutCheckpoint, PutWrites
 
 CHECKPOINT: Final = 0
 WRITES: Final = 1

@@ -18,16 +18,24 @@ import msgspec
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import UNDECODABLE, Draft, JsonValue
-from cerata.engine.langgraph_events import DropCheckpoints, PutCheckpoint, PutWrites, TaskWrite
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame
 from cerata.projections.columnar.scopes import is_same
-from cerata.projections.rows.langgraph import CHECKPOINT, WRITES, realm_of
 
-from ..addresses import ITEM, uri_of
-from ..compression import compressed
-from .records import DeletionRecord, Entry, MemoryAt, Problem, Skipped, draft_of, version_of
-from .sqlite_files import Row, SqliteFile, opened_sqlite
+from ..importers.records import (
+    DeletionRecord,
+    Entry,
+    MemoryAt,
+    Problem,
+    Skipped,
+    draft_of,
+    version_of,
+)
+from ..importers.sqlite_files import Row, SqliteFile, opened_sqlite
+from .addresses import ITEM, uri_of
+from .compression import compressed
+from .events import DropCheckpoints, PutCheckpoint, PutWrites, TaskWrite
+from .rows import CHECKPOINT, WRITES, GraphThreads, realm_of
 
 _PLACE: Final = ("thread_id", "checkpoint_ns", "checkpoint_id")
 _CHECKPOINTS: Final = (*_PLACE, "parent_checkpoint_id", "type", "checkpoint", "metadata")
@@ -234,7 +242,8 @@ class CheckpointRecord:
 
     def is_known(self, memory: MemoryAt) -> bool:
         place = _key_of(self.body)
-        row = memory.snapshot.graph_threads.rows.get((*realm_of(memory.scope), CHECKPOINT, *place))
+        rows = memory.snapshot.state(GraphThreads).rows
+        row = rows.get((*realm_of(memory.scope), CHECKPOINT, *place))
         return row is not None or self.drops.has(memory, place)
 
     def draft(self, memory: MemoryAt) -> Draft | None: ...
@@ -283,7 +292,7 @@ class WritesRecord:
         if self.drops.has(memory, place):
             return ()
         known: set[object] = set()
-        for key, _ in memory.snapshot.graph_threads.rows.range(
+        for key, _ in memory.snapshot.state(GraphThreads).rows.range(
             prefix=(*realm_of(memory.scope), WRITES, *place)
         ):
             event = memory.snapshot.event_of(cast("int", key[6]))

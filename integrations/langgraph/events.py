@@ -1,13 +1,14 @@
 """The events of LangGraph: checkpoints of threads, the writes of their tasks, and deletions.
 
-Owns the bodies. Leaves out their fold (`cerata.projections.rows.langgraph`) and the saver that
-writes them (`cerata.integrations.langgraph`). Values are bytes of the saver's serializer, with the
-name of their encoding, and no reader of the log decodes them.
+Owns the bodies. Leaves out their fold (`rows`) and the saver that writes them (`saver`). Values are
+bytes of the saver's serializer, with the name of their encoding, and no reader of the log decodes
+them.
 """
 
 import msgspec
 
-from .events import EventBody, event
+from cerata.engine.events import EventBody, event
+from cerata.memory.values.words import bytes_text
 
 
 @event("langgraph.putCheckpoint")
@@ -29,6 +30,11 @@ class PutCheckpoint(EventBody, frozen=True, kw_only=True):
     metadata_encoding: str
     metadata: bytes
     zstd: bool = False
+
+    def describe(self) -> str:
+        """Return the place of the checkpoint, and its size."""
+        place = _place(self.thread, self.ns, self.checkpoint_id)
+        return f"{place}, {bytes_text(len(self.checkpoint))}"
 
 
 class TaskWrite(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -58,6 +64,11 @@ class PutWrites(EventBody, frozen=True, kw_only=True):
     task_path: str = ""
     writes: tuple[TaskWrite, ...]
 
+    def describe(self) -> str:
+        """Return the place of the writes, and their channels."""
+        place = _place(self.thread, self.ns, self.checkpoint_id)
+        return f"{place}: {', '.join(write.channel for write in self.writes)}"
+
 
 class DroppedCheckpoints(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """The checkpoints of a thread, and their writes; None stands for all namespaces or ids."""
@@ -72,3 +83,11 @@ class DropCheckpoints(EventBody, frozen=True, kw_only=True):
     """Checkpoints are hidden from now on; earlier states keep them."""
 
     dropped: tuple[DroppedCheckpoints, ...]
+
+    def describe(self) -> str:
+        """Return the places of the hidden checkpoints."""
+        return ", ".join(_place(each.thread, each.ns, each.checkpoint_id) for each in self.dropped)
+
+
+def _place(*names: str | None) -> str:
+    return "/".join(filter(None, names))
