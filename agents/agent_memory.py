@@ -22,6 +22,7 @@ from cerata.memory.view import View
 
 from .declarations import Declaration, Dimensions, Source, new_declarations, slot_named, spec_of
 from .slot import Instance, Slot
+from .slots.rows import declared_slots
 from .spec import MemorySpec
 
 
@@ -42,7 +43,7 @@ class AgentMemory(NamedTuple):
 
         def attempt(snapshot: Snapshot) -> None:
             scope = session.scope or DEFAULT_SCOPE
-            rows = snapshot.within(scope).declared_slots(self.agent)
+            rows = declared_slots(snapshot.within(scope), self.agent)
             drafts = new_declarations(self.agent, self.specs, rows, scope)
             if drafts and session.log.is_writable:
                 session.write(drafts, expect=None if session.in_transaction else snapshot.basis)
@@ -92,7 +93,7 @@ class AgentMemory(NamedTuple):
         """
         snapshot = snapshot_of(store if view is None else view)
         slots: dict[str, Declaration] = {}
-        for row in snapshot.within(store.scope or DEFAULT_SCOPE).declared_slots(self.agent):
+        for row in declared_slots(snapshot.within(store.scope or DEFAULT_SCOPE), self.agent):
             spec, present = spec_of(row), self.specs.get(row.slot)
             if present is None:
                 slots[row.slot] = Declaration(spec, row.schema)

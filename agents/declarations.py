@@ -12,12 +12,12 @@ from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
-from cerata.engine.agent_events import PutSlot
 from cerata.engine.errors import Conflict, Corrupt, InvalidInput, NotFound, value_text
 from cerata.engine.events import DEFAULT_SCOPE, Draft, Scope, ScopeValue
-from cerata.projections.rows.slots import DeclaredSlot
 
 from .schemas import json_schema
+from .slots.events import PutSlot
+from .slots.rows import DeclaredSlot
 from .spec import MemorySpec, declared
 from .text.json_text import canonical
 

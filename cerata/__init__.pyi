@@ -176,5 +176,6 @@ from cerata.retrieval.ranking.relevance import Floor as Floor
 from cerata.retrieval.reranker import Reranker as Reranker
 
 __all__: list[str]  # noqa: PYI035 - the imports above are the list
+PACKS: tuple[str, ...]
 __version__: str
 open = open_store  # noqa: A001 - the front door's own verb

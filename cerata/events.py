@@ -8,7 +8,7 @@
 importer Wax keeps.
 """
 
-from cerata.engine.agent_events import EndActivity, Judge, PutSlot, RecordCall, StartActivity
+from cerata.engine.agent_events import EndActivity, Judge, RecordCall, StartActivity
 from cerata.engine.events import (
     AccessFrames,
     AssertFact,
@@ -63,7 +63,6 @@ __all__ = [
     "PutEntity",
     "PutFrame",
     "PutPredicate",
-    "PutSlot",
     "PutTag",
     "RecallContext",
     "RecordCall",

@@ -41,6 +41,5 @@ PROJECTIONS: Final = (
     "access",
     "embedders",
     *(state.name for pack in packs() for state in pack.states),
-    "slots",
     "verdicts",
 )

@@ -10,6 +10,7 @@ from cerata.agents.activity import run_named
 from cerata.agents.agent import Agent
 from cerata.agents.declarations import spec_of
 from cerata.agents.slot import Slot, SlotItem
+from cerata.agents.slots.rows import DeclaredSlot, declared_slots
 from cerata.agents.spec import MemorySpec
 from cerata.agents.spec_yaml import load_memory
 from cerata.agents.text.json_text import decoded
@@ -21,7 +22,6 @@ from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Receipt
 from cerata.memory.values.words import clipped, counted
-from cerata.projections.rows.slots import DeclaredSlot
 
 from .output import Output
 from .pair_options import json_of
@@ -40,7 +40,7 @@ def run_slots(options: Namespace, output: Output) -> int:
         return _declare(options, output)
     with reading(options) as store:
         view = view_of(store, options)
-        rows = snapshot_of(view).declared_slots(options.agent)
+        rows = declared_slots(snapshot_of(view), options.agent)
         slots = [_plain_slot(row) for row in rows]
         for row in rows:
             _print_slot(row, output)
@@ -61,7 +61,7 @@ def _declare(options: Namespace, output: Output) -> int:
         Agent(store, options.agent, memory=memory)
         rows = [
             row
-            for row in snapshot_of(store).declared_slots(options.agent)
+            for row in declared_slots(snapshot_of(store), options.agent)
             if row.slot in memory and row.seq > before
         ]
         for row in rows:
@@ -253,7 +253,7 @@ def _agent(store: Store, snapshot: Snapshot, options: Namespace) -> Agent:
         NotFound: no agent, or another, declares slots.
         InvalidInput: several agents do, and none is named.
     """
-    agents = sorted({row.agent for row in snapshot.declared_slots()})
+    agents = sorted({row.agent for row in declared_slots(snapshot)})
     if options.agent is None and len(agents) == 1:
         return _agent_named(store, snapshot, agents[0])
     if options.agent is None and agents:
@@ -274,7 +274,7 @@ def _agent_named(store: Store, snapshot: Snapshot, name: str) -> Agent:
     """Return an agent with the working slots that the log declares, which name its references."""
     working: dict[str, MemorySpec] = {
         row.slot: spec
-        for row in snapshot.declared_slots(name)
+        for row in declared_slots(snapshot, name)
         if (spec := spec_of(row)).tier == "working"
     }
     return Agent(store, name, memory=working)

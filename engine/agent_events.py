@@ -89,22 +89,6 @@ class RecordCall(EventBody, frozen=True, kw_only=True):
     overlaps: int = 0
 
 
-@event("putSlot")
-class PutSlot(EventBody, frozen=True, kw_only=True):
-    """A slot of an agent's memory is declared; the declaration holds from this event on.
-
-    ``spec`` is the MemorySpec without schema and upcasters, as canonical JSON; ``schema`` the JSON
-    Schema of the values, never an import path.
-    """
-
-    keeps_run = True
-
-    agent: str
-    slot: str
-    spec: str
-    schema: str | None = None
-
-
 @event("judge", references={"proposal": "putFrame"})
 class Judge(EventBody, frozen=True, kw_only=True):
     """A person judged a proposal of an agent; the envelope's actor is the person.

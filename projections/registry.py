@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from .rows import access_counts, row_projection
     from .rows import embedders as embedder_rows
     from .rows import row_fold as rows_fold
-    from .rows import slots as slot_rows
     from .rows import tags as tag_rows
     from .rows import verdicts as verdict_rows
     from .rows.row_fold import MakeOwn, OwnProjection
@@ -46,7 +45,6 @@ else:
     vectors_projection = late("cerata.projections.vectors.projection")
     access_counts = late("cerata.projections.rows.access_counts")
     embedder_rows = late("cerata.projections.rows.embedders")
-    slot_rows = late("cerata.projections.rows.slots")
     tag_rows = late("cerata.projections.rows.tags")
     verdict_rows = late("cerata.projections.rows.verdicts")
     rows_fold = late("cerata.projections.rows.row_fold")
@@ -75,7 +73,6 @@ BUILT_IN: Final[Mapping[str, Make]] = {
     "access": lambda: rows_fold.row_fold(access_counts.Accesses),
     "embedders": lambda: rows_fold.row_fold(embedder_rows.UsedEmbedders),
     **{name: _maker(state) for name, state in _STATES.items()},
-    "slots": lambda: rows_fold.row_fold(slot_rows.Slots),
     "verdicts": lambda: rows_fold.row_fold(verdict_rows.Verdicts),
 }
 """The projections of every store by name, in the order in which they are saved.
@@ -96,7 +93,6 @@ _KEYS: Final[Mapping[str, str]] = {
     "access": "access/1/863f7fd6ea4ee7af",
     "embedders": "embedders/1/da9fb9a52d52567e",
     **{name: state.key for name, state in _STATES.items()},
-    "slots": "slots/1/0cb745685e324755",
     "verdicts": "verdicts/1/664a9b6d04726abc",
 }
 """The `projection_key` of each built-in projection: its checkpoint is found without its module."""

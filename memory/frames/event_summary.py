@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from cerata.engine.agent_events import EndActivity, PutSlot, RecordCall, StartActivity
+from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
 from cerata.engine.events import (
     AccessFrames,
     AssertFact,
@@ -53,7 +53,6 @@ ACTS: Final = {
     "importBatch": "import",
     "recall": "recall",
     "access": "use",
-    "putSlot": "slot",
     "startActivity": "start",
     "endActivity": "end",
     "recordCall": "call",
@@ -98,8 +97,6 @@ def describe(event: Event) -> str:
         return f"{counted(len(body.frames), 'frame')}{facts} for {body.query}"
     if isinstance(body, AccessFrames):
         return ", ".join(f"#{frame}" for frame in body.frames)
-    if isinstance(body, PutSlot):
-        return f"{body.agent}/{body.slot} {body.spec}"
     if isinstance(body, StartActivity | EndActivity | RecordCall):
         return _describe_activity(body)
     return body.describe() or _describe_fact(body)

@@ -69,13 +69,11 @@ if TYPE_CHECKING:
     from cerata.projections.messages.reader import MessagesAt
     from cerata.projections.rows import access_counts
     from cerata.projections.rows import embedders as embedder_rows
-    from cerata.projections.rows import slots as slot_rows
     from cerata.projections.rows import tags as rows_tags
     from cerata.projections.rows import verdicts as verdict_rows
     from cerata.projections.rows.access_counts import Accesses, Counts
     from cerata.projections.rows.embedders import Used
     from cerata.projections.rows.row_fold import OwnProjection
-    from cerata.projections.rows.slots import DeclaredSlot
     from cerata.projections.rows.verdicts import Verdict
     from cerata.projections.vectors.columns import Key
     from cerata.projections.vectors.reader import Space, Vectors
@@ -110,7 +108,6 @@ else:
     access_counts = late("cerata.projections.rows.access_counts")
     embedder_rows = late("cerata.projections.rows.embedders")
     rows_tags = late("cerata.projections.rows.tags")
-    slot_rows = late("cerata.projections.rows.slots")
     verdict_rows = late("cerata.projections.rows.verdicts")
     acts = late("cerata.memory.values.acts")
     fact_conversion = late("cerata.memory.snapshot.fact_conversion")
@@ -688,12 +685,6 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
             scope = read_scope(text)
             if self.sees(scope):
                 yield scope, name, at, seq
-
-    def declared_slots(self, agent: str | None = None) -> list[DeclaredSlot]:
-        """Return the slots that agents of the tenant declare, as of the basis."""
-        slots = self._rows(slot_rows.Slots.name)
-        assert isinstance(slots, slot_rows.Slots)
-        return slots.declared(self.scope, self.end, agent)
 
     def verdicts_of(self, proposal: int) -> list[Verdict]:
         """Return the verdicts on a proposal in all scopes, in order, drafts last."""

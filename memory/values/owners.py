@@ -24,7 +24,6 @@ TABLE: Final = (
     Owned("assessments", Role.AGENT, ("assessment",)),
     Owned("reflections", Role.AGENT, ("reflection",)),
     Owned("summaries", Role.AGENT, ("summary",)),
-    Owned("slots", Role.AGENT, ("value",), ("slot:",), ("putSlot",)),
     Owned(
         "recorded runs",
         Role.AGENT,

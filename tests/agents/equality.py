@@ -34,6 +34,7 @@ from cerata.agents.contexts.recorded import Arguments, Assembling, AssemblyReque
 from cerata.agents.continuity.models import Extractive, Task
 from cerata.agents.declarations import checked_memory
 from cerata.agents.run_results import RunResults
+from cerata.agents.slots.rows import declared_slots
 from cerata.engine.environment import Environment
 from cerata.engine.events import RecallContext
 from cerata.engine.log import Log
@@ -327,7 +328,7 @@ def _said(store: Store, view: View, name: str, version: int) -> object:
         [activity.to_dict() for activity in (*agent.runs(), *agent.sessions())],
         [[call.to_dict() for call in agent.calls(row.seq)] for row in runs],
         [_results(RunResults(snapshot, row, "$ref")) for row in runs],
-        snapshot.declared_slots(name),
+        declared_slots(snapshot, name),
         [_slot(agent, slot, user) for slot in memory(version) for user in USERS],
         _conversations(agent),
         [] if version or name == "clerk" else _contexts(agent),

@@ -21,7 +21,7 @@ from cerata import (
     semantic_memory,
 )
 from cerata.agents import schemas
-from cerata.events import PutSlot
+from cerata.agents.slots.events import PutSlot
 
 
 class Place(msgspec.Struct):

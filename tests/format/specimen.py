@@ -17,7 +17,8 @@ import msgspec
 import zstandard
 from blake3 import blake3
 
-from cerata.engine.agent_events import EndActivity, Judge, PutSlot, RecordCall, StartActivity
+from cerata.agents.slots.events import PutSlot
+from cerata.engine.agent_events import EndActivity, Judge, RecordCall, StartActivity
 from cerata.engine.environment import Environment
 from cerata.engine.events import (
     AccessFrames,

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from blake3 import blake3
 
+from cerata.agents.slots import events as slot_events
 from cerata.engine import agent_events, events, limits, segment_index
 from cerata.engine.codec import SpillRef, WireBatch, WireEvent
 from cerata.engine.events import EventBody, EventHeader, Payload
@@ -211,7 +212,7 @@ def test_wire_event_and_rows_have_as_many_fields_as_in_the_code() -> None:
 
 
 def documented_bodies() -> dict[str, type[EventBody]]:
-    modules = (events, agent_events, langgraph_events)
+    modules = (events, agent_events, slot_events, langgraph_events)
     values = [value for module in modules for value in vars(module).values()]
     bodies = [value for value in values if isinstance(value, type)]
     return {

@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from cerata.engine.agent_events import EndActivity, Judge, PutSlot, RecordCall, StartActivity
+from cerata.agents.slots.events import PutSlot
+from cerata.engine.agent_events import EndActivity, Judge, RecordCall, StartActivity
 from cerata.engine.events import (
     DEFAULT_SCOPE,
     AccessFrames,

@@ -5,14 +5,17 @@ reads the newest state. Declarations are few.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from cerata.engine.agent_events import PutSlot
 from cerata.engine.events import DEFAULT_SCOPE, Scope
+from cerata.projections.columnar.scopes import tenant_in
+from cerata.projections.core.projection import FoldedEvent
+from cerata.projections.rows.row_projection import RowProjection
 
-from ..columnar.scopes import tenant_in
-from ..core.projection import FoldedEvent
-from .row_projection import RowProjection
+from .events import PutSlot
+
+if TYPE_CHECKING:
+    from cerata.memory.snapshot.snapshot import Snapshot
 
 SlotRow = tuple[str, str | None]
 """The spec and the schema, both JSON."""
@@ -59,3 +62,13 @@ class Slots(RowProjection[tuple[str, str, str, int], SlotRow]):
                 # Rows are in order of key, so the newest comes last.
                 newest[name, slot] = DeclaredSlot(seq, name, slot, spec, schema)
         return list(newest.values())
+
+
+def declared_slots(snapshot: "Snapshot", agent: str | None = None) -> list[DeclaredSlot]:
+    """Return the slots that agents of the tenant declare, as of the basis.
+
+    Args:
+        snapshot: The state to read.
+        agent: The agent; None for all.
+    """
+    return snapshot.state(Slots).declared(snapshot.scope, snapshot.end, agent)
