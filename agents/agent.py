@@ -742,7 +742,7 @@ class Agent(Readings, Handle):
     def propose(
         self, text: str, *, target: str = "identity", because: Sequence[FrameId] = ()
     ) -> Receipt:
-        """Propose a change of the agent, which only a person's `Store.judge` makes. Durable.
+        """Propose a change of the agent, which only a person's verdict makes. Durable.
 
         A proposal equal to an open one is not written again: the receipt has its id, with ``added``
         False.

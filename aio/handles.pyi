@@ -76,7 +76,6 @@ from cerata.memory.values.frames import (
 )
 from cerata.memory.values.graph import Cooccurrence, FactPath, Neighbour, Reached
 from cerata.memory.values.links import Link, LinkId, LinkKindName, Target
-from cerata.memory.values.proposals import Judged, VerdictName
 from cerata.memory.values.vectors import Vector, Vectors
 from cerata.memory.view import Basis, View
 from cerata.projections.columnar.intervals import Allen
@@ -639,7 +638,6 @@ class AsyncStore(Handle):
         actor: str | None = None,
     ) -> ImportedFacts: ...
     async def info(self, at: AsyncBasis | None = None) -> dict[str, JsonValue]: ...
-    async def judge(self, proposal: Judged, verdict: VerdictName, *, actor: str) -> Receipt: ...
     async def last(
         self,
         count: int = 10,

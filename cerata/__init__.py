@@ -22,7 +22,7 @@ import importlib
 
 __version__ = "0.1.0"
 
-PACKS = ("integrations.langgraph", "agents.slots")
+PACKS = ("integrations.langgraph", "agents.slots", "agents.growth")
 """The packs that Cerata ships, in the order in which their states are saved."""
 
 _HOMES = """

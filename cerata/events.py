@@ -8,7 +8,7 @@
 importer Wax keeps.
 """
 
-from cerata.engine.agent_events import EndActivity, Judge, RecordCall, StartActivity
+from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
 from cerata.engine.events import (
     AccessFrames,
     AssertFact,
@@ -56,7 +56,6 @@ __all__ = [
     "ExtractFacts",
     "Gap",
     "ImportBatch",
-    "Judge",
     "LinkFacts",
     "MergeEntities",
     "PutEmbedding",

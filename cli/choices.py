@@ -41,5 +41,4 @@ PROJECTIONS: Final = (
     "access",
     "embedders",
     *(state.name for pack in packs() for state in pack.states),
-    "verdicts",
 )

@@ -6,13 +6,14 @@ from argparse import Namespace
 from dataclasses import replace
 from typing import Final
 
+from cerata.agents.growth.commands import judge
+from cerata.agents.growth.gates import gated_proposal
+from cerata.agents.growth.proposal_values import VerdictName
 from cerata.agents.growth.proposals import Proposal, proposal_of, proposals_of
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
-from cerata.memory.growth.gates import gated_proposal
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.store import Store
-from cerata.memory.values.proposals import VerdictName
 
 from .output import Output
 from .store_options import changing, reading, view_of
@@ -56,7 +57,7 @@ def _judge(options: Namespace, output: Output, verdict: VerdictName) -> int:
         if options.content is not None:
             proposal = replace(proposal, content=_content(options.content))
         _print(proposal, output)
-        receipt = store.judge(proposal, verdict, actor=options.actor)
+        receipt = judge(store, proposal, verdict, actor=options.actor)
         words = _PAST[verdict] if receipt.added else f"is {_PAST[verdict]} already,"
         output.line(f"#{proposal.id} {words} by event {receipt.id:,}")
         after = _proposal(store, proposal.id).to_dict()

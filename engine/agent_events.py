@@ -1,18 +1,16 @@
-"""The events of agents: activities, the calls of their runs, and verdicts on proposals.
+"""The events of agents: activities, and the calls of their runs.
 
 Owns the bodies. Leaves out their folds (`cerata.projections.activities`, `cerata.projections.rows`)
 and the recorder that writes them (`cerata.agents`). *Activity* and *used* are terms of W3C PROV.
 """
 
-from .errors import InvalidInput
 from .events import EventBody, event
 
 ACTIVITY_KINDS = ("session", "run")
 STATUSES = ("done", "failed", "left")
 CALL_KINDS = ("tool", "input", "model", "function", "clock", "random")
 DIGEST_SIZE = 32
-"""Bytes of `RecordCall.digest`, and of `Judge.content`."""
-VERDICTS = ("approve", "reject", "revoke")
+"""Bytes of `RecordCall.digest`."""
 
 
 @event(
@@ -87,47 +85,3 @@ class RecordCall(EventBody, frozen=True, kw_only=True):
     error: str | None = None
     value: str | None = None
     overlaps: int = 0
-
-
-@event("judge", references={"proposal": "putFrame"})
-class Judge(EventBody, frozen=True, kw_only=True):
-    """A person judged a proposal of an agent; the envelope's actor is the person.
-
-    ``verdict`` is approve, reject or revoke. ``content`` is the `judged_hash` of the proposal's
-    target and text, as the person saw them.
-    """
-
-    changes = ("proposal",)
-    needs_actor = "Pass actor='NAME' to Store.judge(), or Draft(actor=…)."
-
-    proposal: int
-    verdict: str
-    content: bytes
-
-    def check(self) -> None:
-        """Check the fields that msgspec does not.
-
-        Raises:
-            InvalidInput: the verdict is unknown, or the content has another size.
-        """
-        if self.verdict not in VERDICTS:
-            raise InvalidInput(
-                f"verdict is {self.verdict!r:.40}, expected one of {', '.join(VERDICTS)}",
-                remedy="Judge with Store.judge().",
-            )
-        if not isinstance(self.content, bytes) or len(self.content) != DIGEST_SIZE:
-            raise InvalidInput(
-                f"content of the verdict is {self.content!r:.40}, expected {DIGEST_SIZE} bytes",
-                remedy="Judge with Store.judge(), which takes it from the proposal.",
-            )
-
-    def is_copied(self, point: int) -> bool:
-        """Return whether the parent has the proposal: a later one gets another salt there.
-
-        No person has judged the proposal under its other salt.
-        """
-        return self.proposal <= point
-
-    def describe(self) -> str:
-        """Return the verdict and the frame that it judges."""
-        return f"{self.verdict} #{self.proposal}"

@@ -64,6 +64,8 @@ class Owned(NamedTuple):
       names.
     - ``owner`` is the role that may write them beside a program; None for programs alone.
     - If ``is_copied`` is False, an import of events into another log leaves them out.
+    - If ``is_memory`` is False, a search returns the frames only if its filter or query names
+      their kind: they are about a change that a person decides, or thoughts that lead to one.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Owned(NamedTuple):
     uris: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
     is_copied: bool = True
+    is_memory: bool = True
 
     def admits(self, role: Role) -> bool:
         """Return whether a role may write, change and hide these frames and events."""

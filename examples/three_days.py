@@ -16,6 +16,7 @@ from pathlib import Path
 
 import cerata
 from cerata import Environment
+from cerata.agents import judge
 
 MONDAY, TUESDAY = "2026-01-05T18:00:00Z", "2026-01-06T09:00:00Z"
 AFTER_THE_CRASH, WEDNESDAY = "2026-01-06T09:04:00Z", "2026-01-07T08:00:00Z"
@@ -115,7 +116,7 @@ def wednesday(path: Path) -> None:
         [proposal] = agent.proposals()
         print(f"\n{proposal}")
         try:
-            store.judge(proposal, "approve", actor="anna")
+            judge(store, proposal, "approve", actor="anna")
         except cerata.Conflict as error:
             print(f"Refused: {error.what}.")
 
@@ -125,7 +126,7 @@ def a_month_later(path: Path) -> None:
     with opened(path, A_MONTH_LATER) as store:
         agent = agent_of(store)
         [proposal] = agent.proposals()
-        store.judge(proposal, "approve", actor="anna")
+        judge(store, proposal, "approve", actor="anna")
         with agent.session("s-5", thread="taxes") as session:
             context = session.assemble(
                 "Good morning!", max_tokens=2_000, blocks=["identity", "contemplation"]

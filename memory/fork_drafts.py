@@ -16,8 +16,7 @@ from cerata.engine.unreadable import whole_events
 from cerata.projections.columnar.scopes import admits
 
 from .snapshot.snapshot import Snapshot
-from .values.moved_references import attachments_in, moved_body
-from .values.proposals import with_moved_ids
+from .values.moved_references import attachments_in, moved_body, with_moved_ids
 
 
 def drafts_after(snapshot: Snapshot, log: Log, point: int) -> list[Draft]:

@@ -45,7 +45,6 @@ from .frames.reads import FrameReads
 from .frames.timeline_reads import TimelineReads
 from .frames.version_commands import VersionCommands
 from .graph.reads import GraphReads
-from .growth.commands import GrowthCommands
 from .ingest.commands import IngestCommands
 from .links.commands import LinkCommands
 from .links.reads import LinkReads
@@ -96,7 +95,6 @@ class Store(
     LinkCommands,
     EmbeddingCommands,
     IngestCommands,
-    GrowthCommands,
     FrameReads,
     HistoryReads,
     TimelineReads,

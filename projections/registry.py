@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from .rows import embedders as embedder_rows
     from .rows import row_fold as rows_fold
     from .rows import tags as tag_rows
-    from .rows import verdicts as verdict_rows
     from .rows.row_fold import MakeOwn, OwnProjection
     from .vectors import projection as vectors_projection
 else:
@@ -46,7 +45,6 @@ else:
     access_counts = late("cerata.projections.rows.access_counts")
     embedder_rows = late("cerata.projections.rows.embedders")
     tag_rows = late("cerata.projections.rows.tags")
-    verdict_rows = late("cerata.projections.rows.verdicts")
     rows_fold = late("cerata.projections.rows.row_fold")
     row_projection = late("cerata.projections.rows.row_projection")
 
@@ -73,7 +71,6 @@ BUILT_IN: Final[Mapping[str, Make]] = {
     "access": lambda: rows_fold.row_fold(access_counts.Accesses),
     "embedders": lambda: rows_fold.row_fold(embedder_rows.UsedEmbedders),
     **{name: _maker(state) for name, state in _STATES.items()},
-    "verdicts": lambda: rows_fold.row_fold(verdict_rows.Verdicts),
 }
 """The projections of every store by name, in the order in which they are saved.
 
@@ -93,7 +90,6 @@ _KEYS: Final[Mapping[str, str]] = {
     "access": "access/1/863f7fd6ea4ee7af",
     "embedders": "embedders/1/da9fb9a52d52567e",
     **{name: state.key for name, state in _STATES.items()},
-    "verdicts": "verdicts/1/664a9b6d04726abc",
 }
 """The `projection_key` of each built-in projection: its checkpoint is found without its module."""
 

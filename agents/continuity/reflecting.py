@@ -16,6 +16,8 @@ from typing import Final
 import numpy as np
 from msgspec.structs import replace
 
+from cerata.agents.growth.gates import GatedProposal
+from cerata.agents.growth.proposal_values import ALIGN, ASSESSMENT, IDENTITY
 from cerata.engine.errors import (
     CerataError,
     Conflict,
@@ -29,9 +31,7 @@ from cerata.engine.plain_value import PlainValue
 from cerata.engine.unreadable import frame_place, leave_out, readable, stopped
 from cerata.memory.batch.session import WriteSession
 from cerata.memory.frames.drafts import frame_fields
-from cerata.memory.growth.gates import GatedProposal
 from cerata.memory.snapshot.snapshot import Snapshot
-from cerata.memory.values.proposals import ALIGN, ASSESSMENT, IDENTITY
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.frames.filters import Filter
 from cerata.projections.messages.dimensions import DIMENSIONS
@@ -277,7 +277,7 @@ class Reflecting:
             raise Conflict(
                 f"The agent has {OPEN_MAX} open proposals, so the pass waits",
                 where=f"candidate #{candidate.id}",
-                remedy="Approve or reject one with Store.judge().",
+                remedy="Approve or reject one with cerata.agents.judge().",
             )
         _, writer = self.writer_of()
         sources = [

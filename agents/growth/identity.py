@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from cerata.engine.plain_value import PlainValue
 from cerata.engine.unreadable import readable
 from cerata.memory.values.arguments import DOCUMENT_KIND
-from cerata.memory.values.proposals import IDENTITY
 
+from .proposal_values import IDENTITY
 from .proposals import Proposal, proposals_of
 
 if TYPE_CHECKING:

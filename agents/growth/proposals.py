@@ -1,7 +1,7 @@
 """Proposals: the changes that an agent asks for, with the gates of a person's approval.
 
 Owns the values, the readings and the draft of a proposal. Leaves out the rule of the gates
-(`cerata.memory.growth.gates`), verdicts (`Store.judge`) and the model's task that assesses a
+(`gates`), verdicts (`commands`) and the model's task that assesses a
 proposal. That task meets gate 2 with a frame of the kind "assessment" and the metadata of
 `aligned_metadata`; a frame of another form meets no gate.
 
@@ -23,11 +23,12 @@ from cerata.engine.plain_value import PlainValue
 from cerata.engine.unreadable import readable
 from cerata.memory.batch.attempts import attempted
 from cerata.memory.frames.drafts import frame_draft, frame_fields
-from cerata.memory.growth.gates import GatedProposal, current_proposals
 from cerata.memory.values.arguments import listed
-from cerata.memory.values.proposals import ALIGN, PROPOSAL, TARGETS
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 from cerata.retrieval.context.imitation import on_one_line
+
+from .gates import GatedProposal, current_proposals
+from .proposal_values import ALIGN, PROPOSAL, TARGETS
 
 if TYPE_CHECKING:
     from cerata.memory.batch.session import WriteSession
@@ -216,7 +217,7 @@ def propose(
             raise Conflict(
                 f"The agent {agent!r} has {len(opened)} open proposals; the limit is {OPEN_MAX}",
                 where=", ".join(f"#{each.id}" for each in opened),
-                remedy="Approve or reject one with Store.judge().",
+                remedy="Approve or reject one with cerata.agents.judge().",
             )
         draft = proposal_draft(text, scope, agent, target=target, because=reasons)
         return writer.write([draft], expect=snapshot.basis)

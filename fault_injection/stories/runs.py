@@ -9,9 +9,11 @@ from typing import Final
 
 from cerata.agents.activity import Activity
 from cerata.agents.agent import Agent
+from cerata.agents.growth.commands import judge
+from cerata.agents.growth.events import Judge
 from cerata.agents.run import Run
 from cerata.agents.spec import MemorySpec
-from cerata.engine.agent_events import Judge, RecordCall
+from cerata.engine.agent_events import RecordCall
 from cerata.engine.events import PutFrame
 from cerata.memory.store import Store
 from cerata.projections.frames.filters import Filter
@@ -129,7 +131,7 @@ class Runs(Workload):
         if not opened:
             agent.propose(f"tool {store.head.seq}", target="scaffold/tools")
             return
-        store.judge(opened[0], "reject" if store.head.seq % 3 else "approve", actor="ann")
+        judge(store, opened[0], "reject" if store.head.seq % 3 else "approve", actor="ann")
 
     @staticmethod
     def _work(store: Store, *, stop: int) -> None:

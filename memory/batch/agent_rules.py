@@ -1,9 +1,8 @@
-"""Rules of agents: activities start, record calls and end in turn, and people judge proposals.
+"""Rules of agents: activities start, record calls and end in turn.
 
 Owns the checks of these events before an append, and under the lock: an activity that an event
-names must be open, a name must be free, and a judged proposal must be current, with the content
-that the person saw. Leaves out the existence of references (`reference_rules`) and the gates of a
-proposal (`cerata.memory.growth`): an approval without its gates counts for nothing.
+names must be open, and a name must be free. Leaves out the existence of references
+(`reference_rules`).
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from cerata.engine.agent_events import (
     DIGEST_SIZE,
     STATUSES,
     EndActivity,
-    Judge,
     RecordCall,
     StartActivity,
 )
@@ -26,7 +24,6 @@ from cerata.engine.errors import Closed, Conflict, InvalidInput
 from cerata.engine.late import late
 from cerata.projections.columnar.scopes import is_same
 
-from .reference_rules import check_not_closed
 from .rule import Rule, State, drafts_of
 
 if TYPE_CHECKING:
@@ -36,12 +33,10 @@ if TYPE_CHECKING:
     from cerata.projections.activities import reader as activity_reader
     from cerata.projections.activities.reader import ActivitiesAt
 
-    from ..values import proposals
     from ..values.open_run import OpenRun
 else:
     activity_columns = late("cerata.projections.activities.columns")
     activity_reader = late("cerata.projections.activities.reader")
-    proposals = late("cerata.memory.values.proposals")
 
 _KINDS: Final = (StartActivity, EndActivity, RecordCall)
 
@@ -191,64 +186,3 @@ def _check_later(
                         where=f"event {event.seq:,}",
                         remedy="Choose another id, or go on with run(id).",
                     )
-
-
-class JudgeRules(Rule):
-    """The verdicts among the drafts of a batch."""
-
-    kinds = (Judge,)
-
-    def take(self, drafts: Sequence[Draft], first: int) -> bool:
-        self._new = [
-            (draft, draft.body)
-            for draft in drafts_of(drafts[first - 1 :], (Judge,))
-            if isinstance(draft.body, Judge)
-        ]
-        for _, body in self._new:
-            body.check()
-            if isinstance(body.proposal, int) and body.proposal < 0:
-                raise InvalidInput(
-                    f"A verdict names event {body.proposal} of its batch, which no person has seen",
-                    remedy="Judge the proposal after it is written.",
-                )
-        return bool(self._new)
-
-    def check(self, state: State) -> Validate:
-        for draft, body in self._new:
-            _check_content(state, draft, body)
-        judged = {body.proposal for _, body in self._new}
-        # The key of a repeated call is looked up before this check runs, so it may raise.
-        return partial(_check_current, state, judged)
-
-
-def _check_content(state: State, draft: Draft, body: Judge) -> None:
-    event = state.log.event(body.proposal)
-    content = proposals.content_of(event.body, event.salt)
-    if content is None:
-        raise InvalidInput(
-            f"Frame {body.proposal:,} is no proposal",
-            remedy="Judge a proposal that Agent.proposals() lists.",
-        )
-    if not is_same(event.scope, draft.scope):
-        raise InvalidInput(
-            f"The proposal {body.proposal:,} has the scope {dict(event.scope or ())!r}, and the "
-            f"verdict {dict(draft.scope)!r}",
-            remedy="Append the verdict with the scope of its proposal, as Store.judge() does.",
-        )
-    if content != body.content:
-        raise Conflict(
-            f"The content of the proposal {body.proposal:,} differs from the content that was "
-            "judged",
-            remedy="Read the proposal again, and judge what it says now.",
-        )
-
-
-def _check_current(state: State, judged: set[int], _: Sequence[Event]) -> None:
-    """Refuse a verdict on a proposal that is closed; `ReferenceRules` checks later events.
-
-    Raises:
-        Conflict: with the event that closed the proposal.
-    """
-    frames = state.frames()
-    for proposal in sorted(judged):
-        check_not_closed(proposal, frames, state.n)

@@ -16,7 +16,8 @@ from .conditional_draft import ConditionalDraft
 
 if TYPE_CHECKING:
     from cerata.engine.events import EventBody
-    from cerata.engine.log import Log, Validate
+    from cerata.engine.log import Log
+    from cerata.engine.log import Validate as Validate  # noqa: PLC0414 - re-exported
     from cerata.projections.columnar.scopes import Reach
     from cerata.projections.facts.history import Facts
     from cerata.projections.frames.reader import Frames

@@ -17,7 +17,7 @@ from cerata.engine.codec import encode_payloads, salts_of
 from cerata.engine.events import EventBody
 from cerata.engine.packs import pack_of, target
 
-from .agent_rules import ActivityRules, JudgeRules
+from .agent_rules import ActivityRules
 from .embedder_rules import EmbedderRules
 from .expiry_rules import ExpiryRules
 from .fact_rules import FactRules
@@ -56,7 +56,6 @@ def all_rules(
         SpaceRules(reach, fold, shapes),
         EmbedderRules(uses),
         ActivityRules(),
-        JudgeRules(),
     )
 
 

@@ -56,7 +56,6 @@ ACTS: Final = {
     "startActivity": "start",
     "endActivity": "end",
     "recordCall": "call",
-    "judge": "judge",
     "branch": "fork",
     **{kind: act for pack in packs() for kind, act in pack.acts.items()},
 }

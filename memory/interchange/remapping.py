@@ -44,9 +44,8 @@ from cerata.projections.columnar.scopes import admits, tenant_key
 from ..batch.transaction import block_of
 from ..facts.evidence import quoted
 from ..values.arguments import full_scope
-from ..values.moved_references import attachments_in, moved_body
-from ..values.owners import owners_of_frame
-from ..values.proposals import with_moved_ids
+from ..values.moved_references import attachments_in, moved_body, with_moved_ids
+from ..values.owners import TABLE, owners_of_frame
 from .event_batches import EventBatches, ReadBatch
 from .event_lines import DIALECT
 
@@ -54,7 +53,11 @@ if TYPE_CHECKING:
     from ..batch.session import WriteSession
     from .counts import Counts
 
-SKIPPED: Final = frozenset({"erase", "signHead", "branch", "putKey", "gap", "importBatch", "judge"})
+SKIPPED: Final = frozenset(
+    {"signHead", "putKey", "importBatch"}.union(
+        *(owned.events for owned in TABLE if not owned.is_copied)
+    )
+)
 """Types that another log does not take: they are statements about their log.
 
 A verdict has a hash under the salt of its proposal, and its gates count times of its log. Frames

@@ -21,7 +21,7 @@ from cerata.retrieval.question_times import time_filter
 from cerata.retrieval.ranking.profile import Profile
 from cerata.retrieval.reranker import Reranker, check_rerank
 
-from ..values.arguments import NO_MEMORIES
+from ..values.owners import NO_MEMORIES
 from ..values.vectors import Vector, Vectors, numbers_of
 
 if TYPE_CHECKING:

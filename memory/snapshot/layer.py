@@ -14,7 +14,8 @@ import msgspec
 from cerata.engine.events import once
 from cerata.engine.late import late
 
-from ..values.arguments import DOCUMENT_KIND, NO_MEMORIES
+from ..values.arguments import DOCUMENT_KIND
+from ..values.owners import NO_MEMORIES
 
 if TYPE_CHECKING:
     import numpy as np

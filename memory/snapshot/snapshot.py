@@ -70,11 +70,9 @@ if TYPE_CHECKING:
     from cerata.projections.rows import access_counts
     from cerata.projections.rows import embedders as embedder_rows
     from cerata.projections.rows import tags as rows_tags
-    from cerata.projections.rows import verdicts as verdict_rows
     from cerata.projections.rows.access_counts import Accesses, Counts
     from cerata.projections.rows.embedders import Used
     from cerata.projections.rows.row_fold import OwnProjection
-    from cerata.projections.rows.verdicts import Verdict
     from cerata.projections.vectors.columns import Key
     from cerata.projections.vectors.reader import Space, Vectors
     from cerata.replay.fold import Fold
@@ -108,7 +106,6 @@ else:
     access_counts = late("cerata.projections.rows.access_counts")
     embedder_rows = late("cerata.projections.rows.embedders")
     rows_tags = late("cerata.projections.rows.tags")
-    verdict_rows = late("cerata.projections.rows.verdicts")
     acts = late("cerata.memory.values.acts")
     fact_conversion = late("cerata.memory.snapshot.fact_conversion")
     frame_conversion = late("cerata.memory.snapshot.frame_conversion")
@@ -685,12 +682,6 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
             scope = read_scope(text)
             if self.sees(scope):
                 yield scope, name, at, seq
-
-    def verdicts_of(self, proposal: int) -> list[Verdict]:
-        """Return the verdicts on a proposal in all scopes, in order, drafts last."""
-        verdicts = self._rows(verdict_rows.Verdicts.name)
-        assert isinstance(verdicts, verdict_rows.Verdicts)
-        return verdicts.of(proposal, self.basis)
 
     def surprising_exchanges(self, agent: str) -> frozenset[int]:
         """Return the exchanges of an agent that surprise Dynamics, by their first frames.

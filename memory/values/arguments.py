@@ -24,11 +24,6 @@ ItemType = TypeVar("ItemType")
 DOCUMENT_KIND: Final = "document"
 """The kind of a frame that was split: its chunks are searched in its place."""
 
-NO_MEMORIES: Final = ("proposal", "assessment", "reflection")
-"""Kinds of frames about a change that a person decides, open, approved, rejected or revoked, and
-the thoughts about a candidate that lead to one: they are no memories. A search returns such frames
-only if its filter or query names the kind."""
-
 SPAN: Final = "span"
 """A chunk's metadata: the characters [start, end) of the document that it holds."""
 

@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cerata.engine.events import Attachment, Erased, EventBody, Evidence
+from cerata.engine.packs import packs, target
 
 Moved = Callable[[int], int]
 """Returns the seq of an event in the other log, or −k for the k-th draft of the batch."""
@@ -32,6 +33,19 @@ def moved_body(body: EventBody, moved: Moved) -> EventBody:
             items = cast("tuple[object, ...]", value)
             changes[name] = tuple(_moved_item(item, moved) for item in items)
     return replace(body, **changes) if changes else body
+
+
+def with_moved_ids(body: EventBody, moved: Callable[[int], int | None]) -> EventBody:
+    """Return a body with the ids inside its frame moved, by each pack that keeps ids in frames.
+
+    Args:
+        body: The body, as read from a log.
+        moved: Returns the seq of an event in the other log, or None.
+    """
+    for pack in packs():
+        if pack.moved is not None:
+            body = target(pack.moved)(body, moved)
+    return body
 
 
 def _moved_item(item: object, moved: Moved) -> object:

@@ -17,12 +17,8 @@ from typing import Final
 from cerata.engine.packs import Owned, Role, packs
 
 TABLE: Final = (
-    Owned("identity", None, ("identity",), ("identity:",), is_copied=False),
-    Owned("the verdicts of people", None, events=("judge",), is_copied=False),
     Owned("the file", None, events=("branch", "erase", "gap"), is_copied=False),
-    Owned("proposals", Role.AGENT, ("proposal",)),
-    Owned("assessments", Role.AGENT, ("assessment",)),
-    Owned("reflections", Role.AGENT, ("reflection",)),
+    Owned("reflections", Role.AGENT, ("reflection",), is_memory=False),
     Owned("summaries", Role.AGENT, ("summary",)),
     Owned(
         "recorded runs",
@@ -37,6 +33,9 @@ TABLE: Final = (
     *(owned for pack in packs() for owned in pack.owns),
 )
 """Each owned kind, start of a URI, and event type; a pack adds rows."""
+
+NO_MEMORIES: Final = tuple(kind for owned in TABLE if not owned.is_memory for kind in owned.kinds)
+"""Kinds of frames that a search returns only if its filter or query names the kind."""
 
 FREE_KINDS: Final = ("text", "document", "message", "knowledge", "tool_result")
 """The kinds that Cerata gives to frames which every role may write.

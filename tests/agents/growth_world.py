@@ -13,13 +13,14 @@ from typing import Final
 
 import cerata
 from cerata import Agent, Conflict, Store
+from cerata.agents import judge
+from cerata.agents.growth.events import Judge
+from cerata.agents.growth.gates import gated_proposal
 from cerata.agents.growth.proposals import aligned_metadata
-from cerata.engine.agent_events import Judge
 from cerata.engine.environment import Environment
 from cerata.engine.events import DeleteFrame, Draft, PutFrame, SupersedeFrame
 from cerata.engine.memory_storage import MemoryStorage
 from cerata.memory.batch.writer import session_of
-from cerata.memory.growth.gates import gated_proposal
 from cerata.memory.snapshot.reader import snapshot_of
 
 from ..clocks import StandingClock
@@ -122,7 +123,7 @@ class Story:
         elif word == "judge":
             seen = gated_proposal(snapshot_of(self.store), self.proposal)
             try:
-                self.store.judge(seen, "approve", actor="anna")
+                judge(self.store, seen, "approve", actor="anna")
             except Conflict:
                 return True
         else:

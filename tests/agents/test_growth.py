@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from cerata import Agent, Conflict, InvalidInput, NotFound, ReadOnly, Store
+from cerata.agents import judge
+from cerata.agents.growth.gates import SETTLING_US, Alignment, GatedProposal, gated_proposal
 from cerata.agents.growth.proposals import aligned_metadata
+from cerata.agents.growth.verdicts import Verdict
 from cerata.engine.events import PutFrame
 from cerata.memory.batch.writer import session_of
-from cerata.memory.growth.gates import SETTLING_US, Alignment, GatedProposal, gated_proposal
 from cerata.memory.snapshot.reader import snapshot_of
-from cerata.projections.rows.verdicts import Verdict
 from cerata.replay.fold import Fold, replay
 
 from ..clocks import StandingClock
@@ -51,7 +52,7 @@ def test_a_proposal_becomes_a_trait(place: tuple[Store, StandingClock]) -> None:
     clock.time_us += 30 * DAY_US
     [one] = agent.proposals()
     assert str(one.gates) == "settled: yes, aligned: yes, approved: no"
-    verdict = store.judge(one, "approve", actor="anna")
+    verdict = judge(store, one, "approve", actor="anna")
     [one] = agent.proposals()
     assert (one.status, one.holds) == ("approved", True)
     assert str(one) == (
@@ -78,7 +79,7 @@ def test_identity_is_the_files_and_the_traits(place: tuple[Store, StandingClock]
     store.put_frame("a note", uri="identity:AGENTS")
     store.put_frame("a note", uri="identity:SOUL", kind="note")
     tool = agent.propose("Use ripgrep.", target="scaffold/tools")
-    store.judge(agent.proposals()[0], "approve", actor="anna")
+    judge(store, agent.proposals()[0], "approve", actor="anna")
     identity = agent.identity()
     assert [file.name for file in identity.files] == ["SOUL", "MEMORY"]
     soul = identity.file("SOUL")
@@ -126,7 +127,7 @@ def test_an_equal_open_proposal_is_not_written_again(place: tuple[Store, Standin
     again = agent.propose("I keep my word.")
     assert (again.id, again.added, store.head.seq) == (first.id, False, first.id)
     assert agent.propose("I keep my word.", target="scaffold/rules").added
-    store.judge(agent.proposals()[0], "reject", actor="anna")
+    judge(store, agent.proposals()[0], "reject", actor="anna")
     assert agent.propose("I keep my word.").added
 
 
@@ -140,7 +141,7 @@ def test_five_proposals_may_be_open(place: tuple[Store, StandingClock]) -> None:
         agent.propose("one more")
     assert not agent.propose("proposal 3").added
     Agent(store, "doc").propose("another agent's")
-    store.judge(agent.proposals()[0], "reject", actor="anna")
+    judge(store, agent.proposals()[0], "reject", actor="anna")
     agent.propose("one more")
     with pytest.raises(Conflict):
         agent.propose("yet one more")
@@ -188,9 +189,9 @@ def test_a_changed_proposal_starts_again(place: tuple[Store, StandingClock]) -> 
     [after] = agent.proposals()
     assert (after.status, after.gates.aligned.is_met, traits(agent)) == ("open", False, [])
     with pytest.raises(Conflict, match="superseded"):
-        store.judge(before, "revoke", actor="anna")
+        judge(store, before, "revoke", actor="anna")
     with pytest.raises(Conflict, match="differs"):
-        store.judge(replace(after, content=before.content), "reject", actor="anna")
+        judge(store, replace(after, content=before.content), "reject", actor="anna")
 
 
 # --- no text is a verdict ------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 import pytest
 
 import cerata
+from cerata.agents import judge
 from cerata.cli.verb_parser import Parser
 from cerata.cli.verbs import SUBJECTS, parser
 from cerata.engine.environment import Environment
@@ -81,7 +82,7 @@ def made(path: Path) -> dict[str, int]:
         agent.slot("notes").delete(ids["gone value"])
         ids["proposal"] = agent.propose("Use ripgrep.", target="scaffold/tools").id
         ids["rejected"] = agent.propose("Use fd.", target="scaffold/tools").id
-        store.judge(agent.proposals()[1], "reject", actor="anna")
+        judge(store, agent.proposals()[1], "reject", actor="anna")
     return {**ids, "zero": 0, "unknown": 9_999}
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from cerata.agents import judge
 from cerata.agents.agent import Agent
 from cerata.engine.events import PutFrame
 from cerata.fault_injection.judging.campaign import Campaign
@@ -54,6 +55,6 @@ def test_a_verdict_of_another_person_is_seen() -> None:
         workload.grow(store)
         workload.check(store)
         [proposal] = Agent(store, "clerk").proposals()
-        store.judge(proposal, "revoke", actor="eve")
+        judge(store, proposal, "revoke", actor="eve")
         with pytest.raises(AssertionError, match="no person"):
             workload.check(store)

@@ -17,6 +17,7 @@ from typing import Any
 
 import cerata
 from cerata import Entity, Filter, Store, View
+from cerata.agents import judge
 from cerata.engine.environment import Environment, SystemClock
 from cerata.engine.events import JsonValue, PutFrame
 from cerata.engine.salted_hashes import judged_hash
@@ -139,7 +140,7 @@ def _judged(store: Store) -> object:
     salt = next(event.salt for event in store.log() if event.seq == frame)
     assert salt is not None
     seen: Any = SimpleNamespace(id=frame, content=judged_hash(salt, "scaffold/rules", text))
-    return store.judge(seen, "approve", actor="anna")
+    return judge(store, seen, "approve", actor="anna")
 
 
 STORE: dict[str, Call] = {

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import cerata
 from cerata import Agent, Filter, Store
+from cerata.agents import judge
 from cerata.agents.continuity.models import Task
 from cerata.agents.continuity.periods import LEVELS
 from cerata.agents.continuity.summaries import Summaries
@@ -187,7 +188,7 @@ def change(path: Path, drawn: random.Random, number: int) -> None:
             store.delete(drawn.choice([f.id for f in store.frames(Filter(kind="message"))]))
         for proposal in agent.proposals():
             if proposal.status == "open":
-                store.judge(proposal, "reject", actor="anna")
+                judge(store, proposal, "reject", actor="anna")
 
 
 def _killed(path: Path, journal: Path, drawn: random.Random) -> bool:

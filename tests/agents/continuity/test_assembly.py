@@ -8,6 +8,7 @@ from typing import TypeAlias, cast
 import pytest
 
 from cerata import Agent, Closed, Entity, Filter, InvalidInput, Store, View
+from cerata.agents import judge
 from cerata.agents.contexts.assembly import Assembly, Block
 from cerata.agents.continuity import retrieval
 from cerata.agents.continuity.exchanges import Talk
@@ -121,7 +122,7 @@ def test_a_cut_identity_file_states_its_lines(store: Store) -> None:
 def test_all_blocks_have_titles_of_both_kinds(store: Store, clock: StandingClock) -> None:
     agent = lead_a_life(store, clock)
     agent.propose("I search with ripgrep.", target="scaffold/tools")
-    store.judge(agent.proposals()[0], "approve", actor="anna")
+    judge(store, agent.proposals()[0], "approve", actor="anna")
     session = agent.session("new", thread="taxes")
     own = session.assemble("So?", max_tokens=3_000, blocks="all", record=False)
     assert {"stability", "contemplation", "continuity", "standing"} < set(own.blocks)

@@ -61,8 +61,6 @@ NO_IDS: Final = {
     *("put_frames", "remember", "remember_files", "remember_messages", "sweep", "tag"),
     *("declare_predicate", "embed_missing", "import_events", "import_facts", "fork", "apply"),
     *("merge_entities", "put_entity"),
-    # It takes a proposal with the content that a person saw.
-    "judge",
 }
 """The writes that take names, texts or a whole memory."""
 

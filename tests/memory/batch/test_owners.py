@@ -298,7 +298,7 @@ WRITES: Final[Mapping[str, tuple[str, ...]]] = {
     # Verdicts are events of the table; these calls write only free events, or only a role's own.
     **dict.fromkeys(
         (
-            *("judge", "apply", "assert_fact", "assert_facts", "correct_fact", "retract_fact"),
+            *("apply", "assert_fact", "assert_facts", "correct_fact", "retract_fact"),
             *("retract_facts", "declare_predicate", "embed_missing", "extract", "import_facts"),
             *("link", "unlink", "merge_entities", "unmerge", "split_entity", "unsplit"),
             *("put_entity", "record_access", "remember_messages", "sweep", "tag"),

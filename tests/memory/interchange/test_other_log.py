@@ -9,7 +9,7 @@ import pytest
 
 import cerata
 from cerata import Conflict, Entity, InvalidInput, Store, Unsupported
-from cerata.engine.agent_events import Judge
+from cerata.agents.growth.events import Judge
 from cerata.engine.events import (
     AccessFrames,
     Draft,

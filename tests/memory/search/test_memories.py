@@ -6,6 +6,7 @@ import pytest
 
 import cerata
 from cerata import Filter
+from cerata.agents import judge
 from cerata.memory.recall_reads import RecallReads
 
 SOUL = "I keep my word."
@@ -45,7 +46,7 @@ def test_a_proposal_is_no_memory_in_any_state(store: cerata.Store) -> None:
     states = [store.at("HEAD")]
     for verdict in ("reject", "approve"):
         try:
-            store.judge(agent.proposals()[0], verdict, actor="anna")
+            judge(store, agent.proposals()[0], verdict, actor="anna")
         except cerata.Conflict:
             # The gates of an approval.
             continue

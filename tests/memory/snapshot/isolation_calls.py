@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 import numpy as np
 
 import cerata
 from cerata import View
+from cerata.agents import judge
 from cerata.engine.events import DeleteFrame, Draft, PutEmbedding, PutFrame, PutTag, RetractFact
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.vectors import vectors
@@ -412,6 +413,9 @@ def _forged(owner: str) -> Draft:
     return Draft(PutFrame(text="forged"), tuple(SCOPES[owner].items()))
 
 
+OF_PACKS: Final = {"judge"}
+"""Calls that packs of Cerata add: functions over a store, tried like its methods."""
+
 WRITES: Final[Mapping[str, Calls | str]] = {
     "append": every(
         by(
@@ -444,8 +448,11 @@ WRITES: Final[Mapping[str, Calls | str]] = {
     "import_events": "reads lines, none of the memory; tests/memory/interchange has its scopes",
     "import_facts": once(lambda store: store.import_facts(store.export_facts())),
     "judge": by_id(
-        lambda store, one: store.judge(
-            SimpleNamespace(id=one, content=b"x" * 32), "reject", actor="anna"
+        lambda store, one: judge(
+            store,
+            cast("Any", SimpleNamespace(id=one, content=b"x" * 32)),
+            "reject",
+            actor="anna",
         )
     ),
     "link": every(

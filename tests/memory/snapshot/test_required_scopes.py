@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 import pytest
 
 import cerata
+from cerata.agents import judge
 from cerata.engine.events import PutFrame, ScopeValue
 from cerata.engine.salted_hashes import judged_hash
 from cerata.memory.batch.writer import session_of
@@ -23,7 +24,7 @@ from cerata.projections.columnar.scopes import MISSING, Reach, admits
 
 from ...embedders import Hashing
 from .isolation import Sweep, plain
-from .isolation_calls import READS, STORE, UNCOMPARED, VIEW, WRITES, Case
+from .isolation_calls import OF_PACKS, READS, STORE, UNCOMPARED, VIEW, WRITES, Case
 from .tenants import SCOPES, Own, World, mark, whole
 
 ALICE: Final = {"tenant": "alice"}
@@ -241,7 +242,7 @@ def _judge(store: cerata.Store) -> object:
         assert salt is not None
         content = judged_hash(salt, "identity", "x")
     judged: Any = SimpleNamespace(id=frame, content=content)
-    return store.judge(judged, "reject", actor="anna")
+    return judge(store, judged, "reject", actor="anna")
 
 
 CALLS: Final[Mapping[str, Callable[[On], object]]] = {
@@ -283,7 +284,9 @@ CALLS: Final[Mapping[str, Callable[[On], object]]] = {
 """Each write with arguments of the owner "beta", with which the call succeeds in its scope."""
 
 TAKE_SCOPE: Final = [
-    name for name in CALLS if "scope" in inspect.signature(getattr(cerata.Store, name)).parameters
+    name
+    for name in CALLS
+    if name not in OF_PACKS and "scope" in inspect.signature(getattr(cerata.Store, name)).parameters
 ]
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import cerata
 from cerata import Store
+from cerata.agents import judge
 from cerata.engine.events import Attachment, PutFrame
 from cerata.engine.integrity import hash_bytes
 
@@ -77,7 +78,7 @@ def proposed(store: Store) -> cerata.Agent:
     agent = cerata.Agent(store, "analyst")
     store.put_frame("I keep my word.", kind="identity", uri="identity:SOUL")
     agent.propose("Use ripgrep.", target="scaffold/tools")
-    store.judge(agent.proposals()[0], "approve", actor="anna")
+    judge(store, agent.proposals()[0], "approve", actor="anna")
     return agent
 
 

@@ -1,18 +1,18 @@
 """The fold of verdicts: how people judged each proposal of an agent.
 
 Every verdict keeps its row, so the rows with a seq up to n are the state as of n. Which verdicts
-count follows from the proposal and its gates (`cerata.memory.growth`); this fold reads no frames.
+count follows from the proposal and its gates (`gates`); this fold reads no frames.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cerata.engine.agent_events import Judge
 from cerata.engine.events import Scope
+from cerata.projections.columnar.scopes import by_name, read_scope, scope_text
+from cerata.projections.core.projection import FoldedEvent
+from cerata.projections.rows.row_projection import RowProjection
 
-from ..columnar.scopes import by_name, read_scope, scope_text
-from ..core.projection import FoldedEvent
-from .row_projection import RowProjection
+from .events import Judge
 
 JudgedRow = tuple[str, bytes, int, str]
 """The verdict, the hash of the content, the time in microseconds, and the text of the scope."""

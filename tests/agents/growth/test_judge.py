@@ -1,5 +1,6 @@
 """Verdicts: which are written, which are refused, and which count."""
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from io import BytesIO
@@ -9,13 +10,15 @@ from typing import Any
 import pytest
 
 import cerata
+import cerata.aio
 from cerata import Conflict, InvalidInput, NotFound, ReadOnly
-from cerata.engine.agent_events import Judge
+from cerata.agents import judge
+from cerata.agents.growth.events import Judge
+from cerata.agents.growth.gates import current_proposals
 from cerata.engine.draft_validation import check_person
 from cerata.engine.events import Draft, JsonValue
 from cerata.engine.salted_hashes import judged_hash
 from cerata.memory.batch.writer import session_of
-from cerata.memory.growth.gates import current_proposals
 from cerata.memory.snapshot.reader import snapshot_of
 
 from .proposal_words import World, world
@@ -177,7 +180,7 @@ def test_a_verdict_on_a_closed_proposal_is_refused(place: World) -> None:
     place.judge(proposal)
     new = place.store.supersede(proposal, "I keep every word.").id
     with pytest.raises(Conflict, match=f"superseded by frame {new}"):
-        place.store.judge(seen, "revoke", actor="anna")
+        judge(place.store, seen, "revoke", actor="anna")
     assert not place.holds(proposal)
     assert place.in_force(new) is None
     place.store.delete(new)
@@ -190,7 +193,7 @@ def test_a_verdict_on_other_content_is_refused(place: World) -> None:
     proposal = ready(place)
     seen = replace(place.read(proposal), content=b"x" * 32)
     with pytest.raises(Conflict, match="differs"):
-        place.store.judge(seen, "approve", actor="anna")
+        judge(place.store, seen, "approve", actor="anna")
 
 
 def test_a_proposal_of_another_tenant_is_not_there(place: World) -> None:
@@ -198,11 +201,11 @@ def test_a_proposal_of_another_tenant_is_not_there(place: World) -> None:
     proposal = ready(place)
     seen = place.read(proposal)
     with pytest.raises(NotFound):
-        place.store.scoped({"tenant": "beta"}).judge(seen, "reject", actor="anna")
+        judge(place.store.scoped({"tenant": "beta"}), seen, "reject", actor="anna")
     note = place.store.put_frame("no proposal").id
     for id_ in (note, 99, 0, -1):
         with pytest.raises(NotFound):
-            place.store.judge(replace(seen, id=id_), "reject", actor="anna")
+            judge(place.store, replace(seen, id=id_), "reject", actor="anna")
 
 
 def test_a_narrower_store_cannot_judge_a_shared_proposal(place: World) -> None:
@@ -211,7 +214,7 @@ def test_a_narrower_store_cannot_judge_a_shared_proposal(place: World) -> None:
     seen = place.read(proposal)
     shared = place.store.scoped({"tenant": "default", "user": "ann"}, shared=True)
     with pytest.raises(ReadOnly):
-        shared.judge(seen, "approve", actor="ann")
+        judge(shared, seen, "approve", actor="ann")
 
 
 @pytest.mark.parametrize(
@@ -242,7 +245,7 @@ def test_bad_input_is_refused(place: World, kind: str, verdict: Any, actor: Any)
     }
     before = place.store.head.seq
     with pytest.raises(InvalidInput):
-        place.store.judge(judged[kind], verdict, actor=actor)
+        judge(place.store, judged[kind], verdict, actor=actor)
     assert place.store.head.seq == before
 
 
@@ -380,4 +383,23 @@ def test_a_read_only_store_does_not_judge(tmp_path: object) -> None:
         proposal = ready(place)
         seen = place.read(proposal)
     with cerata.open(path, mode="r") as store, pytest.raises(ReadOnly):
-        store.judge(seen, "reject", actor="anna")
+        judge(store, seen, "reject", actor="anna")
+
+
+def test_a_verdict_with_asyncio_joins_the_transaction() -> None:
+    """An asynchronous store has no method for it: its threads run the call."""
+
+    async def run() -> None:
+        async with cerata.aio.open(":memory:", actor="anna") as store:
+            agent = cerata.Agent(store.sync, "wyatt")
+            await store.run(agent.propose, "Use ripgrep.", target="scaffold/tools")
+            [proposal] = await store.run(agent.proposals)
+            async with store.transaction() as transaction:
+                note = await store.put_frame("a note")
+                verdict = await store.run(judge, store.sync, proposal, "approve", actor="anna")
+            assert (note.id, verdict.id) == (-1, -2)
+            assert transaction.receipt.seqs == (2, 3)
+            [proposal] = await store.run(agent.proposals)
+            assert proposal.status == "approved"
+
+    asyncio.run(run())

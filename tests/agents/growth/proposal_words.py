@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 import cerata
 from cerata import Store
+from cerata.agents import judge
+from cerata.agents.growth.gates import GatedProposal, gated_proposal
 from cerata.engine.environment import Environment
 from cerata.engine.events import JsonValue
-from cerata.memory.growth.gates import GatedProposal, gated_proposal
 from cerata.memory.snapshot.reader import snapshot_of
 
 from ...clocks import StandingClock
@@ -40,7 +41,7 @@ class World:
         return gated_proposal(snapshot_of(self.store), proposal)
 
     def judge(self, proposal: int, verdict: str = "approve", actor: str = "anna") -> cerata.Receipt:
-        return self.store.judge(self.read(proposal), verdict, actor=actor)  # type: ignore[arg-type]
+        return judge(self.store, self.read(proposal), verdict, actor=actor)  # type: ignore[arg-type]
 
     def holds(self, proposal: int) -> bool:
         return self.read(proposal).holds

@@ -1,6 +1,6 @@
 """Proposals: the frames in which an agent asks for a change, and the hash that a verdict has.
 
-Owns the fields of these frames. Leaves out the gates (`cerata.memory.growth`).
+Owns the fields of these frames. Leaves out the gates (`gates`).
 """
 
 from __future__ import annotations

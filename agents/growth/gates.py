@@ -28,16 +28,15 @@ from cerata.engine.unreadable import frame_place, readable
 from cerata.projections.columnar.scopes import Reach, admits, is_same, tenant_in
 from cerata.projections.frames.filters import Filter
 
-from ..values.proposals import ALIGN, ASSESSMENT, PROPOSAL, SCAFFOLD, content_of, target_and_text
+from .proposal_values import ALIGN, ASSESSMENT, PROPOSAL, SCAFFOLD, content_of, target_and_text
+from .verdicts import Verdict, Verdicts
 
 if TYPE_CHECKING:
     from cerata.engine.events import Event, Scope
+    from cerata.memory.snapshot.layers import Layers
+    from cerata.memory.snapshot.pending import PendingEvent
+    from cerata.memory.snapshot.snapshot import Snapshot
     from cerata.projections.frames.reader import Closing
-    from cerata.projections.rows.verdicts import Verdict
-
-    from ..snapshot.layers import Layers
-    from ..snapshot.pending import PendingEvent
-    from ..snapshot.snapshot import Snapshot
 
 SETTLING_DAYS: Final = 30
 SETTLING_US: Final = SETTLING_DAYS * 24 * 3600 * 1_000_000
@@ -196,7 +195,11 @@ def _gated(
         None if candidate is None else candidate[0],
         begins + SETTLING_US,
         tuple(alignment for alignment, own in aligned if admits(own, reach)),
-        tuple(each for each in snapshot.verdicts_of(number) if is_same(each.scope, scope)),
+        tuple(
+            verdict
+            for verdict in snapshot.state(Verdicts).of(number, snapshot.basis)
+            if is_same(verdict.scope, scope)
+        ),
         layers.closing_of(number),
         snapshot.basis,
     )
