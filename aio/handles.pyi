@@ -18,6 +18,7 @@ from cerata.engine.handle import Handle
 from cerata.engine.head import Head
 from cerata.engine.lineage import Branch
 from cerata.engine.log import SyncPolicy
+from cerata.engine.packs import Pack
 from cerata.engine.recovery import RecoveryReport
 from cerata.memory.batch.transaction import Transaction
 from cerata.memory.bisection import Bisection, Probe, Test, Unit
@@ -1021,6 +1022,7 @@ def open_store(
     cache_bytes: int | None = None,
     environment: Environment | None = None,
     projections: Sequence[Callable[[], RowProjection[Any, Any]]] = (),
+    packs: Sequence[Pack] = (),
 ) -> Opening[AsyncStore]: ...
 
 AsyncBasis: TypeAlias = Basis | AsyncView

@@ -62,6 +62,7 @@ engine.errors StorageFailed UnreadableItem Unsupported
 engine.events Draft Event EventBody event upcaster
 engine.head Head
 engine.lineage Branch
+engine.packs Owned Pack Role State
 memory.batch.transaction Transaction
 memory.bisection Bisection Probe
 memory.compaction Compaction Maintenance

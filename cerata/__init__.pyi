@@ -79,6 +79,10 @@ from cerata.engine.events import event as event
 from cerata.engine.events import upcaster as upcaster
 from cerata.engine.head import Head as Head
 from cerata.engine.lineage import Branch as Branch
+from cerata.engine.packs import Owned as Owned
+from cerata.engine.packs import Pack as Pack
+from cerata.engine.packs import Role as Role
+from cerata.engine.packs import State as State
 from cerata.memory.batch.transaction import Transaction as Transaction
 from cerata.memory.bisection import Bisection as Bisection
 from cerata.memory.bisection import Probe as Probe

@@ -9,7 +9,7 @@ from typing import Final
 from cerata.engine.errors import BisectFailed, InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.memory.bisection import Bisection, Probe
-from cerata.memory.frames.event_summary import ACTS, describe, event_row
+from cerata.memory.frames.event_summary import act_of, describe, event_row
 from cerata.memory.values.acts import credit
 from cerata.memory.values.words import clipped
 from cerata.memory.view import View
@@ -150,7 +150,7 @@ def _print_event(result: Bisection, output: Output) -> None:
         output.row("  an event outside the scope")
         return
     output.row(
-        f"  {ACTS.get(event.type, event.type)}  {clipped(describe(event), 200)}",
+        f"  {act_of(event.type)}  {clipped(describe(event), 200)}",
         (f"  {to_datetime(event.recorded):%Y-%m-%d %H:%M:%S} UTC", "dim"),
     )
     if text := credit(event.actor, event.reason):

@@ -5,12 +5,12 @@ tests/cli/test_startup.py compares each with the table of its room.
 
 from typing import Final
 
-from cerata.engine.packs import packs
+from cerata.engine.packs import shipped_packs
 
 CLIENTS: Final = ("claude-code", "claude-desktop", "cursor", "vscode")
 DIRECTIONS: Final = ("out", "in", "both")
 FACT_SOURCES: Final = ("observed", "inferred", "hypothesis", "synthetic")
-_OF_PACKS: Final = (kind for pack in packs() for kind in pack.importers)
+_OF_PACKS: Final = (kind for pack in shipped_packs() for kind in pack.importers)
 IMPORTERS: Final = ("jsonl", *sorted(("chroma", "graphiti", "mem0", *_OF_PACKS)))
 LINK_KINDS: Final = (
     "assumes",
@@ -40,5 +40,5 @@ PROJECTIONS: Final = (
     "tags",
     "access",
     "embedders",
-    *(state.name for pack in packs() for state in pack.states),
+    *(state.name for pack in shipped_packs() for state in pack.states),
 )

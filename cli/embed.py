@@ -13,7 +13,7 @@ from cerata.retrieval.embedders.identity import VectorType
 from .filter_options import where_of
 from .output import Output
 from .pair_options import scope_of
-from .store_options import actor_of, file_of, reading
+from .store_options import actor_of, file_of, packs_of, reading
 
 _NEEDED: Final = ("model", "revision", "dimension")
 """The identity of an endpoint's model, which the endpoint cannot report."""
@@ -38,6 +38,7 @@ def run_embed(options: Namespace, output: Output) -> int:
             embedder=embedder,
             lock_timeout=options.lock_timeout,
             environment=options.environment,
+            packs=packs_of(options),
         ) as store,
         output.progress("embedding", 0) as steps,
     ):

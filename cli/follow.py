@@ -5,7 +5,7 @@ from itertools import islice
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
-from cerata.memory.frames.event_summary import ACTS, describe, event_row, type_of_act
+from cerata.memory.frames.event_summary import act_of, describe, event_row, type_of_act
 from cerata.memory.values.acts import credit
 from cerata.memory.values.words import clipped
 from cerata.projections.columnar.times import to_datetime
@@ -38,7 +38,7 @@ def run_follow(options: Namespace, output: Output) -> int:
             output.row(
                 (f"{event.seq:>7}  ", "yellow"),
                 (f"{to_datetime(event.recorded):%Y-%m-%d %H:%M:%S}", "dim"),
-                (f"  {ACTS.get(event.type, event.type):<9}", "bold"),
+                (f"  {act_of(event.type):<9}", "bold"),
                 f"  {clipped(describe(event), 200)}",
                 (f"  {text}" if (text := credit(event.actor, event.reason)) else "", "dim"),
             )

@@ -13,7 +13,7 @@ from cerata.memory.values.words import counted
 from .history import print_diff
 from .output import Output
 from .pair_options import scope_of
-from .store_options import changing, reading
+from .store_options import changing, packs_of, reading
 
 
 def run_fork(options: Namespace, output: Output) -> int:
@@ -93,4 +93,5 @@ def _other(options: Namespace, path: str) -> Store:
         shared=options.shared,
         lock_timeout=options.lock_timeout,
         environment=options.environment,
+        packs=packs_of(options),
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import DEFAULT_SCOPE, Event, JsonValue, PutFrame
 from cerata.engine.loading import loading
-from cerata.memory.frames.event_summary import ACTS, describe, event_row, type_of_act
+from cerata.memory.frames.event_summary import act_of, describe, event_row, type_of_act
 from cerata.memory.store import Store
 from cerata.memory.values.acts import credit
 from cerata.memory.values.words import clipped, column, counted
@@ -88,7 +88,7 @@ def _print_line(event: Event, names: dict[int, list[str]], output: Output) -> No
     output.row(
         (f"{event.seq:>7}  ", "yellow"),
         (f"{to_datetime(event.recorded):%Y-%m-%d %H:%M:%S}", "dim"),
-        (f"  {ACTS.get(event.type, event.type):<9}", "bold"),
+        (f"  {act_of(event.type):<9}", "bold"),
         *_decoration(names, event.seq),
         f"  {clipped(describe(event), 200)}",
         (_by(event), "dim"),
@@ -146,7 +146,7 @@ def _print_part(part: Sequence[Event], output: Output, *, are_passages: bool, si
         return
     for event in part:
         number = f"#{event.seq} " if isinstance(event.body, PutFrame) else ""
-        act = column(ACTS.get(event.type, event.type), 11)
+        act = column(act_of(event.type), 11)
         by = _by(event) if signed else ""
         output.row((act, "bold"), number, clipped(describe(event), 200), (by, "dim"), indent=4)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from cerata.memory.frames.event_summary import ACTS, describe
+from cerata.memory.frames.event_summary import act_of, describe
 from cerata.memory.values.acts import credit
 from cerata.memory.values.facts import plain_object
 
@@ -91,7 +91,7 @@ def bisect_page(result: Bisection, answers: Sequence[tuple[str, str]], diff: Dif
     parts = [_note(f"Batch {result.first} to {result.last}; the last good point is {result.good}.")]
     if event is not None:
         by = credit(event.actor, event.reason)
-        act = ACTS.get(event.type, event.type)
+        act = act_of(event.type)
         parts.append(f"<p><strong>{safe(act)}</strong> {safe(describe(event))}</p>")
         parts.append(_note(by) if by else "")
     parts += [f"<h2>{safe(label)}</h2>\n<p>{safe(text)}</p>" for label, text in answers]

@@ -26,6 +26,8 @@ def run_verify(options: Namespace, output: Output) -> int:
         output.notice(("damaged: ", "bold red"), str(problem))
     for divergence in verification.divergences:
         output.notice(("diverges: ", "bold red"), str(divergence))
+    for line in verification.missing:
+        output.notice(("missing: ", "yellow"), line)
     for note in verification.notes:
         output.notice(("note: ", "yellow"), note)
     check = verification.against

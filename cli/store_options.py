@@ -3,15 +3,19 @@
 import os
 import re
 from argparse import Namespace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 import cerata
-from cerata.engine.errors import NotFound
+from cerata.engine.errors import CerataError, InvalidInput, NotFound
+from cerata.engine.loading import loading
+from cerata.engine.packs import Pack
 from cerata.memory.resident_modules import loading_late
 from cerata.memory.store import Store
 from cerata.memory.view import View
 
+from .named_code import add_current_folder
 from .output import Output
 from .pair_options import scope_of
 
@@ -63,6 +67,29 @@ def embedder_of(options: Namespace) -> str | None:
     return name
 
 
+def packs_of(options: Namespace) -> list[Pack]:
+    """Return the packs of ``--pack``: the value `PACK` of each module.
+
+    Raises:
+        InvalidInput: a module cannot be imported, or has no pack.
+    """
+    found: list[Pack] = []
+    for name in options.pack:
+        add_current_folder()
+        try:
+            with loading(name):
+                pack = import_module(name).PACK
+        except (MemoryError, CerataError):
+            raise
+        except Exception as error:
+            raise InvalidInput(
+                f"--pack {name} names no pack: {error}",
+                remedy="Name a module that can be imported and has a value PACK.",
+            ) from error
+        found.append(pack)
+    return found
+
+
 def _opened(path: str, **named: Any) -> Store:
     """Open a store as `cerata.open` does; its modules are loaded when the verb uses them."""
     with loading_late():
@@ -79,6 +106,7 @@ def reading(options: Namespace) -> Store:
         embedder=embedder_of(options),
         lock_timeout=options.lock_timeout,
         environment=options.environment,
+        packs=packs_of(options),
     )
 
 
@@ -92,6 +120,7 @@ def writing(options: Namespace, output: Output) -> Store:
         embedder=embedder_of(options),
         lock_timeout=options.lock_timeout,
         environment=options.environment,
+        packs=packs_of(options),
     )
     if store.report.bad_witnesses or store.report.ambiguous_tail:
         # Opening to write repairs both, so no later command can report them.
@@ -113,7 +142,11 @@ def planning(options: Namespace) -> Store:
     if Path(file_of(options, default=DEFAULT_FILE)).exists():
         return reading(options)
     return _opened(
-        ":memory:", scope=scope_of(options), shared=options.shared, environment=options.environment
+        ":memory:",
+        scope=scope_of(options),
+        shared=options.shared,
+        environment=options.environment,
+        packs=packs_of(options),
     )
 
 

@@ -169,6 +169,7 @@ def add_verb(
         as_json=argparse.SUPPRESS,
         lock_timeout=argparse.SUPPRESS,
         pages=argparse.SUPPRESS,
+        pack=argparse.SUPPRESS,
     )
     if scoped:
         verb.add_argument(
@@ -208,6 +209,7 @@ def add_common(
     as_json: bool | str,
     lock_timeout: float | str,
     pages: bool | str,
+    pack: list[str] | str,
 ) -> None:
     """Add the options of every verb, before its name and after it."""
     shared = one.add_argument_group("options of every verb")
@@ -227,6 +229,13 @@ def add_common(
         metavar="SECONDS",
         default=lock_timeout,
         help="how long to wait for another writer (30)",
+    )
+    shared.add_argument(
+        "--pack",
+        action="append",
+        metavar="MODULE",
+        default=pack,
+        help="a pack of yours, imported; repeat for several",
     )
 
 

@@ -62,7 +62,7 @@ SUBJECTS: Final = {
 """The verbs of each module of parsers; a command loads the module of its verb."""
 
 _FLAGS: Final = frozenset({"--json", "--no-pager"})
-_OPTIONS: Final = frozenset({"-f", "--file", "--lock-timeout"})
+_OPTIONS: Final = frozenset({"-f", "--file", "--lock-timeout", "--pack"})
 """The options that may precede the verb: without a value, and with one."""
 
 
@@ -84,7 +84,7 @@ def parser(words: Sequence[str] = ()) -> Parser:
     )
     top.add_argument("--version", action="version", version=f"cerata {cerata.__version__}")
     top.set_defaults(run="info.run_welcome", jsonl=False, scope=[])
-    add_common(top, file=None, as_json=False, lock_timeout=30.0, pages=True)
+    add_common(top, file=None, as_json=False, lock_timeout=30.0, pages=True, pack=[])
     verbs = top.add_subparsers(title="verbs", metavar="VERB")
     adding: Adding = verbs.add_parser
     verb = _verb_of(words)

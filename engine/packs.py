@@ -10,10 +10,10 @@ reading it is cheap. Leaves out the content of those modules: each room reads it
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, ParamSpec, TypeVar, cast
 
 from .loading import loading
 
@@ -126,9 +126,23 @@ class Pack(NamedTuple):
     resident: tuple[str, ...] = ()
 
 
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+_ADDED: Final[list[Pack]] = []
+_OF_PACKS: Final[list[Callable[[], None]]] = []
+
+
+def of_packs(make: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """Return a function whose results follow from `packs`; they are kept until a pack is added."""
+    cached = cache(make)
+    _OF_PACKS.append(cached.cache_clear)
+    return cast("Callable[_Arguments, _Result]", cached)
+
+
 @cache
-def packs() -> tuple[Pack, ...]:
-    """Return the packs of this process, in the order in which their states are saved."""
+def shipped_packs() -> tuple[Pack, ...]:
+    """Return the packs that Cerata ships, in the order in which their states are saved."""
     found: list[Pack] = []
     # The front door names them; an import of it here would close a circle with every room.
     for name in sys.modules["cerata"].PACKS:
@@ -138,10 +152,20 @@ def packs() -> tuple[Pack, ...]:
     return tuple(found)
 
 
-@cache
+def packs() -> tuple[Pack, ...]:
+    """Return the packs of this process: those that Cerata ships, then those of the user."""
+    return (*shipped_packs(), *_ADDED)
+
+
+@of_packs
+def _by_kind() -> dict[str, Pack]:
+    return {kind: pack for pack in packs() for kind in pack.events}
+
+
 def pack_of(kind: str) -> Pack | None:
     """Return the pack of a kind of event, by its wire name; None if no pack has it."""
-    return next((pack for pack in packs() if kind in pack.events), None)
+    # No answer is kept by name: a hostile file has as many unknown names as it has events.
+    return _by_kind().get(kind)
 
 
 def load_kind(kind: str) -> bool:
@@ -169,3 +193,10 @@ def target(name: str) -> Any:
     place, _, attribute = name.partition(":")
     with loading(place):
         return getattr(import_module(place), attribute)
+
+
+def add_pack(pack: Pack) -> None:
+    """Add a pack of the user to this process; `cerata.engine.own_packs` checks it before."""
+    _ADDED.append(pack)
+    for clear in _OF_PACKS:
+        clear()

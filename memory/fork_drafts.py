@@ -4,7 +4,7 @@ Owns the choice of the events. Leaves out the common point (`forks`), the rewrit
 (`values.moved_references`) and the checks of an append.
 """
 
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.engine.events import (
     Draft,
     Event,
@@ -23,8 +23,8 @@ def drafts_after(snapshot: Snapshot, log: Log, point: int) -> list[Draft]:
     """Return the events after a point as drafts of one batch, within the snapshot's scope.
 
     Raises:
-        InvalidInput: an event has a type that this process does not know, or names an event that
-            is left out.
+        InvalidInput: an event names an event that is left out.
+        Unsupported: this process does not know the type of an event.
     """
     reach = snapshot.reach
     events = [
@@ -69,8 +69,9 @@ def drafts_after(snapshot: Snapshot, log: Log, point: int) -> list[Draft]:
 def _is_applicable(event: Event, point: int) -> bool:
     body = event.body
     if isinstance(body, UnknownBody):
-        raise InvalidInput(
-            f"Event {event.seq:,} has the type {body.kind!r}, which this Cerata does not know",
-            remedy="Upgrade Cerata, since references in the event must be rewritten.",
+        raise Unsupported(
+            f"Event {event.seq:,} has the type {body.kind!r}, which no pack of this process "
+            "has, so its references cannot be rewritten",
+            remedy="Open the store with its pack, open(packs=…), or upgrade Cerata.",
         )
     return isinstance(body, EventBody) and body.is_copied(point)

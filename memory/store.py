@@ -21,6 +21,7 @@ from cerata.engine.head import Head
 from cerata.engine.late import late
 from cerata.engine.loading import loading
 from cerata.engine.open import open_log, path_name
+from cerata.engine.own_packs import add_packs, checked_packs
 from cerata.projections.columnar.scopes import (
     MISSING,
     Reach,
@@ -55,12 +56,14 @@ from .resident_modules import load_resident_modules
 from .snapshot.store_embedder import AUTO, Choice
 from .values.arguments import full_scope, reach_of
 from .values.frames import Context
+from .values.owners import check_owners
 from .view import Basis
 
 if TYPE_CHECKING:
     from cerata.engine import remembered
     from cerata.engine import salvage as salvage_module
     from cerata.engine.log import SyncPolicy
+    from cerata.engine.packs import Pack
     from cerata.engine.recovery import RecoveryReport
     from cerata.projections import registry as projection_registry
     from cerata.projections.rows.row_projection import RowProjection
@@ -410,6 +413,7 @@ def open_store(
     cache_bytes: int | None = None,
     environment: Environment | None = None,
     projections: Sequence[Callable[[], RowProjection[Any, Any]]] = (),
+    packs: Sequence[Pack] = (),
 ) -> Store:
     """Open the memory in a file; a missing file is created, unless ``mode="r"``.
 
@@ -431,6 +435,7 @@ def open_store(
         cache_bytes: Bytes of all caches of this handle together; default None, 1 GiB.
         environment: Replacement of disk, clock and randomness, for tests; default None.
         projections: Your projections, subclasses of `cerata.RowProjection`; default none.
+        packs: Your packs (docs/packs.md); their events are known to the process from then on.
 
     Raises:
         InvalidInput: an argument cannot be used.
@@ -441,11 +446,14 @@ def open_store(
         Unsupported: the file is not a Cerata file or has a newer format, or the extra of a
             built-in embedder is not installed.
     """
-    load_resident_modules()
+    own_packs = checked_packs(packs)
+    check_owners(own_packs)
     author_of(actor)
     choice = _choice(embedder)
     name = path_name(path)
-    registry = projection_registry.Registry(projections)
+    registry = projection_registry.Registry(projections, own_packs)
+    add_packs(own_packs)
+    load_resident_modules()
     require_scope = expect_bool("require_scope", require_scope)
     reach = reach_of(scope, shared=shared)
     if reach is None and require_scope:

@@ -15,7 +15,7 @@ from cerata.engine.arguments import is_integer
 from cerata.engine.errors import InvalidInput, NotFound, value_text
 from cerata.engine.events import EventBody
 from cerata.engine.late import late
-from cerata.engine.packs import State, packs, target
+from cerata.engine.packs import Pack, State, shipped_packs, target
 
 from .core.projection import Projection, salt_of
 
@@ -56,7 +56,7 @@ def _maker(state: State) -> Make:
     return lambda: rows_fold.row_fold(target(state.target))
 
 
-_STATES: Final = {state.name: state for pack in packs() for state in pack.states}
+_STATES: Final = {state.name: state for pack in shipped_packs() for state in pack.states}
 
 BUILT_IN: Final[Mapping[str, Make]] = {
     "frames": lambda: frames_projection.FramesProjection(),  # noqa: PLW0108
@@ -99,24 +99,46 @@ _NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 class Registry:
     """The projections of a store, by name; immutable."""
 
-    def __init__(self, own: Sequence[MakeOwn] = ()) -> None:
+    def __init__(self, own: Sequence[MakeOwn] = (), packs: Sequence[Pack] = ()) -> None:
         """Add the user's projections: subclasses of `RowProjection`, or functions that return one.
+
+        Args:
+            own: The projections.
+            packs: Checked packs of the user, whose states come before ``own``.
 
         Raises:
             InvalidInput: a name is missing, malformed or taken; an item creates no `RowProjection`;
-                or a version, parameters or ``handles`` is invalid.
+                a version, parameters or ``handles`` is invalid; or the key of a state is not that
+                of its class.
         """
         self._makes: dict[str, Make] = dict(BUILT_IN)
+        for pack in packs:
+            for state in () if pack in shipped_packs() else pack.states:
+                self._add_state(state, f"pack {pack.name!r}")
         if isinstance(own, str | Mapping) or not isinstance(own, Iterable):
             raise InvalidInput(
                 f"projections must be a list of classes, not {value_text(own)}",
                 remedy="Pass projections=[YourProjection].",
             )
         for make in own:
-            projection = _created(make)
-            self._check_name(projection.name)
-            _check_kind(projection)
-            self._makes[projection.name] = partial(rows_fold.row_fold, make)
+            self._add(make)
+
+    def _add(self, make: MakeOwn) -> OwnProjection:
+        projection = _created(make)
+        self._check_name(projection.name)
+        _check_kind(projection)
+        self._makes[projection.name] = partial(rows_fold.row_fold, make)
+        return projection
+
+    def _add_state(self, state: State, where: str) -> None:
+        projection = self._add(target(state.target))
+        key = projection_key(rows_fold.row_fold(target(state.target)))
+        if (projection.name, key) != (state.name, state.key):
+            raise InvalidInput(
+                f"The state {state.name!r} has the key {state.key!r}, and its class makes {key!r}",
+                where=where,
+                remedy=f"Write State({projection.name!r}, {key!r}, {state.target!r}).",
+            )
 
     def _check_name(self, name: object) -> None:
         if not isinstance(name, str) or not _NAME.fullmatch(name):

@@ -6,6 +6,7 @@ and the state that serves reads. A difference is traced to its first event: the 
 then the event by bisection. Writes nothing.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cerata.engine.errors import Corrupt, ProjectionFailed
@@ -17,6 +18,7 @@ from cerata.engine.verify import LogVerification, verify_log
 from cerata.projections.core.event_batch import EventBatch
 from cerata.projections.registry import projection_key
 
+from .checkpoint import is_of_others
 from .feed import read_batches
 from .fold import Fold, Progress, silent
 from .parity import Divergence, Parity, Replayed
@@ -28,13 +30,15 @@ class Verification(PlainValue):
 
     ``digests`` are those of a full replay, by projection; ``divergences`` has the first of each
     projection that differs from it; ``notes`` are damages that a replay repaired, and projections
-    that could not be compared.
+    that could not be compared. ``missing`` are the saved states that this process cannot recompute,
+    since it lacks their pack or projection; the file carries them unchanged.
     """
 
     log: LogVerification
     digests: dict[str, bytes]
     divergences: tuple[Divergence, ...]
     notes: tuple[str, ...]
+    missing: tuple[str, ...] = ()
 
     @property
     def diverging(self) -> tuple[str, ...]:
@@ -56,7 +60,7 @@ class Verification(PlainValue):
             "ok": self.ok,
             "log": self.log.to_dict(),
             "digests": {name: digest.hex() for name, digest in sorted(self.digests.items())},
-            **plain_fields(self, ("diverging", "divergences", "notes", "against")),
+            **plain_fields(self, ("diverging", "divergences", "notes", "missing", "against")),
         }
 
 
@@ -82,7 +86,17 @@ def verify(
         {check.name: check.digest for check in replaying.checks if check.digest is not None},
         tuple(sorted(divergences, key=lambda divergence: divergence.projection)),
         (*notes, *replaying.notes),
+        tuple(_missing(log, fold)),
     )
+
+
+def _missing(log: Log, fold: Fold) -> Iterator[str]:
+    """Yield a line for each saved state that the store has no projection for."""
+    saved = [fold.registry.key(name) for name in fold.registry.names]
+    for key in sorted(log.toc().projections):
+        name = key.partition("/")[0]
+        if name not in fold.registry.names and is_of_others(key, saved):
+            yield f"{name}: not recomputed: pack or projection {name} is missing"
 
 
 class _Replaying:

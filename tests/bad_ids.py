@@ -14,13 +14,13 @@ from cerata import Receipt, Store
 from cerata.engine.environment import Environment
 from cerata.engine.events import DeleteFrame, Event, PutFrame, SupersedeFrame
 from cerata.engine.memory_storage import MemoryStorage
-from cerata.memory.values.owners import TABLE
+from cerata.memory.values.owners import table
 
 from .clocks import StandingClock
 
 OWNED: Final[Mapping[str, tuple[str, str | None]]] = {
     name: owned
-    for row in TABLE
+    for row in table()
     for name, owned in (
         *((f"of kind {kind}", (kind, None)) for kind in row.kinds),
         *((f"at {uri}", ("text", f"{uri}x")) for uri in row.uris),

@@ -15,14 +15,14 @@ from typing import IO, Final
 
 from cerata.engine.arguments import expect_type
 from cerata.engine.errors import InvalidInput
-from cerata.engine.packs import Role, packs, target
+from cerata.engine.packs import Role, of_packs, packs, target
 from cerata.memory.store import Store
 
 from . import chroma, graphiti, json_lines, mem0
 from .records import Problem, Source
 from .run import ImportedRecords, Progress, Run
 
-__all__ = ["KINDS", "ImportedRecords", "Problem", "import_from"]
+__all__ = ["ImportedRecords", "Problem", "import_from", "kinds"]
 
 _Opener = Callable[[str | os.PathLike[str], datetime], AbstractContextManager[Source]]
 
@@ -32,10 +32,12 @@ _OPENERS: Final[dict[str, _Opener]] = {
     "graphiti": graphiti.opened,
 }
 
-_OF_PACKS: Final = (kind for pack in packs() for kind in pack.importers)
 
-KINDS: Final = ("jsonl", *sorted((*_OPENERS, *_OF_PACKS)))
-"""The kinds of sources."""
+@of_packs
+def kinds() -> tuple[str, ...]:
+    """Return the kinds of sources."""
+    own = (kind for pack in packs() for kind in pack.importers)
+    return ("jsonl", *sorted({*_OPENERS, *own}))
 
 
 def import_from(
@@ -55,7 +57,7 @@ def import_from(
 
     Args:
         store: The memory to write.
-        kind: One of `KINDS`.
+        kind: One of `kinds`.
         source: The file; for "jsonl" also a file that is open for bytes.
         dry_run: Write nothing, and return the counts and the problems of a run. Default False.
         progress: Called after each batch with the amount read, and the amount there is.
@@ -70,14 +72,15 @@ def import_from(
         Conflict: a transaction is open, or other writers changed the records in 100 attempts.
     """
     expect_type("store", store, Store, "a cerata.Store", "Pass the store of cerata.open.")
-    if kind not in KINDS:
+    if kind not in kinds():
         raise InvalidInput(
-            f"There is no kind of source {kind!r:.60}", remedy=f"Pass one of {', '.join(KINDS)}."
+            f"There is no kind of source {kind!r:.60}", remedy=f"Pass one of {', '.join(kinds())}."
         )
     # Refuses a transaction that is open, before anything is read.
     with store.transaction():
         pass
-    pack = next((pack for pack in packs() if kind in pack.importers), None)
+    own = None if kind in _OPENERS else kind
+    pack = next((pack for pack in packs() if own in pack.importers), None)
     role = None if pack is None else pack.role
     run = Run(store, role or Role.IMPORTER, dry_run=dry_run)
     if kind == "jsonl":

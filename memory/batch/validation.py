@@ -15,7 +15,7 @@ import msgspec
 
 from cerata.engine.codec import encode_payloads, salts_of
 from cerata.engine.events import EventBody
-from cerata.engine.packs import pack_of, target
+from cerata.engine.packs import of_packs, packs, target
 
 from .agent_rules import ActivityRules
 from .embedder_rules import EmbedderRules
@@ -57,6 +57,13 @@ def all_rules(
         EmbedderRules(uses),
         ActivityRules(),
     )
+
+
+@of_packs
+def _rules_of_packs(kinds: frozenset[type]) -> tuple[str, ...]:
+    """Return the rules of each pack that has one of the types of events."""
+    names = {kind.wire_name for kind in kinds if issubclass(kind, EventBody)}
+    return tuple(rule for pack in packs() if names & pack.events.keys() for rule in pack.rules)
 
 
 class BatchChecks:
@@ -112,19 +119,14 @@ class BatchChecks:
         """Return the rules about any of the types; most calls of a transaction have the same."""
         rules = self._of_kinds.get(kinds)
         if rules is None:
-            self._add_rules_of_packs(kinds)
+            for name in _rules_of_packs(kinds):
+                if name not in self._of_packs:
+                    self._of_packs.add(name)
+                    self._rules.append(target(name)())
             bases = {base for kind in kinds for base in kind.__mro__}
             rules = [rule for rule in self._rules if not bases.isdisjoint(rule.kinds)]
             self._of_kinds[kinds] = rules
         return rules
-
-    def _add_rules_of_packs(self, kinds: frozenset[type]) -> None:
-        """Add the rules of each pack that has one of the types of events."""
-        for kind in kinds:
-            pack = pack_of(kind.wire_name) if issubclass(kind, EventBody) else None
-            if pack is not None and pack.name not in self._of_packs:
-                self._of_packs.add(pack.name)
-                self._rules += [target(name)() for name in pack.rules]
 
     def check(self, proof: OpenRun | None = None) -> tuple[int, Validate | None]:
         """Check the batch; return the log's end, or that of a proof, and the check of later events.

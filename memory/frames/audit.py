@@ -19,7 +19,7 @@ from cerata.engine.plain_value import PlainValue
 from cerata.retrieval.context.imitation import on_one_line
 
 from ..values.words import clipped, column, counted
-from .event_summary import ACTS, describe
+from .event_summary import act_of, describe
 
 if TYPE_CHECKING:
     from cerata.engine.events import Event, JsonValue
@@ -128,7 +128,7 @@ def _entry(event: Event) -> AuditEntry:
         actor=event.actor,
         request=event.correlation,
         caused_by=event.causation,
-        act=ACTS.get(event.type, event.type),
+        act=act_of(event.type),
         summary=clipped(on_one_line(describe(event)), _SUMMARY_MAX),
         reason=event.reason,
     )

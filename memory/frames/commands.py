@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cerata.engine.arguments import expect_integer, expect_type
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.engine.events import (
     AccessFrames,
     DeleteFrame,
@@ -23,6 +23,7 @@ from cerata.engine.events import (
     JsonValue,
     ScopeValue,
     SupersedeFrame,
+    UnknownBody,
 )
 from cerata.engine.late import late
 
@@ -425,10 +426,18 @@ class FrameCommands(Writer):
             InvalidInput: an event cannot be stored, or a draft's scope is outside the store's.
             NotFound: a reference names an event that does not exist.
             IdempotencyConflict: the key was used with other arguments.
+            Unsupported: an event is an `UnknownBody`, whose rules this process does not know.
         """
         for event in events:
             remedy = "Pass event bodies or drafts."
             expect_type("events", event, Draft | EventBody, "event bodies or drafts", remedy)
+            body = event.body if isinstance(event, Draft) else event
+            if isinstance(body, UnknownBody):
+                raise Unsupported(
+                    f"Version {body.kind_version} of the event {body.kind!r:.80} cannot be written:"
+                    " no pack of this process has it",
+                    remedy="Open the store with its pack, open(packs=…), or upgrade Cerata.",
+                )
         drafts = within_scope(
             [_unchecked(event) if isinstance(event, Draft) else Draft(event) for event in events],
             self._session.reach,

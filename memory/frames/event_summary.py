@@ -30,11 +30,11 @@ from cerata.engine.events import (
     UnsplitEntity,
     UseEmbedder,
 )
-from cerata.engine.packs import packs
+from cerata.engine.packs import of_packs, packs
 
 from ..values.words import bytes_text, clipped, counted
 
-ACTS: Final = {
+_KERNEL: Final = {
     "putFrame": "put",
     "deleteFrame": "delete",
     "supersedeFrame": "supersede",
@@ -57,14 +57,23 @@ ACTS: Final = {
     "endActivity": "end",
     "recordCall": "call",
     "branch": "fork",
-    **{kind: act for pack in packs() for kind, act in pack.acts.items()},
 }
-"""Names of kinds of events for people; other kinds have their names on disk."""
+
+
+@of_packs
+def acts() -> dict[str, str]:
+    """Return the names of kinds of events for people; other kinds have their names on disk."""
+    return {**_KERNEL, **{kind: act for pack in packs() for kind, act in pack.acts.items()}}
+
+
+def act_of(kind: str) -> str:
+    """Return the name of a kind of events for people."""
+    return acts().get(kind, kind)
 
 
 def type_of_act(name: str) -> str:
     """Return the type of a name: as stored, or as the log prints it."""
-    return next((kind for kind, act in ACTS.items() if act == name), name)
+    return next((kind for kind, act in acts().items() if act == name), name)
 
 
 def describe(event: Event) -> str:

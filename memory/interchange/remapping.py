@@ -37,7 +37,7 @@ from cerata.engine.events import (
     reference_in,
 )
 from cerata.engine.limits import BATCH_EVENTS_MAX
-from cerata.engine.packs import Owned
+from cerata.engine.packs import Owned, of_packs
 from cerata.engine.reader import wire_event
 from cerata.projections.columnar.scopes import admits, tenant_key
 
@@ -45,7 +45,7 @@ from ..batch.transaction import block_of
 from ..facts.evidence import quoted
 from ..values.arguments import full_scope
 from ..values.moved_references import attachments_in, moved_body, with_moved_ids
-from ..values.owners import TABLE, owners_of_frame
+from ..values.owners import owners_of_frame, table
 from .event_batches import EventBatches, ReadBatch
 from .event_lines import DIALECT
 
@@ -53,15 +53,13 @@ if TYPE_CHECKING:
     from ..batch.session import WriteSession
     from .counts import Counts
 
-SKIPPED: Final = frozenset(
-    {"signHead", "putKey", "importBatch"}.union(
-        *(owned.events for owned in TABLE if not owned.is_copied)
-    )
-)
-"""Types that another log does not take: they are statements about their log.
 
-A verdict has a hash under the salt of its proposal, and its gates count times of its log. Frames
-that the table of owners keeps from a copy, such as identity files, are left out too."""
+@of_packs
+def _skipped() -> frozenset[str]:
+    """Return the types of events that belong to their own log."""
+    owned = (row.events for row in table() if not row.is_copied)
+    return frozenset({"signHead", "putKey", "importBatch"}.union(*owned))
+
 
 _SCORE_SIZE: Final = 8
 """Bytes of one of `RecallContext.reranked_scores`."""
@@ -184,7 +182,7 @@ class _Remapping:
         chosen: list[Event] = []
         present = set[int]()
         for event in events:
-            if event.type in SKIPPED or _owner_kept_from_copies(event) is not None:
+            if event.type in _skipped() or _owner_kept_from_copies(event) is not None:
                 continue
             is_kept = erased if event.payload_bytes is None else self._has_all(event, present)
             if is_kept:
@@ -197,9 +195,9 @@ class _Remapping:
         body = event.body
         if isinstance(body, UnknownBody):
             raise Unsupported(
-                f"Event {event.seq:,} has the type {body.kind!r}, which this Cerata does not know, "
-                "so its references cannot be remapped",
-                remedy="Upgrade Cerata, or import into a new file.",
+                f"Event {event.seq:,} has the type {body.kind!r}, which no pack of this process "
+                "has, so its references cannot be remapped",
+                remedy="Open the store with its pack, open(packs=…), or import into a new file.",
             )
         assert isinstance(body, EventBody)
         if isinstance(body, PutTag):

@@ -21,7 +21,7 @@ from cerata.retrieval.question_times import time_filter
 from cerata.retrieval.ranking.profile import Profile
 from cerata.retrieval.reranker import Reranker, check_rerank
 
-from ..values.owners import NO_MEMORIES
+from ..values.owners import no_memories
 from ..values.vectors import Vector, Vectors, numbers_of
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class SearchRequest:
         filters = [*filters_of(self.tree)] if isinstance(self.query, Query) else []
         if isinstance(self.where, Filter):
             filters.append(self.where)
-        return any(not kinds_named(where).isdisjoint(NO_MEMORIES) for where in filters)
+        return any(not kinds_named(where).isdisjoint(no_memories()) for where in filters)
 
     def searched_in(self, layers: Layers) -> tuple[Mask, ...]:
         """Return the rows that the search ranks, by layer, current or not."""

@@ -15,7 +15,7 @@ from cerata.engine.events import once
 from cerata.engine.late import late
 
 from ..values.arguments import DOCUMENT_KIND
-from ..values.owners import NO_MEMORIES
+from ..values.owners import no_memories
 
 if TYPE_CHECKING:
     import numpy as np
@@ -113,8 +113,8 @@ class Layer(msgspec.Struct, frozen=True, dict=True):
     @once
     def memories(self) -> Mask:
         """Rows of `searched` whose kinds are memories."""
-        no_memories = filters.Filter(kind=[DOCUMENT_KIND, *NO_MEMORIES])
-        return _shared(self.frames.mask(~no_memories, self.n))
+        others = filters.Filter(kind=[DOCUMENT_KIND, *sorted(no_memories())])
+        return _shared(self.frames.mask(~others, self.n))
 
     @once
     def sought(self) -> Mask:

@@ -11,12 +11,13 @@ a handle of their role.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from cerata.engine.packs import Owned, Role, packs
+from cerata.engine.errors import InvalidInput
+from cerata.engine.packs import Owned, Pack, Role, of_packs, packs
 
-TABLE: Final = (
+_KERNEL: Final = (
     Owned("the file", None, events=("branch", "erase", "gap"), is_copied=False),
     Owned("reflections", Role.AGENT, ("reflection",), is_memory=False),
     Owned("summaries", Role.AGENT, ("summary",)),
@@ -30,12 +31,20 @@ TABLE: Final = (
     Owned("sessions of OpenAI's SDK", Role.OPENAI, ("openai.item",), ("openai:",)),
     Owned("the memory tool", Role.ANTHROPIC, ("anthropic.file",)),
     Owned("ADK's memory service", Role.ADK, ("adk.memory",), ("adk:",)),
-    *(owned for pack in packs() for owned in pack.owns),
 )
-"""Each owned kind, start of a URI, and event type; a pack adds rows."""
 
-NO_MEMORIES: Final = tuple(kind for owned in TABLE if not owned.is_memory for kind in owned.kinds)
-"""Kinds of frames that a search returns only if its filter or query names the kind."""
+
+@of_packs
+def table() -> tuple[Owned, ...]:
+    """Return a row for each owned kind, start of a URI, and event type; a pack adds rows."""
+    return (*_KERNEL, *(owned for pack in packs() for owned in pack.owns))
+
+
+@of_packs
+def no_memories() -> frozenset[str]:
+    """Return the kinds of frames that a search returns only if its filter or query names them."""
+    return frozenset(kind for owned in table() if not owned.is_memory for kind in owned.kinds)
+
 
 FREE_KINDS: Final = ("text", "document", "message", "knowledge", "tool_result")
 """The kinds that Cerata gives to frames which every role may write.
@@ -52,9 +61,53 @@ FREE_EVENTS: Final = frozenset(
 )
 """The event types that every role may write; an event that names a frame follows its owner."""
 
-_BY_KIND: Final = {kind: owned for owned in TABLE for kind in owned.kinds}
-_BY_URI: Final = tuple((uri, owned) for owned in TABLE for uri in owned.uris)
-_BY_EVENT: Final = {event: owned for owned in TABLE for event in owned.events}
+
+@of_packs
+def _by_kind() -> dict[str, Owned]:
+    return {kind: owned for owned in table() for kind in owned.kinds}
+
+
+@of_packs
+def _by_uri() -> tuple[tuple[str, Owned], ...]:
+    return tuple((uri, owned) for owned in table() for uri in owned.uris)
+
+
+@of_packs
+def _by_event() -> dict[str, Owned]:
+    return {event: owned for owned in table() for event in owned.events}
+
+
+def check_owners(own: Iterable[Pack]) -> None:
+    """Refuse packs that protect kinds, starts of URIs or events of another part.
+
+    Raises:
+        InvalidInput: with the owner that has the name.
+    """
+    for pack in own:
+        for owned in () if pack in packs() else pack.owns:
+            for kind in owned.kinds:
+                row = _by_kind().get(kind)
+                taken = "everyone" if kind in FREE_KINDS else "" if row is None else row.name
+                _check_free(f"The kind {kind!r}", taken, pack)
+            for uri in owned.uris:
+                taken = next((row.name for start, row in _by_uri() if _overlap(uri, start)), "")
+                _check_free(f"The URI {uri!r}", taken, pack)
+            for name in owned.events:
+                taken = "" if name in pack.events else "events of another pack"
+                _check_free(f"The event {name!r}", taken, pack)
+
+
+def _overlap(uri: str, start: str) -> bool:
+    return uri.startswith(start) or start.startswith(uri)
+
+
+def _check_free(subject: str, taken: str, pack: Pack) -> None:
+    if taken:
+        raise InvalidInput(
+            f"{subject} is taken by {taken}",
+            where=f"pack {pack.name!r}",
+            remedy="Own kinds, starts of URIs and events of the pack alone.",
+        )
 
 
 def owners_of_frame(kind: str | None, uri: str | None) -> Iterator[Owned]:
@@ -62,12 +115,12 @@ def owners_of_frame(kind: str | None, uri: str | None) -> Iterator[Owned]:
 
     A frame of two rows needs the right of both: a URI names what a reader expects there.
     """
-    if kind in _BY_KIND:
-        yield _BY_KIND[kind]
+    if kind in _by_kind():
+        yield _by_kind()[kind]
     if uri is not None:
-        yield from (owned for start, owned in _BY_URI if uri.startswith(start))
+        yield from (owned for start, owned in _by_uri() if uri.startswith(start))
 
 
 def owner_of_event(wire_name: str) -> Owned | None:
     """Return the row of an event type, None if it is free or not in the table."""
-    return _BY_EVENT.get(wire_name)
+    return _by_event().get(wire_name)

@@ -12,7 +12,7 @@ import cerata.cli.output as output_module
 from cerata.cli import main
 from cerata.cli.output import Output
 from cerata.cli.verbs import parser
-from cerata.memory.frames.event_summary import ACTS
+from cerata.memory.frames.event_summary import acts
 from cerata.memory.values.words import column
 from cerata.retrieval.embedders import built_in
 
@@ -154,7 +154,7 @@ def test_an_act_is_apart_from_its_words(run: Run, monkeypatch: pytest.MonkeyPatc
         out = run(*verb.split())[1]
         assert "use embedder" in out, verb
         assert re.search(r"use embedder\S", out) is None, verb
-    assert [act for act in ACTS.values() if not column(act, 11).startswith(f"{act} ")] == []
+    assert [act for act in acts().values() if not column(act, 11).startswith(f"{act} ")] == []
 
 
 TEXT = "the quick brown fox " * 3

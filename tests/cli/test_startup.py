@@ -14,7 +14,7 @@ from cerata.cli.bench_systems import SYSTEMS
 from cerata.cli.verb_parser import Parser
 from cerata.cli.verbs import SUBJECTS, parser
 from cerata.engine.errors import InvalidInput
-from cerata.integrations.importers import KINDS as KINDS_OF_SOURCES
+from cerata.integrations.importers import kinds
 from cerata.integrations.mcp.client_configuration import CLIENTS
 from cerata.memory.values.links import KINDS
 from cerata.projections.facts.graph import DIRECTIONS
@@ -212,7 +212,7 @@ def test_choices_are_those_of_the_rooms() -> None:
     """A parser has copies of the names, so that it need not load the tables."""
     assert choices.CLIENTS == CLIENTS
     assert choices.DIRECTIONS == DIRECTIONS
-    assert choices.IMPORTERS == KINDS_OF_SOURCES
+    assert kinds() == choices.IMPORTERS
     assert choices.LINK_KINDS == KINDS
     assert get_args(Order) == choices.ORDERS
     assert tuple(POLICIES) == choices.POLICIES

@@ -18,10 +18,10 @@ import pytest
 import cerata
 from cerata import Conflict, InvalidInput, Locked, NotFound
 from cerata.integrations.importers import (
-    KINDS,
     ImportedRecords,
     import_from,
     json_lines,
+    kinds,
     mem0,
     run,
     sqlite_files,
@@ -74,7 +74,7 @@ def test_a_file_of_a_real_package_is_imported_once(name: str, store: Store, tmp_
 
 def test_there_are_files_of_each_kind() -> None:
     """Five of each; JSON Lines come from no package."""
-    assert Counter(map(kind_of, FILES)) == {kind: 5 for kind in KINDS if kind != "jsonl"}
+    assert Counter(map(kind_of, FILES)) == {kind: 5 for kind in kinds() if kind != "jsonl"}
 
 
 KILLED = """

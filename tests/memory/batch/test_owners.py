@@ -29,16 +29,16 @@ from cerata.engine.events import (
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.packs import Owned, Role, load_kind, packs
 from cerata.integrations.frames_of_scope import FramesOfScope
-from cerata.integrations.importers import KINDS, import_from
+from cerata.integrations.importers import import_from, kinds
 from cerata.integrations.langgraph import pack as langgraph
 from cerata.integrations.mcp.service import Service
 from cerata.memory.batch.writer import acting, session_of
 from cerata.memory.values.owners import (
     FREE_EVENTS,
     FREE_KINDS,
-    TABLE,
     owner_of_event,
     owners_of_frame,
+    table,
 )
 
 _ = agent_events
@@ -55,8 +55,8 @@ ROLES: Final = [
 ROOMS: Final = ("agents", "integrations", "memory")
 
 OWNED: Final = [
-    *((kind, None) for owned in TABLE for kind in owned.kinds),
-    *(("text", f"{uri}x") for owned in TABLE for uri in owned.uris),
+    *((kind, None) for owned in table() for kind in owned.kinds),
+    *(("text", f"{uri}x") for owned in table() for uri in owned.uris),
 ]
 """A kind and a URI for each kind and start of a URI in the table."""
 
@@ -141,14 +141,14 @@ def kind_of(call: ast.Call) -> ast.expr | None:
 def test_each_kind_that_the_code_writes_is_in_the_table(checkout: Path) -> None:
     """A new kind is free for tools only if a person decided so."""
     kinds = written_kinds(checkout)
-    assert kinds >= {kind for row in TABLE for kind in row.kinds} - {"identity"}
+    assert kinds >= {kind for row in table() for kind in row.kinds} - {"identity"}
     unlisted = {kind for kind in kinds if owner_of_frame(kind, None) is None} - {*FREE_KINDS}
     assert unlisted == set()
 
 
 def test_each_event_type_is_in_the_table_once() -> None:
     """A new event type is refused to every role but programs until it is listed."""
-    owned = [event for row in TABLE for event in row.events]
+    owned = [event for row in table() for event in row.events]
     assert len(owned) == len({*owned})
     assert not FREE_EVENTS & {*owned}
     assert {body.wire_name for body in bodies()} == FREE_EVENTS | {*owned}
@@ -512,7 +512,7 @@ def test_an_adapter_writes_its_own_items_alone(store: Store, role: Role) -> None
             assert store.frame(theirs).active
 
 
-@pytest.mark.parametrize("row", [row for row in TABLE if row.owner is not None and row.kinds])
+@pytest.mark.parametrize("row", [row for row in table() if row.owner is not None and row.kinds])
 def test_a_kind_of_its_own_opens_no_other_uri_or_parent(store: Store, row: Owned) -> None:
     """An adapter with a prefix that a caller chose writes its kind at the URI of another owner."""
     assert row.owner is not None
@@ -544,7 +544,7 @@ def test_no_line_of_an_import_is_an_owned_frame(
     store: Store, tmp_path: Path, kind: str, uri: str | None
 ) -> None:
     """Neither by its kind nor by its URI; a dry run lists the line, and other lines come."""
-    assert KINDS == ("jsonl", "chroma", "graphiti", "langgraph-sqlite", "mem0")
+    assert kinds() == ("jsonl", "chroma", "graphiti", "langgraph-sqlite", "mem0")
     holder = owned_frame(store, kind, uri or "note:1")
     lines = tmp_path / "lines.jsonl"
     forged = {"text": "An import wrote it.", "kind": kind, "uri": uri}

@@ -82,9 +82,9 @@ def test_the_log_is_filtered_by_type_actor_correlation_scope_and_time() -> None:
         store.assert_fact("c", "is", 1, actor="ann")
         clock.sleep(60)
         store.append(
-            cerata.Draft(cerata.events.PutFrame(text="d"), actor="ann", correlation="run 1"),
-            cerata.Draft(UnknownBody(kind="later", kind_version=1, data=b"\x80")),
+            cerata.Draft(cerata.events.PutFrame(text="d"), actor="ann", correlation="run 1")
         )
+        store._log.append([cerata.Draft(UnknownBody(kind="later", kind_version=1, data=b"\x80"))])
         since = [time_at(event.recorded) for event in store.log()]
 
         def seqs(**options: object) -> list[int]:

@@ -145,12 +145,8 @@ class TestLoss:
         with cerata.open(path) as store:
             store.put_frames(["before", "it"])
             store.put_frame(data, search_text="bytes")
-            store.append(
-                Draft(
-                    UnknownBody(kind="unknownKind", kind_version=1, data=b"\x80"),
-                    attachments=(b"not named" * 9,),
-                )
-            )
+            body = UnknownBody(kind="unknownKind", kind_version=1, data=b"\x80")
+            store._log.append([Draft(body, attachments=(b"not named" * 9,))])
             store._log.seal()
         whole = path.read_bytes()
         with cerata.open(path) as store:

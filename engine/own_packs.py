@@ -1,0 +1,126 @@
+"""Packs of the user: each is checked once, then it is a pack of this process.
+
+Owns the checks of names, events and targets. Leaves out states, which a store takes
+(`cerata.projections.registry`), and the table of packs (`packs`).
+"""
+
+import re
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
+from typing import Final, cast
+
+from .errors import CerataError, InvalidInput, value_text
+from .events import kind_named
+from .loading import loading
+from .packs import Pack, add_pack, packs, target
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+_MUTEX: Final = threading.Lock()
+
+
+def checked_packs(chosen: object) -> tuple[Pack, ...]:
+    """Return the packs of an argument.
+
+    Raises:
+        InvalidInput: it is no list of packs; a pack has no usable name, or the name, a wire name, a
+            state or an importer of another pack; or a part of it cannot be loaded.
+    """
+    if isinstance(chosen, str | bytes | Mapping | Pack) or not isinstance(chosen, Iterable):
+        raise InvalidInput(
+            f"packs must be a list of packs, not {value_text(cast('object', chosen))}",
+            remedy="Pass packs=[PACK].",
+        )
+    checked: list[Pack] = []
+    for pack in cast("Iterable[object]", chosen):
+        if not isinstance(pack, Pack):
+            raise InvalidInput(
+                f"{value_text(pack)} is no pack",
+                remedy="Pass values of cerata.Pack, such as the PACK of a module.",
+            )
+        if pack not in packs():
+            _check(pack, checked)
+        checked.append(pack)
+    return tuple(checked)
+
+
+def add_packs(chosen: Iterable[Pack]) -> None:
+    """Make checked packs those of this process; a pack that it has already is left alone.
+
+    Raises:
+        InvalidInput: as `checked_packs`, if another thread has just taken a name.
+    """
+    with _MUTEX:
+        for pack in chosen:
+            if pack not in packs():
+                # Another thread may have added a pack since the check of this one.
+                _check(pack, ())
+                add_pack(pack)
+
+
+def _check(pack: Pack, beside: Iterable[Pack]) -> None:
+    where = f"pack {pack.name!r:.80}"
+    if not isinstance(pack.name, str) or not _NAME.fullmatch(pack.name):
+        raise InvalidInput(
+            f"A pack cannot be named {pack.name!r:.80}",
+            remedy="Use lower-case letters, digits, '-' and '_', such as 'garden'.",
+        )
+    for holder in (*packs(), *beside):
+        for kind, names, taken in _named(pack, holder):
+            if reused := sorted(names & taken):
+                raise InvalidInput(
+                    f"The {kind} {reused[0]!r} is taken by the pack {holder.name!r}",
+                    where=where,
+                    remedy=f"Choose another {kind}.",
+                )
+    for wire_name, module in pack.events.items():
+        _check_event(wire_name, module, where)
+    for name in (
+        *pack.rules,
+        *filter(None, [pack.moved]),
+        *(state.target for state in pack.states),
+    ):
+        _loaded(name, where)
+
+
+def _named(pack: Pack, holder: Pack) -> Iterator[tuple[str, set[str], set[str]]]:
+    """Yield each sort of names that two packs must not share, with the names of both."""
+    yield "name", {pack.name}, {holder.name}
+    yield "wire name", {*pack.events}, {*holder.events}
+    yield "state", {each.name for each in pack.states}, {each.name for each in holder.states}
+    yield "importer", {*pack.importers}, {*holder.importers}
+
+
+def _check_event(wire_name: str, module: str, where: str) -> None:
+    kind = kind_named(wire_name)
+    if kind is not None and kind.__module__ != module:
+        raise InvalidInput(
+            f"The wire name {wire_name!r} is taken by {kind.__module__}.{kind.__qualname__}",
+            where=where,
+            remedy="Choose another wire name.",
+        )
+    _loaded(module, where)
+    kind = kind_named(wire_name)
+    if kind is None or kind.__module__ != module:
+        raise InvalidInput(
+            f"The module {module!r} registers no event {wire_name!r}",
+            where=where,
+            remedy=f"Decorate its class with @cerata.event({wire_name!r}).",
+        )
+
+
+def _loaded(name: str, where: str) -> None:
+    try:
+        if ":" in name:
+            target(name)
+        else:
+            with loading(name):
+                import_module(name)
+    except (MemoryError, CerataError):
+        raise
+    except Exception as error:
+        raise InvalidInput(
+            f"{name!r} cannot be loaded: {type(error).__name__}: {error}",
+            where=where,
+            remedy="Name modules that can be imported, and names in them as 'module:name'.",
+        ) from error
