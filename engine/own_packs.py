@@ -8,7 +8,7 @@ import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
-from typing import Final, cast
+from typing import Final, TypeGuard
 
 from .errors import CerataError, InvalidInput, value_text
 from .events import kind_named
@@ -26,13 +26,12 @@ def checked_packs(chosen: object) -> tuple[Pack, ...]:
         InvalidInput: it is no list of packs; a pack has no usable name, or the name, a wire name, a
             state or an importer of another pack; or a part of it cannot be loaded.
     """
-    if isinstance(chosen, str | bytes | Mapping | Pack) or not isinstance(chosen, Iterable):
+    if not _is_list(chosen):
         raise InvalidInput(
-            f"packs must be a list of packs, not {value_text(cast('object', chosen))}",
-            remedy="Pass packs=[PACK].",
+            f"packs must be a list of packs, not {value_text(chosen)}", remedy="Pass packs=[PACK]."
         )
     checked: list[Pack] = []
-    for pack in cast("Iterable[object]", chosen):
+    for pack in chosen:
         if not isinstance(pack, Pack):
             raise InvalidInput(
                 f"{value_text(pack)} is no pack",
@@ -42,6 +41,10 @@ def checked_packs(chosen: object) -> tuple[Pack, ...]:
             _check(pack, checked)
         checked.append(pack)
     return tuple(checked)
+
+
+def _is_list(value: object) -> TypeGuard[Iterable[object]]:
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | Pack)
 
 
 def add_packs(chosen: Iterable[Pack]) -> None:

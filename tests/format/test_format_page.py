@@ -8,14 +8,13 @@ import msgspec
 import pytest
 from blake3 import blake3
 
-from cerata.agents.slots import events as slot_events
-from cerata.engine import agent_events, events, limits, segment_index
+from cerata.engine import limits, segment_index
 from cerata.engine.codec import SpillRef, WireBatch, WireEvent
 from cerata.engine.events import EventBody, EventHeader, Payload
 from cerata.engine.format import checksums as checks
 from cerata.engine.format import extent, footer, page, record, toc, witness
-from cerata.integrations.langgraph import events as langgraph_events
 
+from ..kinds import cerata_kinds
 from . import page as document
 from . import specimen
 
@@ -212,18 +211,13 @@ def test_wire_event_and_rows_have_as_many_fields_as_in_the_code() -> None:
 
 
 def documented_bodies() -> dict[str, type[EventBody]]:
-    modules = (events, agent_events, slot_events, langgraph_events)
-    values = [value for module in modules for value in vars(module).values()]
-    bodies = [value for value in values if isinstance(value, type)]
-    return {
-        body.wire_name: body for body in bodies if issubclass(body, EventBody) and body.wire_name
-    }
+    return {kind.wire_name: kind for kind in cerata_kinds()}
 
 
 def test_every_kind_of_event_is_described() -> None:
     """A kind that is not described cannot be read by others."""
     assert set(documented_bodies()) <= document.rules()
-    assert len(documented_bodies()) >= 8
+    assert len(documented_bodies()) > 20
 
 
 @pytest.mark.parametrize("name", sorted(documented_bodies()))

@@ -15,7 +15,6 @@ import pytest
 
 import cerata
 from cerata import Filter, Store
-from cerata.engine import agent_events
 from cerata.engine.events import (
     Attachment,
     DeleteFrame,
@@ -27,7 +26,7 @@ from cerata.engine.events import (
     SupersedeFrame,
 )
 from cerata.engine.integrity import hash_bytes
-from cerata.engine.packs import Owned, Role, load_kind, packs
+from cerata.engine.packs import Owned, Role, packs
 from cerata.integrations.frames_of_scope import FramesOfScope
 from cerata.integrations.importers import import_from, kinds
 from cerata.integrations.langgraph import pack as langgraph
@@ -41,11 +40,7 @@ from cerata.memory.values.owners import (
     table,
 )
 
-_ = agent_events
-
-for pack in packs():
-    for wire_name in pack.events:
-        assert load_kind(wire_name)
+from ...kinds import cerata_kinds
 
 ROLES: Final = [
     *(role for role in vars(Role).values() if isinstance(role, Role)),
@@ -151,7 +146,7 @@ def test_each_event_type_is_in_the_table_once() -> None:
     owned = [event for row in table() for event in row.events]
     assert len(owned) == len({*owned})
     assert not FREE_EVENTS & {*owned}
-    assert {body.wire_name for body in bodies()} == FREE_EVENTS | {*owned}
+    assert {body.wire_name for body in cerata_kinds()} == FREE_EVENTS | {*owned}
 
 
 def test_each_integration_has_a_role(checkout: Path) -> None:
@@ -172,20 +167,6 @@ def name_of(role: Role) -> str:
     return f"Role.{names[0]}" if names else "ROLE"
 
 
-def bodies() -> list[type[EventBody]]:
-    """Return the bodies of Cerata's own event types."""
-    kinds, left = list[type[EventBody]](), [EventBody]
-    while left:
-        below = left.pop().__subclasses__()
-        kinds += below
-        left += below
-    return [kind for kind in kinds if kind.__module__.startswith("cerata.") and _is_event(kind)]
-
-
-def _is_event(kind: type[EventBody]) -> bool:
-    return bool(getattr(kind, "wire_name", ""))
-
-
 # --- every event ---------------------------------------------------------------------------------
 
 
@@ -204,7 +185,7 @@ def sample(kind: type[EventBody]) -> EventBody:
 def test_a_role_writes_the_events_that_the_table_gives_it(store: Store, role: Role) -> None:
     """Whatever other rules say of the event, the table alone raises `Refused`."""
     writer = acting(store, role)
-    for kind in bodies():
+    for kind in cerata_kinds():
         owned = owner_of_event(kind.wire_name)
         may = kind.wire_name in FREE_EVENTS if owned is None else owned.admits(role)
         head = store.head

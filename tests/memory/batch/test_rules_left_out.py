@@ -31,6 +31,7 @@ from cerata.engine.events import (
     UnsplitEntity,
     UseEmbedder,
 )
+from cerata.engine.packs import packs, target
 from cerata.memory.batch.conditional_draft import conditional
 from cerata.memory.batch.expiry_rules import ExpiryRules
 from cerata.memory.batch.reference_rules import ReferenceRules
@@ -112,7 +113,11 @@ def test_a_rule_that_is_left_out_would_take_nothing(
     BatchChecks(session.log, fold, reach, {}, uses).gather([draft])
     about = {*taking}
     assert len(about) < len(Rule.__subclasses__())
-    pairs = zip(*(all_rules(reach, fold, {}, uses) for _ in range(2)), strict=True)
+    of_packs = [target(name) for pack in packs() for name in pack.rules]
+    pairs = zip(
+        *([*all_rules(reach, fold, {}, uses), *(make() for make in of_packs)] for _ in range(2)),
+        strict=True,
+    )
     for rule, unasked in pairs:
         if type(rule) not in about:
             assert after(rule, [draft]) == after(unasked, [])

@@ -9,7 +9,6 @@ import pytest
 
 import cerata
 from cerata.engine.events import (
-    _REGISTRY,
     Draft,
     PutEmbedding,
     PutFrame,
@@ -21,6 +20,8 @@ from cerata.memory.values.vectors import vectors
 from cerata.projections.columnar.names import Names
 from cerata.projections.columnar.scopes import AdmittedCodes, Reach, admits, scope_text
 from cerata.projections.columnar.times import to_datetime
+
+from ...kinds import cerata_kinds
 
 TENANT = {"tenant": "acme"}
 ANNA = {**TENANT, "user_id": "anna"}
@@ -363,7 +364,7 @@ def test_remembering_and_extracting_leave_shared_frames_alone(path: Path) -> Non
 
 def test_each_reference_of_an_event_changes_or_only_names_a_thing() -> None:
     """A new event type must say which of the two it does, or a shared thing could be changed."""
-    kinds = [kind for kind in _REGISTRY.values() if kind.__module__.startswith("cerata.")]
+    kinds = cerata_kinds()
     named = {(kind.wire_name, name) for kind in kinds for name in kind.references}
     changing = {(kind.wire_name, name) for kind in kinds for name in kind.changes}
     assert changing <= named
