@@ -248,8 +248,9 @@ def running_lanes(snapshot: Snapshot, request: SearchRequest) -> RunningLanes:
         hops = near_frames.hops_to_frames(snapshot, request.text, request.where)
     able = (text, FactsLane(snapshot, facts), vectors, late, GraphLane(snapshot, hops))
     lanes = [lane for lane in able if lane is not None and lane.name in weights]
-    for name in OF_VECTORS.intersection(weights) if trust is not None else ():
-        weights[name] *= trust.factor_of(name)
+    if trust is not None:
+        for name in OF_VECTORS.intersection(weights):
+            weights[name] *= trust.factor_of(name)
     return RunningLanes(weights, facts, vectors, late, lanes, trust)
 
 

@@ -238,7 +238,8 @@ def test_a_near_turn_counts_by_its_own_cosine() -> None:
             )
         ask: dict[str, Any] = {"embedding": [0.35, 0.9367, 0]}
         [nearest, *_] = store.search("quantum physics", **ask)
-        assert (nearest.id, nearest.cosine) == (3, pytest.approx(0.35, abs=1e-4))
+        assert nearest.id == 3
+        assert nearest.cosine == pytest.approx(0.35, abs=1e-4)
         assert nearest.score < 0.2
         context = store.recall("quantum physics", **ask)
         assert (context.confidence, [item.id for item in context.items]) == ("unclear", [3])

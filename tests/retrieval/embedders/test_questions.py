@@ -69,8 +69,9 @@ def test_a_model_that_knows_no_word_of_a_question_is_not_asked() -> None:
         assert store.recall("wax tablet", record=True).notices == hits.notices
         # Only knows() was asked: embed_question() would have returned no vector.
         embedder.answer = [1.0] + [0.0] * 7
-        for ask in ({"mode": "vector"}, {"min_cosine": -1}):
-            assert len(store.search("wax tablet", **ask)) == 2  # type: ignore[arg-type]
+        cases: list[dict[str, Any]] = [{"mode": "vector"}, {"min_cosine": -1}]
+        for ask in cases:
+            assert len(store.search("wax tablet", **ask)) == 2
         assert store.verify().ok
 
 
