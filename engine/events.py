@@ -26,6 +26,7 @@ version is raised, and an `upcaster` lifts stored bodies of the old version when
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from operator import attrgetter
 from types import GenericAlias
 from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
@@ -905,15 +906,19 @@ class Event(msgspec.Struct, frozen=True, dict=True):
         header = self.header
         kind = _REGISTRY.get(header.type) or kind_named(header.type)
         if self.payload_bytes and kind is not None and kind.wire_version == header.version:
+            pair = _DECODERS.get(kind) or decoders(kind)
             try:
-                whole = decoders(kind).payload.decode(self.payload_bytes)
+                whole = pair.payload.decode(self.payload_bytes)
             except UNDECODABLE:
                 # The decoding below reports the fault.
                 pass
             else:
                 # Both in one pass: callers that read a body mostly read the scope too.
                 vars(self)["scope"] = whole.scope
-                return lifted_by(whole.body, header.first_seq - 1)
+                body = whole.body
+                if pair.references is None or pair.references(body) is None:
+                    return body
+                return lifted_by(body, header.seq - header.index - 1)
         payload = self.payload
         if payload is None:
             return Erased(self.erased or b"")
@@ -1012,6 +1017,8 @@ class Decoders(NamedTuple):
 
     body: "msgspec.msgpack.Decoder[EventBody]"
     payload: "msgspec.msgpack.Decoder[Payload[EventBody]]"
+    references: "Callable[[EventBody], object] | None"
+    """Returns the reference of a body, or a tuple of its references; None for a kind without."""
 
 
 def decoders(kind: type[EventBody]) -> Decoders:
@@ -1019,8 +1026,9 @@ def decoders(kind: type[EventBody]) -> Decoders:
     pair = _DECODERS.get(kind)
     if pair is None:
         whole = GenericAlias(Payload, kind)
+        references = attrgetter(*kind.references) if kind.references else None
         built = msgspec.msgpack.Decoder(kind), msgspec.msgpack.Decoder(whole)
-        pair = _DECODERS[kind] = Decoders(*built)
+        pair = _DECODERS[kind] = Decoders(*built, references)
     return pair
 
 

@@ -402,6 +402,15 @@ class Log(Handle):
             )
         return next(snapshot.reader.events(snapshot, seq, seq))
 
+    def events_at(self, seqs: Sequence[int]) -> list[Event]:
+        """Return some events of the log; their seqs ascend, and none is above that of `head`.
+
+        Raises:
+            Corrupt: an event is damaged; `event` reads one that is whole.
+        """
+        snapshot = self.snapshot
+        return snapshot.reader.events_at(snapshot, seqs)
+
     def attachment(self, seq: int, attachment: Attachment) -> bytes:
         """Return the bytes that a payload of event ``seq`` names; verified against their hash.
 

@@ -232,7 +232,7 @@ def _readable(log_file: LogFile, ref: Ref) -> Iterator[Event]:
 def _each(source: Segment, base: int, batch: Batch) -> Iterator[Event]:
     for index in range(batch.count):
         try:
-            wire = source.event(base + index, attachments=False)
+            [wire] = source.events_at([base + index])
         except Corrupt:
             continue
         yield wire_event(batch, index, wire)

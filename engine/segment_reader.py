@@ -8,7 +8,7 @@ instead of copying. Leaves out writing (`segment_writer`); the layout is in `seg
 import bisect
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise, repeat
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -27,6 +27,7 @@ from .limits import BLOB_SIZE_MAX, BLOCK_SIZE_TARGET, SEGMENT_INDEX_SIZE_MAX
 from .segment_index import (
     COLUMN_ALIGNMENT,
     SEGMENT_PREFIX,
+    BatchRow,
     ColumnKey,
     ColumnRow,
     SegmentIndex,
@@ -181,14 +182,14 @@ class Segment:
         return bisect.bisect_right(self._batch_firsts, event) - 1
 
     def locate(self, events: I64) -> tuple[I64, I64]:
-        """Return the events' batches, and their `event` numbers, undefined in spills."""
+        """Return the events' batches, and their ``own_event`` numbers, undefined in spills."""
         firsts = np.array(self._batch_firsts)
         own_firsts = np.array(self._own_firsts)
         batches = firsts.searchsorted(events, "right") - 1
         return batches, own_firsts[batches] + events - firsts[batches]
 
     def numbers_of(self, own_events: I64) -> I64:
-        """Return the segment's numbers of events that are numbered as in `event`."""
+        """Return the segment's numbers of events that are numbered as ``own_event``."""
         own_firsts = np.array(self._own_firsts)
         # A spilled batch has no such event: of two batches with one first, the later has it.
         batches = own_firsts.searchsorted(own_events, "right") - 1
@@ -204,28 +205,49 @@ class Segment:
         return self._own_firsts[batch]
 
     def types(self, first: int, stop: int) -> list[str]:
-        """Return the types of events ``first`` to before ``stop``, numbered as in `event`."""
+        """Return the types of events ``first`` to before ``stop``, numbered as ``own_event``."""
         return [self.index.types[code][0] for code in self._codes[first:stop]]
 
-    def event(self, own_event: int, *, attachments: bool = True) -> WireEvent:
-        """Return event ``own_event``; ``attachments=False`` leaves out its attachments."""
-        name, version = self.index.types[self._codes[own_event]]
-        causation = self._causations.get(own_event)
-        erased = self._erased.get(own_event)
-        if erased is not None:
-            return WireEvent(name, version, causation, None, erased)
-        block = bisect.bisect_right(self._block_firsts, own_event) - 1
-        start = self._starts[own_event] - self._starts[self._block_firsts[block]]
-        data, salts = self._block(block)
-        payload = data[start : start + self._sizes[own_event]]
-        salt = _salt(salts, own_event - self._block_firsts[block])
-        if self._cut_firsts:
-            payload = self._whole(payload, own_event, self._hashes(own_event, own_event + 1))
-        attached = tuple(self.attachments(own_event)) if attachments else ()
-        return WireEvent(name, version, causation, salt, payload, attached)
+    def places(self, events: Sequence[int]) -> list[tuple[BatchRow, int, int]]:
+        """Return the batch of each of some events, its first event, and the event's number.
+
+        Events are numbered from 0 in the segment; the number is the ``own_event``, or that in the
+        spill that holds the batch.
+        """
+        places: list[tuple[BatchRow, int, int]] = []
+        for event in events:
+            number = bisect.bisect_right(self._batch_firsts, event) - 1
+            row, first = self.index.batches[number], self._batch_firsts[number]
+            own_first = 0 if row.spill is not None else self._own_firsts[number]
+            places.append((row, first, own_first + event - first))
+        return places
+
+    def events_at(self, own_events: Sequence[int]) -> list[WireEvent]:
+        """Return some ascending events without their attachments."""
+        events: list[WireEvent] = []
+        first, stop = 0, 0
+        data, salts = b"", b""
+        for own_event in own_events:
+            name, version = self.index.types[self._codes[own_event]]
+            causation = self._causations.get(own_event)
+            erased = self._erased.get(own_event)
+            if erased is not None:
+                events.append(WireEvent(name, version, causation, None, erased))
+                continue
+            if own_event >= stop:
+                block = bisect.bisect_right(self._block_firsts, own_event) - 1
+                first, stop = self._block_firsts[block], self._block_stops[block]
+                data, salts = self._block(block)
+            start = self._starts[own_event] - self._starts[first]
+            payload = data[start : start + self._sizes[own_event]]
+            if self._cut_firsts:
+                payload = self._whole(payload, own_event, self._hashes(own_event, own_event + 1))
+            at = SALT_SIZE * (own_event - first)
+            events.append(WireEvent(name, version, causation, salts[at : at + SALT_SIZE], payload))
+        return events
 
     def events(self, first: int, stop: int, *, attachments: bool = True) -> Iterator[WireEvent]:
-        """Yield events ``first`` to before ``stop``, numbered as in `event`."""
+        """Yield events ``first`` to before ``stop``, numbered as ``own_event``."""
         if first >= stop:
             return
         types = self.index.types

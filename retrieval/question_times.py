@@ -73,7 +73,7 @@ def times_in(question: str) -> list[tuple[str, tuple[Time | None, Time | None]]]
 
 def _may_name_time(ascii_text: str) -> bool:
     lowered = ascii_text.lower()
-    return _DIGIT.search(lowered) is not None or any(part in lowered for part in _PARTS)
+    return _DIGIT.search(lowered) is not None or any(map(lowered.__contains__, _PARTS))
 
 
 def time_filter(question: str) -> Filter | None:

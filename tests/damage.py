@@ -20,6 +20,7 @@ class Damage:
         self._bad = frozenset[int]()
         changed: dict[str, Callable[[Any], Any]] = {
             "events": self._events,
+            "events_at": self._events_at,
             "event_batches": self._event_batches,
             "batches": self._batches,
             "attachments": self._attachments,
@@ -41,6 +42,15 @@ class Damage:
             for event in read(reader, snapshot, first, last):
                 self._check(event.seq, event.seq)
                 yield event
+
+        return events
+
+    def _events_at(self, read: Any) -> Any:
+        def events(reader: Reader, snapshot: Any, seqs: Sequence[int]) -> list[Event]:
+            for seq in seqs:
+                self._check(seq, seq)
+            whole: list[Event] = read(reader, snapshot, seqs)
+            return whole
 
         return events
 

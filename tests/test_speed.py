@@ -244,13 +244,13 @@ def test_a_verify_that_unpacks_a_block_for_each_event_is_seen(
 ) -> None:
     """Events are read in their order, and each block once."""
 
-    def one_by_one(self: Segment, first: int, stop: int, **options: Any) -> Iterator[WireEvent]:
+    def one_by_one(self: Segment, first: int, stop: int, **_: Any) -> Iterator[WireEvent]:
         for own in range(first, stop):
             # Twice, so that the bound lies far from both on a host whose speed changes meanwhile.
             cast("Any", self)._blocks.clear()
-            self.event(own, **options)
+            self.events_at([own])
             cast("Any", self)._blocks.clear()
-            yield self.event(own, **options)
+            yield from self.events_at([own])
 
     monkeypatch.setattr(Segment, "events", one_by_one)
     assert verify_ratio(twenty_thousand) > 16

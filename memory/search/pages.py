@@ -57,7 +57,7 @@ def blocks_of(
         new = [hit for hit in block.hits if hit.id not in seen]
         blocks.append(Block(block.rankings, new))
         order += new
-        seen.update(hit.id for hit in new)
+        seen.update([hit.id for hit in new])
         if is_enough(order) or not may_follow(block.rankings, depth):
             return blocks
         depth = LANE_HITS * _GROWTH ** len(blocks)

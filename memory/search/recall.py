@@ -1,14 +1,14 @@
 """Recalling: from the result of a search to a context for a model.
 
-Owns the candidates of a context, each an entry with its tier: the facts that the question names or
-shares words with, and the frames of the search, or the newest frames without a result. Owns the
-event that records a context, too. Leaves out the search (`search`) and filling the budget
+Owns the candidates of a context: the facts that the question names or shares words with, and the
+frames of the search, or the newest frames without a result. Owns the event that records a context,
+too. Leaves out the search (`search`), the entries (`entries`) and filling the budget
 (`cerata.retrieval.context.packing`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -25,18 +25,14 @@ from cerata.engine.json_value import exact_fields
 from cerata.engine.late import late
 from cerata.engine.salted_hashes import context_hash
 from cerata.projections.columnar.times import to_microseconds
-from cerata.projections.frames.conversations import name_of
 from cerata.projections.frames.filters import times_of
 from cerata.projections.fulltext.query import filters_of, resolved
 from cerata.retrieval.context import framing
-from cerata.retrieval.context.entries import Entry
 from cerata.retrieval.context.packing import Candidate, ContextOptions, pack
-from cerata.retrieval.context.policies import ContextPolicy, Tier, specificity
 
 from ..snapshot.layers import both, end_to_end
-from ..values.arguments import SPAN, header_size
-from ..values.frames import CONTEXT_HITS, Context, Frame
-from ..values.source_line import heading_of, source_line, speaker_of
+from ..values.frames import CONTEXT_HITS, Context
+from .entries import FrameEntries, entry_of_fact
 from .question_vectors import stored_vectors
 from .relevance import relevant_hits
 from .reranking import ByModel, ByTokens
@@ -47,10 +43,7 @@ if TYPE_CHECKING:
 
     from ..facts import contradictions
     from ..facts import search as fact_search
-    from ..facts.search import FactHit
-    from ..frames import access as accesses
     from ..frames import conversation
-    from ..snapshot.snapshot import Snapshot
     from ..values import vectors as vector_values
     from ..values.vectors import Vector, Vectors
     from .request import SearchRequest
@@ -60,7 +53,6 @@ else:
     vector_values = late("cerata.memory.values.vectors")
     contradictions = late("cerata.memory.facts.contradictions")
     fact_search = late("cerata.memory.facts.search")
-    accesses = late("cerata.memory.frames.access")
 
 
 _TOKENS_A_FACT: Final = 150
@@ -106,19 +98,16 @@ def context_of(result: SearchResult, recall: RecallOptions) -> Context:
         close = None if first_far is None else frames.index(first_far)
     if close is not None:
         close += len(fact_hits)
-    tier_of = _tiers(result, options.policy)
     against: Mapping[int, Sequence[int]] = {}
     if fact_hits:
         against = contradictions.contradicted(snapshot, [hit.fact for hit in fact_hits])
+    read = FrameEntries(result, frames, options.policy).entry
     candidates: list[Candidate] = [
         *(
-            (hit.fact.id, partial(_entry_of_fact, hit, against.get(hit.fact.id, ())))
+            (hit.fact.id, partial(entry_of_fact, hit, against.get(hit.fact.id, ())))
             for hit in fact_hits
         ),
-        *(
-            (frame, partial(_entry_of, snapshot, frame, tier_of, options.policy))
-            for frame in frames
-        ),
+        *[(frame, partial(read, place)) for place, frame in enumerate(frames)],
     ]
     is_unclear = relevant.confidence == "unclear"
     lead = framing.UNCLEAR if is_unclear else ""
@@ -194,74 +183,6 @@ def _newest(result: SearchResult) -> list[int]:
     layers = result.snapshot.layers
     masks = both(_admitted(result), result.request.searched_in(layers))
     return list(islice(layers.newest(masks), CONTEXT_HITS))
-
-
-def _tiers(result: SearchResult, policy: ContextPolicy) -> Callable[[int], Tier]:
-    """Return the function from a frame to its tier, by its age, its uses and the question."""
-    if policy.tier_days is None:
-        return lambda _: "full"
-    snapshot = result.snapshot
-    exactly = specificity(result.request.query)
-    now = snapshot.head.recorded
-    return lambda frame: policy.tier(accesses.use_of(snapshot, frame, now).effective_age, exactly)
-
-
-def _entry_of_fact(hit: FactHit, contradicting: Sequence[int]) -> Entry:
-    fact = hit.fact
-    start = fact.known.start
-    time = 0 if start is None else to_microseconds(start)
-    text = fact_search.fact_text(fact, contradicting)
-    return Entry(fact.id, fact_search.source_of_fact(fact), text, time=time)
-
-
-def _entry_of(
-    snapshot: Snapshot, number: int, tier_of: Callable[[int], Tier], policy: ContextPolicy
-) -> Entry:
-    frame = snapshot.frame_at(number)
-    document, start, header = _place_of(frame)
-    text = frame.text if frame.text.strip() else frame.search_text or ""
-    speaker = speaker_of(frame) if policy.by_session else ""
-    version = _version_of(frame)
-    return Entry(
-        number,
-        source_line(frame) + version,
-        # Every result is shown or omitted; an entry without text shows the size of its bytes.
-        text if text.strip() else _size_of(frame),
-        document,
-        start,
-        time=to_microseconds(frame.created),
-        tier=tier_of(number),
-        stands_for=not text.strip(),
-        header=header,
-        speaker=speaker,
-        session=name_of(frame, (*frame.scope.items(),)) if speaker else None,
-        heading=heading_of(frame) + version if speaker else "",
-        turn=snapshot.layers.place_in_conversation(number) if speaker else (0, 0),
-    )
-
-
-def _version_of(frame: Frame) -> str:
-    """Return the end of a source that names the replacement of a frame that is not current."""
-    by = frame.superseded_by
-    return "" if by is None else f" · superseded by #{by}"
-
-
-def _place_of(frame: Frame) -> tuple[int | None, int, int]:
-    """Return a chunk's document, the start of its text there, and the size of a repeated header.
-
-    A turn counts as a whole.
-    """
-    header = header_size(frame.text, frame.metadata)
-    size = len(frame.text) - header
-    match frame.metadata.get(SPAN):
-        case [int() as start, int() as end] if end - start == size and not frame.role:
-            return frame.parent, start, header
-        case _:
-            return None, 0, 0
-
-
-def _size_of(frame: Frame) -> str:
-    return f"({frame.size:,} {'byte' if frame.size == 1 else 'bytes'})"
 
 
 def recall_of(result: SearchResult, recall: RecallOptions, context: Context) -> RecallContext:

@@ -113,7 +113,7 @@ def relevant_hits(result: SearchResult, *, floor: Floor | bool) -> Relevant:
     request = result.request
     marks = floor_for(result, floor=floor)
     best = _without_question(result) if request.text else result.best
-    most = max((hit.score for hit in best), default=0.0)
+    most = max([hit.score for hit in best], default=0.0)
     if result.facts or (request.is_plain and not has_words(request.tree)):
         return Relevant(best, "clear", most, marks)
     if not best:

@@ -207,7 +207,7 @@ class _BlockBuilder:
             self.uses.update(uses)
             factors = {frame: use.boost(profile.importance) for frame, use in uses.items()}
             fused = boosted(fused, factors)
-        self._seen.update(hit.id for hit in fused)
+        self._seen.update([hit.id for hit in fused])
         return Block(rankings, fused)
 
     def _may_follow(self, rankings: Sequence[LaneRanking], depth: int) -> bool:

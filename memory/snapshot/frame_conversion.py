@@ -122,17 +122,8 @@ def _frame_from(
 ) -> Frame:
     closing = layers.closing_of(number)
     recorded = to_datetime(event.recorded)
-    body = event.body
-    if not isinstance(body, PutFrame):
-        kind = "erased"
-        # The snapshot may have been made before retention gave the content up.
-        layers.log.horizon().check(layers.base.n)
-        if isinstance(body, UnknownBody):
-            kind = f"{body.kind} version {body.kind_version}"
-        body = PutFrame(kind=kind)
-    text = body.text or ""
-    if body.chunk_count is not None and body.chunk_index is None:
-        text = _joined(layers, number)
+    body = frame_body(layers, event)
+    text = text_of(layers, number, body)
     has_expired = body.expires is not None and body.expires <= layers.now
     closed = None
     if closing is not None and closing.seq != number:
@@ -171,9 +162,27 @@ def _frame_from(
     )
 
 
-def _joined(layers: Layers, document: int) -> str:
-    """Return the text of a document's chunks within the scope."""
-    chunks = filter(layers.has, layers.chunks(document).values())
+def frame_body(layers: Layers, event: Event | PendingEvent) -> PutFrame:
+    """Return the body of the event of a frame; an empty body if it is unknown or was erased.
+
+    Raises:
+        HistoryPruned: retention gave up contents of the state.
+    """
+    body = event.body
+    if isinstance(body, PutFrame):
+        return body
+    # The snapshot may have been made before retention gave the content up.
+    layers.log.horizon().check(layers.base.n)
+    if isinstance(body, UnknownBody):
+        return PutFrame(kind=f"{body.kind} version {body.kind_version}")
+    return PutFrame(kind="erased")
+
+
+def text_of(layers: Layers, number: int, body: PutFrame) -> str:
+    """Return the text of a frame; a split document has that of its chunks within the scope."""
+    if body.chunk_count is None or body.chunk_index is not None:
+        return body.text or ""
+    chunks = filter(layers.has, layers.chunks(number).values())
     bodies = (layers.event(chunk).body for chunk in chunks)
     return joined_text(body for body in bodies if isinstance(body, PutFrame))
 

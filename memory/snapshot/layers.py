@@ -547,11 +547,12 @@ class Layers:
             erased = np.concatenate([erased, np.zeros(len(drafted), np.bool_)])
         return first_versions(self._conversations, replaced, replacing, erased)
 
-    def place_in_conversation(self, frame: int) -> tuple[int, int]:
-        """Return the sort key of a frame in its conversation: its first version, then itself."""
-        row = int(self.rows_at(np.array([frame]))[0])
+    def places_in_conversation(self, frames: Sequence[int]) -> list[tuple[int, int]]:
+        """Return the sort keys of frames in conversations: the first version, then the frame."""
+        rows = self.rows_at(np.array(frames, np.int64))
         firsts = self._first_versions
-        return (row if firsts is None else int(firsts[row])), row
+        of_firsts = rows if firsts is None else firsts[rows]
+        return [*zip(of_firsts.tolist(), rows.tolist(), strict=True)]
 
     @cached_property
     def speakers(self) -> tuple[str, ...]:

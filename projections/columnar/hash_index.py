@@ -128,11 +128,7 @@ class HashIndex:
 
         Cost: O(log n) and the rows returned; occasionally a sort of the rows added since.
         """
-        pieces = self._pieces
-        few = _few(pieces, keys, key, key * _MIX & _MASK)
-        if few is not None and _end(pieces) >= len(keys):
-            return few
-        rows = self._complete(pieces, keys, key, few)
+        rows = self.rows(keys, key)
         return rows if isinstance(rows, list) else rows.tolist()
 
     def rows(self, keys: Keys, key: int) -> Rows:
@@ -148,8 +144,9 @@ class HashIndex:
         """Return the result of `_few` with the rows that it left out."""
         if rows is None:
             return self._rows_of_long(pieces, keys, key)
-        if _end(pieces) < len(keys):
-            scanned: list[int] = self._scanned(_end(pieces), keys, key).tolist()
+        end = pieces[-1].end if pieces else 0
+        if end < len(keys):
+            scanned: list[int] = self._scanned(end, keys, key).tolist()
             return rows + scanned
         return rows
 

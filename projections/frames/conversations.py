@@ -169,8 +169,9 @@ def name_of(body: Turnlike, scope: Scope) -> Name | None:
         return None
     if body.parent:
         return Name(_PARENT, body.parent, scope_text(scope))
-    if any(name == SESSION_OF_SCOPE and not isinstance(value, bool) for name, value in scope):
-        return Name(_SCOPE, 0, scope_text(scope))
+    for name, value in scope:
+        if name == SESSION_OF_SCOPE and not isinstance(value, bool):
+            return Name(_SCOPE, 0, scope_text(scope))
     session = body.metadata.get(SESSION)
     if isinstance(session, str):
         return Name(_METADATA + ValueType.STRING, session, scope_text(scope))

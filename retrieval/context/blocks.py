@@ -56,7 +56,7 @@ class PlacedEntry(msgspec.Struct, frozen=True, eq=False):
     """An entry with its text in the context, and the neighbours that joined it.
 
     ``place`` orders the blocks of a context; ``rank`` is from 0. ``counts`` has the tokens of the
-    lines, by the text after them.
+    lines by the gap after them.
     """
 
     rank: int
@@ -70,20 +70,12 @@ class PlacedEntry(msgspec.Struct, frozen=True, eq=False):
     joined: tuple[int, ...] = ()
     counts: dict[str, int] = msgspec.field(default_factory=dict[str, int])
 
-    def tokens(self, end: str) -> int:
-        """Return the tokens of the lines with an end after them, counted once for each end."""
-        written = self.written
-        if not end and not written.heading:
-            return written.tokens
-        count = self.counts.get(end)
+    def tokens(self, gap: str) -> int:
+        """Return the tokens of the lines with a gap after them, counted once for each gap."""
+        count = self.counts.get(gap)
         if count is None:
-            count = self.counts[end] = self.counter.count(written.lines + end)
+            count = self.counts[gap] = self.counter.count(self.written.lines + gap)
         return count
-
-    def heading_tokens(self) -> int:
-        """Return the tokens of the heading that turns share; 0 without one."""
-        heading = self.written.heading
-        return self.counter.count(heading) if heading else 0
 
 
 _turn: Final = attrgetter("entry.turn")
@@ -116,12 +108,12 @@ class Block(NamedTuple):
             tokens += earlier.tokens(_gap(earlier, entry))
         if later is not None:
             if earlier is None or earlier.written.heading != later.written.heading:
-                tokens -= later.heading_tokens()
+                tokens -= later.written.heading_tokens
             if heading != later.written.heading:
-                tokens += later.heading_tokens()
+                tokens += later.written.heading_tokens
             tokens += entry.tokens(_gap(entry, later))
         if earlier is None or earlier.written.heading != heading:
-            tokens += entry.heading_tokens()
+            tokens += entry.written.heading_tokens
         entries = (*entries[:at], entry, *entries[at:])
         return Block(entries, min(self.place, entry.place), tokens, self.session)
 
@@ -131,17 +123,13 @@ class Block(NamedTuple):
 
     def alone(self) -> int:
         """Return the tokens of the block at the end."""
-        return self.before_last + self.entries[-1].tokens("")
+        return self.before_last + self.entries[-1].written.tokens
 
 
 def _gap(entry: PlacedEntry, later: PlacedEntry) -> str:
     """Return what comes between two neighbours of a block."""
     written = entry.written
     return written.gap if written.heading == later.written.heading else GAP
-
-
-def _block_of(entry: PlacedEntry) -> Block:
-    return Block((entry,), entry.place, entry.heading_tokens(), entry.written.session)
 
 
 class Blocks(NamedTuple):
@@ -164,22 +152,20 @@ class Blocks(NamedTuple):
 
     def added(self, entry: PlacedEntry) -> "Blocks":
         """Return the blocks with an entry, in its session's block if there is one."""
-        session = entry.written.session
+        written = entry.written
+        session = written.session
         if session is not None:
             for at, block in enumerate(self.blocks):
                 if block.session == session:
                     return self._without(at)._with(block.with_entry(entry))
-        return self._with(_block_of(entry))
+        return self._with(Block((entry,), entry.place, written.heading_tokens, session))
 
     def without(self, entry: PlacedEntry) -> "Blocks":
         """Return the blocks without a placed entry."""
         for at, block in enumerate(self.blocks):
             if entry in block.entries:
-                rest = self._without(at)
                 left = [placed for placed in block.entries if placed is not entry]
-                if not left:
-                    return rest
-                return rest._with(reduce(Block.with_entry, left[1:], _block_of(left[0])))
+                return reduce(Blocks.added, left, self._without(at))
         return self
 
     def _with(self, block: Block) -> "Blocks":
@@ -189,8 +175,12 @@ class Blocks(NamedTuple):
             size = block.followed()
             blocks = (*blocks[:at], block, *blocks[at:])
             return Blocks(blocks, self.before_last + size, self.tokens + size)
-        before_last = self.followed()
-        return Blocks((*blocks, block), before_last, before_last + block.alone())
+        before_last = 0
+        if blocks:
+            last = blocks[-1]
+            before_last = self.before_last + last.before_last + last.entries[-1].tokens(GAP)
+        tokens = before_last + block.before_last + block.entries[-1].written.tokens
+        return Blocks((*blocks, block), before_last, tokens)
 
     def _without(self, at: int) -> "Blocks":
         """Return the blocks without the block at a place."""

@@ -11,6 +11,8 @@ duplicates: a note is never dropped for another that names a different port. The
 texts over 65,536 characters.
 """
 
+import math
+from functools import cache
 from typing import Final, TypeAlias
 
 from cerata.projections.fulltext.analyzer import words
@@ -37,6 +39,7 @@ class Duplicates:
     def __init__(self, share: float) -> None:
         self.equal: dict[bytes, int] = {}
         self._share = share
+        self._least = _least_shingles(share)
         self._close: list[tuple[int, Shingles]] = []
 
     def add(self, entry: int, text: str, folded_text: bytes) -> int | None:
@@ -44,30 +47,39 @@ class Duplicates:
 
         Cost: for a long text its shingles, and a comparison with each long text.
         """
-        shingles_of_text = self._shingles(text)
-        if shingles_of_text:
-            for close, shingles_of_entry in self._close:
-                if resemblance(shingles_of_text, shingles_of_entry) >= self._share:
+        size = len(text)
+        # In scripts without spaces each character is a word, and so is each pair.
+        most = (size + 1) // 2 if text.isascii() else 2 * size
+        if size <= SIZE_MAX and most + len(_END) >= self._least:
+            run = words(text)
+            # Some shingles may be equal.
+            if len(run) + len(_END) >= self._least:
+                close = self._close_to(entry, _shingles_of(run))
+                if close is not None:
                     return close
-            self._close.append((entry, shingles_of_text))
         self.equal.setdefault(folded_text, entry)
         return None
 
-    def _shingles(self, text: str) -> Shingles | None:
-        """Return the shingles of a text that may be close to an unequal one, else None."""
-        # In scripts without spaces each character is a word, and so is each pair.
-        if len(text) > SIZE_MAX or not self._is_enough(2 * len(text) + len(_END)):
+    def _close_to(self, entry: int, shingles_of_text: Shingles) -> int | None:
+        """Add the shingles of an entry, or return the first entry with close ones."""
+        if len(shingles_of_text) < self._least:
             return None
-        run = words(text)
-        # Some shingles may be equal.
-        if not self._is_enough(len(run) + len(_END)):
-            return None
-        runs = _shingles_of(run)
-        return runs if self._is_enough(len(runs)) else None
+        for close, shingles_of_entry in self._close:
+            if resemblance(shingles_of_text, shingles_of_entry) >= self._share:
+                return close
+        self._close.append((entry, shingles_of_text))
+        return None
 
-    def _is_enough(self, count: int) -> bool:
-        """Return whether a text of ``count`` shingles is close to itself with a word added."""
-        return (count - SHINGLE_WORDS + 1) / (count + SHINGLE_WORDS) >= self._share
+
+@cache
+def _least_shingles(share: float) -> float:
+    """Return the least count of shingles of a text that is close to itself with a word added."""
+    if share == 1:
+        return math.inf
+    count = max(0, int((SHINGLE_WORDS * share + len(_END)) / (1 - share)) - 1)
+    while (count - len(_END)) / (count + SHINGLE_WORDS) < share:
+        count += 1
+    return count
 
 
 def shingles(text: str) -> Shingles:

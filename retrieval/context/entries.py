@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -127,47 +127,61 @@ _TURN_GAPS: Final[Mapping[Form, str]] = {
 
 
 class Written(NamedTuple):
-    """A written entry: its heading, its lines, and the place of the text in these.
+    """A written entry: its lines with their tokens, and the place of the text in the lines.
 
     A turn of a ``session`` has its heading apart, since turns share it, and ``gap`` is what comes
-    between two of them; any other entry has all of itself in ``lines``. ``tokens`` are those of
-    both.
+    between two of them; any other entry has all of itself in ``lines``.
     """
 
-    heading: str
     lines: str
     start: int
     tokens: int
+    heading: str = ""
+    heading_tokens: int = 0
     session: Hashable | None = None
     gap: str = ""
 
 
 class _Lead(NamedTuple):
-    """The heading of an entry, and the name before its text; a turn has its id in the name."""
+    """The heading of an entry, the name before its text, and the text of both.
+
+    A turn has its id in the name.
+    """
 
     heading: str
     name: str
+    text: str
     is_turn: bool = False
 
-    @property
-    def text(self) -> str:
-        return self.heading + (f"{self.name}: " if self.name else "")
 
-
-def _leads(entry: Entry, form: Form) -> Iterator[_Lead]:
-    """Yield the leads that an entry may have, the fullest first."""
+def _lead(entry: Entry, form: Form, most: int, counter: Tokenizer) -> _Lead:
+    """Return the lead of an entry: the fullest that takes at most half of the tokens."""
     speaker = entry.speaker
-    if speaker:
-        # A name may look like a source, too.
-        speaker = marked(speaker, headings=True)
-        speaker = _MARKS.sub(_escaped, speaker) if form == "markdown" else speaker
-    if speaker and entry.session is not None:
-        yield _Lead(_heading(entry.heading, form), f"#{entry.id} {speaker}", is_turn=True)
-    else:
-        yield _Lead(_head(entry.source, form), speaker)
-    yield _Lead(_head(f"#{entry.id}", form), speaker)
-    if speaker:
-        yield _Lead(_head(f"#{entry.id}", form), "")
+    if not speaker:
+        heading = f"[{entry.source}]\n" if form == "text" else _head(entry.source, form)
+        # No token is shorter than a byte, so a short heading need not be counted.
+        if 2 * len(heading.encode()) > most and not _is_short(heading, most, counter):
+            heading = _head(f"#{entry.id}", form)
+        return _Lead(heading, "", heading)
+    # A name may look like a source, too.
+    speaker = marked(speaker, headings=True)
+    speaker = _MARKS.sub(_escaped, speaker) if form == "markdown" else speaker
+    is_turn = entry.session is not None
+    heading = _heading(entry.heading, form) if is_turn else _head(entry.source, form)
+    name = f"#{entry.id} {speaker}" if is_turn else speaker
+    text = f"{heading}{name}: "
+    if _is_short(text, most, counter):
+        return _Lead(heading, name, text, is_turn)
+    heading = _head(f"#{entry.id}", form)
+    text = f"{heading}{speaker}: "
+    if _is_short(text, most, counter):
+        return _Lead(heading, speaker, text)
+    return _Lead(heading, "", heading)
+
+
+def _is_short(text: str, most: int, counter: Tokenizer) -> bool:
+    # No token is shorter than a byte, so a short text need not be counted.
+    return 2 * len(text.encode()) <= most or 2 * counter.count(text) <= most
 
 
 class Writing:
@@ -175,16 +189,18 @@ class Writing:
 
     A lead that would take more than half of them is replaced by a shorter one, in the end by the
     id. With ``has_rows`` an excerpt of a table is whole rows below the header. With ``has_turns``
-    a line of the text that looks like a turn is marked.
+    a line of the text that looks like a turn is marked. ``headings`` keeps the tokens of headings,
+    which entries of a context share.
     """
 
     def __init__(
         self,
         entry: Entry,
-        form: Form,
         most: int,
-        counter: Tokenizer,
         *,
+        form: Form,
+        counter: Tokenizer,
+        headings: dict[str, int],
         has_rows: bool = True,
         has_turns: bool = False,
     ) -> None:
@@ -193,13 +209,9 @@ class Writing:
         self._has_rows = has_rows
         self._has_turns = has_turns
         self._counter = counter
+        self._headings = headings
         self._form: Form = form
-        for lead in _leads(entry, form):
-            self._lead = lead
-            text = lead.text
-            # No token is shorter than a byte, so a short head need not be counted.
-            if 2 * len(text.encode()) <= most or 2 * counter.count(text) <= most:
-                break
+        self._lead = _lead(entry, form, most, counter)
 
     def written(self, text: str) -> Written:
         """Return the entry with this text, as a context has it."""
@@ -213,10 +225,14 @@ class Writing:
         if not lead.is_turn:
             lines = lead.heading + lines
             start = len(lead.heading) + len(name)
-            return Written("", lines, start, self._counter.count(lines))
-        tokens = self._counter.count(lead.heading + lines)
-        gap = _TURN_GAPS[form]
-        return Written(lead.heading, lines, len(name), tokens, self.entry.session, gap)
+            return Written(lines, start, self._counter.count(lines))
+        heading = lead.heading
+        heading_tokens = self._headings.get(heading)
+        if heading_tokens is None:
+            heading_tokens = self._headings[heading] = self._counter.count(heading)
+        tokens = self._counter.count(lines)
+        session, gap = self.entry.session, _TURN_GAPS[form]
+        return Written(lines, len(name), tokens, heading, heading_tokens, session, gap)
 
     def fitting(self, text: str) -> Written | None:
         """Return the entry with this text if there is room, else None."""
@@ -224,11 +240,16 @@ class Writing:
         if len(text) > self.most * _TOKEN_SIZE_MAX:
             return None
         written = self.written(text)
-        return written if written.tokens <= self.most else None
+        return written if written.heading_tokens + written.tokens <= self.most else None
 
     def fits(self, text: str) -> bool:
         """Return whether the entry has room for this text."""
         return self.fitting(text) is not None
+
+    def _size(self, text: str) -> int:
+        """Return the tokens of the entry with this text."""
+        written = self.written(text)
+        return written.heading_tokens + written.tokens
 
     def _tables(self, text: str) -> list[Table]:
         return find_tables(text) if self._has_rows else []
@@ -340,13 +361,13 @@ class Writing:
         piece = piece.rstrip()
         clipped = piece + (ELLIPSIS if text[stop:].strip() else "")
         size = counter.cut(piece, room)
-        over = self.written(clipped).tokens - most
+        over = self._size(clipped) - most
         while over > 0:
             if size <= 0:
                 return ""
             # Marks and seams take further tokens, each of at least a character.
             clipped = _ended(piece, size) if tables else piece[:size].rstrip() + ELLIPSIS
-            over = self.written(clipped).tokens - most
+            over = self._size(clipped) - most
             size -= max(over, 1)
         return clipped
 

@@ -7,6 +7,7 @@ bytes. The written text is counted, so the budget is exact. Leaves out the form 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -209,6 +210,14 @@ class _ContextPacker:
             "line": min(policy.line_tokens, options.entry_tokens),
             "cut": options.entry_tokens,
         }
+        self._writing = partial(
+            Writing,
+            form=options.form,
+            counter=counter,
+            headings=dict[str, int](),
+            has_rows=policy.whole_rows,
+            has_turns=policy.by_session,
+        )
         share = policy.duplicate_share
         self._duplicates = None if share is None else Duplicates(share)
         self._blocks = Blocks()
@@ -301,7 +310,10 @@ class _ContextPacker:
 
     def _alone(self, rank: int, entry: Entry, step: _Step) -> PlacedEntry | None:
         """Return an entry as a step writes it; None if a full one would have to be cut."""
-        writing = self._writing(entry, step)
+        most = min(self._most[step], self._room)
+        if step == "cut" and self._free >= CUT_LEAST:
+            most = min(most, self._free)
+        writing = self._writing(entry, most)
         has_others = bool(self._blocks.blocks)
         text = entry.text.strip()
         tier: Tier = "full"
@@ -350,26 +362,12 @@ class _ContextPacker:
         text = first.text + second.body[overlap:]
         merged = msgspec.structs.replace(best, text=text, start=first.start, header=first.header)
         text = text.strip()
-        written = self._writing(merged, "full").fitting(text)
+        written = self._writing(merged, min(self._most["full"], self._room)).fitting(text)
         if written is None:
             return None
         joined = (*placed.joined, entry.id)
         return PlacedEntry(
             placed.rank, placed.place, merged, text, written, self._counter, joined=joined
-        )
-
-    def _writing(self, entry: Entry, step: _Step) -> Writing:
-        most = min(self._most[step], self._room)
-        if step == "cut" and self._free >= CUT_LEAST:
-            most = min(most, self._free)
-        policy = self._options.policy
-        return Writing(
-            entry,
-            self._options.form,
-            most,
-            self._counter,
-            has_rows=policy.whole_rows,
-            has_turns=policy.by_session,
         )
 
     def packed(self, ids: Sequence[int]) -> PackedContext:

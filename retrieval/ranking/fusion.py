@@ -27,6 +27,7 @@ some of the best items have. Leaves out the lanes and their weights (`profiles`)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -123,7 +124,7 @@ def fuse(
         Fused(
             number,
             round(score, SCORE_DECIMALS),
-            tuple(name for name, is_found in zip(names, of_item, strict=True) if is_found),
+            tuple(compress(names, of_item)),
         )
         for number, score, of_item in zip(
             ids[best].tolist(), scores[best].tolist(), found[:, best].T.tolist(), strict=True

@@ -1,10 +1,11 @@
 """Events of a segment by column are those that are read one by one, in every part of a log."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import cast
 
 import msgspec
+import numpy as np
 import pytest
 
 import cerata
@@ -39,6 +40,9 @@ def check_equal(log: Log, first: int, last: int, size: int) -> int:
     assert [facts_of(event) for events in sequences for event in events] == [
         facts_of(event) for event in expected
     ]
+    for step in (1, 7, 400):
+        chosen = log.events_at([*range(first, last + 1, step)])
+        assert [*map(facts_of, chosen)] == [*map(facts_of, expected[::step])]
     sealed = [events for events in sequences if isinstance(events, ColumnarEvents)]
     for events in sealed:
         check_columns(events)
@@ -56,6 +60,40 @@ def check_columns(events: ColumnarEvents) -> None:
         assert events.recorded(columns.places) == [event.recorded for event in singly]
         assert [*columns.scopes] == [event.scope for event in singly]
         assert [*columns.bodies] == [event.body for event in singly]
+
+
+def test_chosen_events_have_their_attachments(tmp_path: Path) -> None:
+    """A vector lies beside the events of a segment, of a spill and of the ring."""
+    vectors = np.arange(9 * 64, dtype=np.float32).reshape(9, 64)
+    with cerata.open(tmp_path / "a.cera") as store:
+        store.put_frames([f"{n} " * 9_000 for n in range(3)], embeddings=vectors[:3], space="s")
+        for n in range(3):
+            store.put_frame(f"{n}", embedding=vectors[3 + n], space="s")
+        store._session.log.seal()
+        for n in range(3):
+            store.put_frame(f"{n}", embedding=vectors[6 + n], space="s")
+        events = store._session.log.events_at(range(1, 10))
+        bodies = [cast("PutFrame", event.body) for event in events]
+        data = [
+            event.attached(body.embedding.data)
+            for event, body in zip(events, bodies, strict=True)
+            if body.embedding is not None
+        ]
+    assert data == [vector.tobytes() for vector in vectors]
+
+
+def test_chosen_events_are_refused_if_one_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A caller reads them one by one then; a part of them would look like all."""
+    with cerata.open(tmp_path / "a.cera") as store:
+        store.put_frames([f"{n} " + "x" * 100 for n in range(1_000)])
+        store._session.log.seal()
+        monkeypatch.setattr(Segment, "_read_block", damaged_block(2))
+        log = store._session.log
+        assert [event.seq for event in log.events_at([1, 9])] == [1, 9]
+        with pytest.raises(Corrupt, match="block 2 does not verify"):
+            log.events_at([1, 9, *range(200, 500, 20)])
 
 
 def write_variety(path: Path) -> None:
@@ -136,19 +174,24 @@ def test_events_before_a_damaged_block_are_yielded(
     with cerata.open(path) as store:
         store.put_frames([f"{n} " + "x" * 100 for n in range(1_000)])
         store._session.log.seal()
-    read_block = Segment._read_block
-
-    def damaged(segment: Segment, number: int) -> tuple[bytes, bytes]:
-        if number == 2:
-            raise Corrupt("block 2 does not verify")
-        return read_block(segment, number)
-
-    monkeypatch.setattr(Segment, "_read_block", damaged)
+    monkeypatch.setattr(Segment, "_read_block", damaged_block(2))
     with cerata.open(path, mode="r") as store:
         log = store._session.log
         assert seqs_before_damage(log.read_in_sequences(1, 1_000, 512)) == seqs_before_damage(
             [event] for event in log.read(1, 1_000)
         )
+
+
+def damaged_block(bad: int) -> Callable[[Segment, int], tuple[bytes, bytes]]:
+    """Return the read of a block, which refuses one of a segment."""
+    read_block = Segment._read_block
+
+    def damaged(segment: Segment, number: int) -> tuple[bytes, bytes]:
+        if number == bad:
+            raise Corrupt(f"block {bad} does not verify")
+        return read_block(segment, number)
+
+    return damaged
 
 
 def seqs_before_damage(sequences: Iterable[Sequence[Event]]) -> list[int]:
