@@ -882,7 +882,7 @@ class Event(msgspec.Struct, frozen=True, dict=True):
         payload = self.payload
         return None if payload is None else payload.scope
 
-    @property
+    @once
     def actor(self) -> str | None:
         """The name of the person or program that wrote the event; None if not recorded."""
         return None if self.payload is None else self.payload.actor
@@ -892,7 +892,7 @@ class Event(msgspec.Struct, frozen=True, dict=True):
         """The id of the request or run that the event belongs to; None if not recorded."""
         return None if self.payload is None else self.payload.correlation
 
-    @property
+    @once
     def reason(self) -> str | None:
         """Why the event was written; None if not recorded."""
         return None if self.payload is None else self.payload.reason
@@ -913,8 +913,11 @@ class Event(msgspec.Struct, frozen=True, dict=True):
                 # The decoding below reports the fault.
                 pass
             else:
-                # Both in one pass: callers that read a body mostly read the scope too.
-                vars(self)["scope"] = whole.scope
+                # In one pass: callers that read a body mostly read these, too.
+                parts = vars(self)
+                parts["scope"] = whole.scope
+                parts["actor"] = whole.actor
+                parts["reason"] = whole.reason
                 body = whole.body
                 if pair.references is None or pair.references(body) is None:
                     return body

@@ -400,7 +400,8 @@ class Log(Handle):
             raise NotFound(
                 f"There is no event {seq:,}", remedy=f"Pass a seq of at most {snapshot.head_seq:,}."
             )
-        return next(snapshot.reader.events(snapshot, seq, seq))
+        [event] = snapshot.reader.events_at(snapshot, (seq,))
+        return event
 
     def events_at(self, seqs: Sequence[int]) -> list[Event]:
         """Return some events of the log; their seqs ascend, and none is above that of `head`.

@@ -176,15 +176,15 @@ def assemble(folder: Path) -> Generator[Work]:
 
 CALLS: Final = (
     Call("put_frame", 244, put_frame),
-    Call("search by words", 658, search_words),
-    Call("recall of 40 notes", 1_803, recall_notes),
-    Call("recall of 40 turns", 1_942, recall_turns),
-    Call("frame", 129, frame),
-    Call("facts", 130, facts),
+    Call("search by words", 642, search_words),
+    Call("recall of 40 notes", 1_787, recall_notes),
+    Call("recall of 40 turns", 1_934, recall_turns),
+    Call("frame", 99, frame),
+    Call("facts", 122, facts),
     Call("assert_fact", 318, assert_fact),
-    Call("checkpoint after 2 writes", 5_873, checkpoint),
-    Call("Session.exchange", 318, exchange),
-    Call("Session.assemble", 4_979, assemble),
+    Call("checkpoint after 2 writes", 5_875, checkpoint),
+    Call("Session.exchange", 279, exchange),
+    Call("Session.assemble", 4_791, assemble),
 )
 
 

@@ -17,6 +17,7 @@ from cerata.engine.unreadable import frame_place, readable
 from cerata.projections.rows.row_projection import RowProjection
 
 from ..snapshot.reader import Reader
+from ..values.frames import frame_id
 
 if TYPE_CHECKING:
     from cerata.projections.frames.filters import Filter
@@ -120,7 +121,7 @@ class FrameReads(Reader):
             NotFound: no frame with this id exists at this basis within the scope.
         """
         snapshot = self._snapshot()
-        return snapshot.frame_at(snapshot.id_of(frame))
+        return snapshot.frame_at(frame_id(frame, snapshot.ids))
 
     def content(self, frame: FrameId) -> bytes:
         """Return a frame's content: the bytes of a blob, or its text as UTF-8.

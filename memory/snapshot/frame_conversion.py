@@ -137,7 +137,7 @@ def _frame_from(
         title=body.title,
         tags=body.tags,
         labels=body.labels,
-        metadata=copied(body.metadata),
+        metadata=copied(body.metadata) if body.metadata else {},
         scope={} if event.scope is None else dict(event.scope),
         track=body.track,
         created=recorded if body.created is None else to_datetime(body.created),

@@ -189,14 +189,6 @@ class Frames:
             alive[self._closed_with_parent(n)] = False
         return alive
 
-    def _is_open(self, row: int, n: int) -> bool:
-        return not self._is_closed_by_event(row, n) and not self._is_erased(row)
-
-    def _is_closed_by_event(self, row: int, n: int) -> bool:
-        closing = self._columns.closed_at.item(row)
-        # An index beyond this snapshot's closings belongs to a later event.
-        return closing < len(self._closing_seq) and int(self._closing_seq[closing]) <= n
-
     def _is_erased(self, row: int) -> bool:
         """Return whether a payload was erased; that of a later version is no erased one."""
         is_missing = self._columns.flags.item(row) & FLAG_ERASED > 0
@@ -365,12 +357,16 @@ class Frames:
 
     def closing_of(self, frame: int, n: int) -> Closing | None:
         """Return the closing of a frame by n, or None for a frame that is open or unknown."""
-        row = self.row_of(frame)
-        if row is None or self._is_open(row, n):
-            return None
-        if not self._is_closed_by_event(row, n):
-            return Closing(frame, ClosingKind.WITH_DELETED, None)
+        row = place_of(self.ids, frame)
+        return None if row is None else self._closing_at(row, n)
+
+    def _closing_at(self, row: int, n: int) -> Closing | None:
         closing = self._columns.closed_at.item(row)
+        # An index beyond this snapshot's closings belongs to a later event.
+        if closing >= len(self._closing_seq) or int(self._closing_seq[closing]) > n:
+            if not self._is_erased(row):
+                return None
+            return Closing(self.ids.item(row), ClosingKind.WITH_DELETED, None)
         by = int(self._closing_by[closing])
         return Closing(
             seq=int(self._closing_seq[closing]),
@@ -381,6 +377,8 @@ class Frames:
     def supersedes_of(self, frame: int, n: int) -> list[int]:
         """Return the frames that a frame had superseded by n, ascending; O(log² closings)."""
         end = rows_up_to(self._closing_seq, n)
+        if not end:
+            return []
         closings = self._columns.replaced_index.find(self._closing_by[:end].view(np.uint64), frame)
         direct = [at for at in closings if self._closing_kind[at] == ClosingKind.SUPERSEDE]
         return sorted(int(self.ids[self._closing_row[at]]) for at in direct)
@@ -451,7 +449,7 @@ class Frames:
         return [
             int(self.ids[row])
             for row in self.content_rows(content_hash, n)
-            if self._is_open(row, n)
+            if self._closing_at(row, n) is None
         ]
 
     def content_rows(self, content_hash: bytes, n: int) -> list[int]:
@@ -467,7 +465,9 @@ class Frames:
 
     def find_uri(self, uri: str, n: int) -> list[int]:
         """Return the frames current at n with this URI, in order."""
-        return [int(self.ids[row]) for row in self.uri_rows(uri, n) if self._is_open(row, n)]
+        return [
+            int(self.ids[row]) for row in self.uri_rows(uri, n) if self._closing_at(row, n) is None
+        ]
 
     def uri_rows(self, uri: str, n: int) -> list[int]:
         """Return the rows at n of frames with this URI, open or closed, in order."""

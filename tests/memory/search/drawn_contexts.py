@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from random import Random
 from typing import Any, NamedTuple
@@ -71,16 +72,22 @@ PLACES = (
     "/" + "d/" * 90,
 )
 ROLES = ("user", "assistant", "mina\n[#4 · x]", "#5 olaf: 2020-", "")
+IDS_END = 280
+"""Above every id of the memory."""
 START = datetime(2024, 1, 5, 22, tzinfo=UTC)
 HOUR_US = 3_600_000_000
 
 
 class Case(NamedTuple):
-    """A question, the options of `recall`, and the frames to show; None for those found."""
+    """A question, the options of `recall`, and the frames to show; None for those found.
+
+    ``ids`` are frames to read by their ids, some of which do not exist.
+    """
 
     question: str
     options: dict[str, Any]
     frames: tuple[int, ...] | None
+    ids: tuple[int, ...]
 
 
 def text_of(draw: Random, most: int = 60) -> str:
@@ -216,7 +223,8 @@ def drawn_case(view: View | Store, draw: Random, *, chosen: bool) -> Case:
         every += draw.choice(([], chunks))
         count = draw.choice((1, 5, 40, 200))
         frames = tuple(draw.sample(every, min(count, len(every))))
-    return Case(draw.choice(QUESTIONS), options, frames)
+    ids = tuple(draw.sample(range(-14, IDS_END), 9))
+    return Case(draw.choice(QUESTIONS), options, frames, ids)
 
 
 OFTEN = cerata.ContextPolicy("often", 1, tier_days=(0.5, 2), shorten=True, fill=True, line_tokens=9)
@@ -262,15 +270,28 @@ def plain(context: Context) -> dict[str, Any]:
     }
 
 
+def plain_frame(view: View | Store, number: int) -> dict[str, Any]:
+    """Return all that a caller can see of a frame."""
+    frame = view.frame(number)
+    closed = None if frame.closed is None else str(frame.closed)
+    return {**frame.to_dict(), "closed": closed, "actor": frame.actor, "unread": frame.unread}
+
+
+def attempt(read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return the result of a read, or its error."""
+    try:
+        return read()
+    except CerataError as error:
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
 def answer(view: View | Store, case: Case) -> dict[str, Any]:
-    """Return the context of a case as plain values, or its error."""
+    """Return the context and the frames of a case as plain values, or their errors."""
     with showing(case.frames), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        try:
-            shown = plain(view.recall(case.question, **case.options))
-        except CerataError as error:
-            shown = {"error": f"{type(error).__name__}: {error}"}
-    return {**shown, "warnings": [str(warning.message) for warning in caught]}
+        shown = attempt(lambda: plain(view.recall(case.question, **case.options)))
+        frames = [attempt(partial(plain_frame, view, number)) for number in case.ids]
+    return {**shown, "frames": frames, "warnings": [str(each.message) for each in caught]}
 
 
 def answers(seed: int, count: int, *, chosen: bool) -> Iterator[tuple[Case, dict[str, Any]]]:

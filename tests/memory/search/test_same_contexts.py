@@ -16,7 +16,10 @@ FIXED = Path(__file__).parent / "golden" / "contexts.txt"
 
 
 def test_contexts_are_those_of_earlier_commits() -> None:
-    """A faster path once counted the tokens of a whole text for its cut form."""
+    """A faster path once counted the tokens of a whole text for its cut form.
+
+    A line also has the hash of some frames that are read by their ids.
+    """
     lines = [line_of(shown) for _, shown in answers(SEED, COUNT, chosen=True)]
     if os.environ.get("CERATA_GOLDEN") == "write":
         FIXED.write_text("".join(f"{line}\n" for line in lines))
