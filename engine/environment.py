@@ -72,7 +72,7 @@ def system_random_bytes(size: int) -> bytes:
         return _drawn.pop()
     except IndexError:
         data = os.urandom(_DRAWN_SIZE * _DRAWN_COUNT)
-        _drawn.extend(data[at : at + size] for at in range(size, len(data), size))
+        _drawn.extend([data[at : at + size] for at in range(size, len(data), size)])
         return data[:size]
 
 
