@@ -189,7 +189,7 @@ CALLS: Final = (
     Call("assert_fact", 317, assert_fact),
     Call("checkpoint after 2 writes", 5_875, checkpoint),
     Call("Session.exchange", 279, exchange),
-    Call("Session.assemble", 4_790, assemble),
+    Call("Session.assemble", 4_571, assemble),
 )
 
 

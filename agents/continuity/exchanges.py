@@ -11,7 +11,7 @@ Owns their order and their pairs. Leaves out how they are written (`recorder`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,9 +23,9 @@ import numpy as np
 
 from cerata.engine.plain_value import PlainValue
 from cerata.engine.unreadable import frame_place, readable
+from cerata.memory.snapshot.frame_conversion import FrameText
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.arguments import SPAN
-from cerata.memory.values.frames import Frame
 from cerata.projections.columnar.columns import I64
 from cerata.projections.columnar.times import to_datetime
 from cerata.projections.messages.line import Line, line_of
@@ -121,6 +121,7 @@ class Talk:
             rows = rows[self.messages.columns.session.view()[rows] == code]
         self.rows, self.firsts = self._current(rows)
         """The rows of the messages in their order, and the frames of their first versions."""
+        self._texts: Mapping[int, FrameText] = {}
 
     def _current(self, rows: I64) -> tuple[I64, I64]:
         layer = self.snapshot.base
@@ -241,8 +242,12 @@ class Talk:
         question = self.message(pair.question) if pair.question else None
         return Exchange(question, self.message(pair.reply) if pair.reply else None)
 
-    def exchanges(self, pairs: Iterable[Pair]) -> list[Exchange]:
-        """Return exchanges with their texts."""
+    def exchanges(self, pairs: Sequence[Pair]) -> list[Exchange]:
+        """Return exchanges with their texts, which are read together."""
+        seqs = self.messages.columns.seq
+        self._texts = self.snapshot.texts_at(
+            [seqs.item(row) for pair in pairs for row in pair.rows]
+        )
 
         def place(pair: Pair) -> str:
             columns = self.messages.columns
@@ -259,9 +264,14 @@ class Talk:
         """Return the message of one row, or of the rows that continue each other."""
         columns = self.messages.columns
         first = rows[0]
-        frames = [self.snapshot.frame_at(columns.seq.item(row)) for row in rows]
+        number = columns.seq.item(first)
+        texts = self._texts
+        frames = [
+            texts.get(frame) or self.snapshot.text_at(frame)
+            for frame in map(columns.seq.item, rows)
+        ]
         return Message(
-            id=frames[0].id,
+            id=number,
             role=ASSISTANT if columns.by_agent.item(first) else USER,
             text=joined_text(frames),
             created=to_datetime(columns.created.item(first)),
@@ -285,18 +295,18 @@ def frames_of_exchange(snapshot: Snapshot, agent: str, first: int) -> tuple[int,
     return tuple(seqs.item(row) for row in pair.rows)
 
 
-def joined_text(frames: Sequence[Frame]) -> str:
+def joined_text(chunks: Sequence[FrameText]) -> str:
     """Return the text of chunks that overlap, each character once."""
-    text = frames[0].text
-    for before, frame in pairwise(frames):
-        end, start = _span(before)[1], _span(frame)[0]
-        text += frame.text[max(0, end - start) :]
+    text = chunks[0].text
+    for before, chunk in pairwise(chunks):
+        end, start = _span(before)[1], _span(chunk)[0]
+        text += chunk.text[max(0, end - start) :]
     # The lines between turns belong to no message.
-    return text.rstrip("\n") if frames[0].chunk_index is not None else text
+    return text.rstrip("\n") if chunks[0].body.chunk_index is not None else text
 
 
-def _span(frame: Frame) -> tuple[int, int]:
-    span = frame.metadata.get(SPAN)
+def _span(chunk: FrameText) -> tuple[int, int]:
+    span = chunk.body.metadata.get(SPAN)
     if isinstance(span, list) and len(span) == 2:
         start, end = span
         if isinstance(start, int) and isinstance(end, int):

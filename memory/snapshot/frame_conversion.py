@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cerata.engine.columnar_events import ColumnarEvents
 from cerata.engine.content_hashes import content_hash_of
@@ -27,7 +27,7 @@ from cerata.engine.events import (
 from cerata.engine.horizon import content_pruned
 from cerata.engine.json_value import shown_id
 from cerata.engine.late import late
-from cerata.engine.unreadable import frame_place, readable
+from cerata.engine.unreadable import UNREADABLE, frame_place, readable
 from cerata.projections.columnar.times import to_datetime
 
 from ..values.arguments import copied, joined_text
@@ -185,6 +185,32 @@ def text_of(layers: Layers, number: int, body: PutFrame) -> str:
     chunks = filter(layers.has, layers.chunks(number).values())
     bodies = (layers.event(chunk).body for chunk in chunks)
     return joined_text(body for body in bodies if isinstance(body, PutFrame))
+
+
+class FrameText(NamedTuple):
+    """The text of a frame, and its body."""
+
+    text: str
+    body: PutFrame
+
+
+def frame_text(layers: Layers, number: int) -> FrameText:
+    """Return the text of a stored frame without its relations. Raises as `frame_of`."""
+    return _text_from(layers, layers.event(number))
+
+
+def frame_texts(layers: Layers, numbers: Iterable[int]) -> dict[int, FrameText]:
+    """Return the texts of stored frames within the scope, with one read, up to a damaged frame."""
+    texts: dict[int, FrameText] = {}
+    with suppress(*UNREADABLE):
+        for event in layers.log.events_at(sorted(set(numbers))):
+            texts[event.seq] = _text_from(layers, event)
+    return texts
+
+
+def _text_from(layers: Layers, event: Event | PendingEvent) -> FrameText:
+    body = frame_body(layers, event)
+    return FrameText(text_of(layers, event.seq, body), body)
 
 
 def blob_of(layers: Layers, number: int) -> bytes | None:

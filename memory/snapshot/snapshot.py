@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from . import layer as snapshot_layer
     from . import layers as snapshot_layers
     from . import pending as pending_events
+    from .frame_conversion import FrameText
     from .layer import LogLayer
     from .layers import Layers
     from .pending import PendingBuilder, PendingEvents
@@ -559,6 +560,17 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
             NotFound: no frame with an id exists at this basis within the scope.
         """
         return frame_conversion.frames_of(self.layers, numbers, self.act)
+
+    def text_at(self, number: int) -> FrameText:
+        """Return the text of a stored frame without its relations. Raises as `frame_at`."""
+        return frame_conversion.frame_text(self.layers, number)
+
+    def texts_at(self, numbers: Iterable[int]) -> dict[int, FrameText]:
+        """Return the texts of stored frames within the scope, with one read, up to a damaged frame.
+
+        `text_at` reads the frames that are left.
+        """
+        return frame_conversion.frame_texts(self.layers, numbers)
 
     def attachment(self, number: int, attachment: Attachment) -> bytes:
         """Return bytes that the event or draft of a frame names, verified against their hash."""
