@@ -111,11 +111,10 @@ class Layers:
         Raises:
             NotFound: no frame with this id exists within the scope.
         """
-        if frame > 0 and self.base.row_of(frame) is not None:
-            return self.log.event(frame)
         self.check_has(frame)
-        assert self.pending is not None
-        return self.pending.event(frame)
+        if frame < 0 and self.pending is not None:
+            return self.pending.event(frame)
+        return self.log.event(frame)
 
     def scope_of(self, frame: int) -> Scope | None:
         """Return the scope of a frame without reading its event; None if the frame was erased.
