@@ -292,7 +292,7 @@ class LogFile:
         return self._segments.get(self.file, offset, length)
 
     def drop_segments(self) -> None:
-        """Drop the cached segments; a running read keeps those that it uses."""
+        """Drop the cached segments; a running read keeps its own."""
         self._segments.clear()
 
     def manifest(self, ref: Ref) -> tuple[Ref, ...]:

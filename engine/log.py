@@ -365,7 +365,7 @@ class Log(Handle):
         return joined_runs(recent_runs(batches, first, last, size, read), size)
 
     def recent(self, first: int, last: int) -> Iterator[Event]:
-        """Yield the same events as `read`; those that this handle appended last from memory.
+        """Yield the same events as `read`; the newest of this handle from memory.
 
         Args:
             first: seq of the first event, from 1.

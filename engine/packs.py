@@ -153,7 +153,7 @@ def shipped_packs() -> tuple[Pack, ...]:
 
 
 def packs() -> tuple[Pack, ...]:
-    """Return the packs of this process: those that Cerata ships, then those of the user."""
+    """Return the packs of this process: the shipped ones, then the user's."""
     return (*shipped_packs(), *_ADDED)
 
 

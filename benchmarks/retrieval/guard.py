@@ -25,7 +25,7 @@ OWN_LEAST: Final = 175
 RENAMED_MOST: Final = {"minilm": 95}
 """Most answered questions of another conversation with this one's names, by embedder."""
 RENAMED_MOST_BY_WORDS: Final = 120
-"""Of the static embedder, too: most of its scores is of words."""
+"""The static embedder has this limit, too, since words are most of its scores."""
 NOTHING_MOST: Final = 0.02
 GUARDED: Final = (f"R@{RECALL_DEPTHS[1]}", f"nDCG@{GAIN_DEPTH}")
 PEER: Final = "fts5 "

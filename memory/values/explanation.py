@@ -209,7 +209,7 @@ class Explanation(PlainValue):
     def _place(self, share: LaneShare) -> str:
         if share.score is None and share.added:
             sum_ = f"{share.added:.3f} = weight {share.weight:.3g} x {share.share:.3f}"
-            return f"{sum_} of the last of its {share.found:,}, since the frame has no vector"
+            return f"{sum_}, as the last of its {share.found:,}: the frame has no vector"
         if share.score is None:
             return f"not among its {share.found:,}" if share.found else "found nothing"
         place = f"not among its {share.found:,}"

@@ -158,7 +158,7 @@ def pack(
 def _placed_whole(
     packer: "_ContextPacker", candidates: Sequence[Candidate], start: int, end: int | None
 ) -> list[tuple[int, Entry]]:
-    """Place the candidates that fit; return the others, with their ranks."""
+    """Place the candidates that fit; return the rest, with their ranks."""
     left: list[tuple[int, Entry]] = []
     packer.misses = 0
     for rank, (number, read) in enumerate(candidates[start:end], start):

@@ -23,8 +23,8 @@ SHARE_NONE: Final = 0.4
 """At this share of known words, and below, vectors do not count."""
 
 ALONE_UNREAD: Final = 0.5
-"""The trust if no word of the question occurs in the memory, and none is in Latin letters: of a
-script that the model cannot read a whole trust called any text a clear answer."""
+"""The trust if no word of the question occurs in the memory, and none is in Latin letters. With a
+whole trust, any text in a script that the model cannot read was a clear answer."""
 
 SHARE_FULL: Final = 0.7
 """From this share of known words on, vectors count in full: 99 of 100 English questions."""
