@@ -60,7 +60,8 @@ def excerpt(text: str, span: Span, marks: Sequence[Span], *, lines: int) -> Text
     result = Text()
     for number, (start, end) in enumerate(spans):
         if number:
-            result.append(" " if _are_one(text, spans[number - 1], (start, end)) else "\n")
+            is_one = table is None and _are_one(text, spans[number - 1], (start, end))
+            result.append(" " if is_one else "\n")
         is_cut = text[start - 1 : start] not in ("", "\n")
         result.append("…" if is_cut else "")
         result.append_text(_marked(text, start if is_cut else start + margin, end, marks))

@@ -46,7 +46,7 @@ many in each of five languages; a span of 300 characters keeps 107 in Chinese, .
 ELLIPSIS: Final = "…"
 
 _ROWS_LEFT_OUT: Final = f"\n| {ELLIPSIS} |"
-"""In place of omitted rows: a row, so that the excerpt is still a table."""
+"""In place of omitted rows of Markdown: a row, so that the excerpt is still a table."""
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -427,7 +427,7 @@ def _pieced(text: str, spans: Sequence[Span], tables: Sequence[Table] = ()) -> s
         table = table_at(tables, start)
         if table is None or table is not before:
             if before is not None:
-                pieced += _rows_between(text, at, before.end)
+                pieced += _rows_between(text, at, before.end, before)
                 at = before.end
             begin = start if table is None else table.start
             seam = _seam(text[at:begin], is_first=not pieced, after=before, table=table)
@@ -439,12 +439,12 @@ def _pieced(text: str, spans: Sequence[Span], tables: Sequence[Table] = ()) -> s
                 pieced += text[table.start : table.body].rstrip()
                 at = table.body
         if table is not None:
-            pieced += _rows_between(text, at, start) + "\n"
+            pieced += _rows_between(text, at, start, table) + "\n"
         pieced += text[start:end]
         at = end
         before = table
     if before is not None:
-        pieced += _rows_between(text, at, before.end)
+        pieced += _rows_between(text, at, before.end, before)
         at = before.end
     seam = " " if before is None else "\n\n"
     return (pieced + (f"{seam}{ELLIPSIS}" if text[at:].strip() else "")).strip()
@@ -462,6 +462,7 @@ def _seam(between: str, *, is_first: bool, after: Table | None, table: Table | N
     return f"{gap}{ELLIPSIS}\n" if is_omitted else gap
 
 
-def _rows_between(text: str, start: int, end: int) -> str:
-    """Return the mark of the rows between two places; empty without any."""
-    return _ROWS_LEFT_OUT if text[start:end].strip() else ""
+def _rows_between(text: str, start: int, end: int, table: Table) -> str:
+    """Return the mark of the rows of a table between two places; empty without any."""
+    mark = f"\n{ELLIPSIS}" if table.delimiter else _ROWS_LEFT_OUT
+    return mark if text[start:end].strip() else ""

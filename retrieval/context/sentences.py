@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 from cerata.projections.fulltext.analyzer import terms
 
 from ..chunking import SENTENCE_END
-from ..tables import Table, table_at
+from ..tables import Table, row_end, table_at
 
 RELEVANCE_SHARE: Final = 0.7
 """λ."""
@@ -57,13 +57,15 @@ def sentences(text: str, near: int = 0, tables: Sequence[Table] = ()) -> list[Sp
 
 
 def _split(text: str, start: int, end: int, tables: Sequence[Table]) -> Iterator[Span]:
+    after = start
     for line in _LINE.finditer(text, start, min(end, len(text))):
         at = line.start()
         table = table_at(tables, at)
-        if table is not None and at < table.body:
+        if at < after or (table is not None and at < table.body):
             continue
+        after = line.end() if table is None else row_end(text, at, table)
         ends = () if table is not None else SENTENCE_END.finditer(text, *line.span())
-        for stop in (*(match.end() for match in ends), line.end()):
+        for stop in (*(match.end() for match in ends), after):
             piece = text[at:stop]
             if lead := len(piece) - len(piece.lstrip()):
                 at += lead

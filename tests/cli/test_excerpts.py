@@ -32,6 +32,15 @@ def test_a_row_comes_below_the_names_of_the_columns() -> None:
     )
 
 
+def test_rows_of_a_file_are_lines_below_the_names_of_the_columns() -> None:
+    """A long line of names and a row that begins with two words were wrapped as prose."""
+    names = "full name,plan,signed on,monthly price in euros,account manager"
+    text = f"{names}\nAda Berg,pro,2026-01-01,850,Bo\nCy Duarte,free,2026-01-02,0,Bo\n"
+    assert excerpt(text, (text.index("Ada"), len(text)), [], lines=2).plain == (
+        f"{names}\nAda Berg,pro,2026-01-01,850,Bo …"
+    )
+
+
 def test_a_wrapped_paragraph_is_one_line_and_short_lines_are_not() -> None:
     wrapped = "The harbour bridge opens in May, and Anna sells the tickets\nat the old pier.\n"
     assert excerpt(wrapped, (0, 0), [], lines=3).plain == wrapped.strip().replace("\n", " ")

@@ -97,6 +97,24 @@ HEADER = "| service | port |\n|---|---:|\n"
 TABLE = HEADER + "".join(f"| service{n} | {5400 + n} |\n" for n in range(200))
 
 
+def test_the_names_of_columns_help_each_row_of_a_table_file(tmp_path: Path) -> None:
+    """The names were in the first passage alone, which came first for a question with a name."""
+    path = tmp_path / "people.csv"
+    people = [f"Person{n},{('free', 'team', 'pro')[n % 3]},Lyon" for n in range(200)]
+    path.write_bytes("\r\n".join(["name,plan,city", *people]).encode())
+    with cerata.open(":memory:") as store:
+        receipt = store.remember(path)
+        assert len(receipt.ids) > 4
+        assert store.frame(receipt).text.encode() == path.read_bytes()
+        for row in people[::9]:
+            question = f"which plan does {row.partition(',')[0]} have?"
+            assert row in store.search(question)[0].text
+            for max_tokens in (60, 1_500):
+                lines = store.recall(question, max_tokens=max_tokens).text.splitlines()
+                assert "name,plan,city" in lines
+                assert row in lines
+
+
 def test_parts_of_a_table_repeat_its_header_and_the_document_does_not() -> None:
     """A row without the names of its columns answers nothing."""
     text = f"Ports:\n\n{TABLE}\nEnd.\n"

@@ -18,6 +18,7 @@ from cerata.retrieval.tables import find_tables, rows_of
 
 HEADER = "| service | port | owner |\n|---|---:|---|\n"
 ROWS = [f"| service{n} | {5400 + n} | team {n % 7} |\n" for n in range(80)]
+CELLS = [f'service{n},"a, b"\n' for n in range(9)]
 SERVICES = f"# Services\n\nAll of them.\n\n{HEADER}{''.join(ROWS)}\nEnd of the list.\n"
 PORTS = (
     "# Ports\n\nSome prose of the queue.\n\n| name | port | owner |\n|---|---|---|\n"
@@ -68,6 +69,24 @@ def test_the_best_span_of_a_table_is_a_row() -> None:
     start, end = best_span(PORTS, marks, find_tables(PORTS))
     assert PORTS[start:end] == "| queue | 5672 | cara |"
     assert best_span(PORTS, marks) != (start, end)
+
+
+def test_an_excerpt_of_a_delimited_table_is_whole_rows_below_the_names() -> None:
+    """A context of 80 or 120 tokens cut the row that matched."""
+    header = "customer_id,name,plan,monthly_eur\n"
+    rows = [f'C-{10_000 + n},"Nadia\nof {n}",team,{n}\n' for n in range(40)]
+    text = header + "".join(rows)
+    for max_tokens in range(50, 200, 7):
+        shown = item_of(text, "C-10023", max_tokens).text + "\n"
+        assert shown.startswith(f"{header}…\n")
+        assert rows[23] in shown
+        left = shown.removeprefix(header)
+        for row in rows:
+            left = left.replace(row, "")
+        assert left.replace("…\n", "") == ""
+    assert item_of(text, "C-10023", 30).text == f"… {rows[23].strip()} …"
+    policy = ContextPolicy("short", 1, line_tokens=60)
+    assert item_of(text, "C-10023", 900, policy=policy).text == f"{header}…\n{rows[23]}…"
 
 
 def test_rows_apart_are_shown_with_a_mark_between() -> None:
@@ -122,7 +141,12 @@ def test_the_mark_of_a_cut_is_in_no_line_of_a_table() -> None:
 )
 @given(
     text=st.lists(
-        st.sampled_from([HEADER, *ROWS[:9], "Words of a text. " * 20 + "\n", "\n", "x | y\n"]),
+        st.sampled_from(
+            [
+                *(HEADER, *ROWS[:9], "Words of a text. " * 20 + "\n", "\n", "x | y\n"),
+                *("id,port\n", *CELLS),
+            ]
+        ),
         min_size=1,
         max_size=30,
     ).map("".join),
@@ -138,7 +162,7 @@ def test_no_excerpt_has_part_of_a_row_below_a_header(
     packed = pack([(1, lambda: entry)], options, matching(f"service{number}\\b|port|Words"))
     assert packed.tokens <= max_tokens
     shown = packed.items[0].text
-    whole = {*ROWS, "x | y\n", "| … |\n", *HEADER.splitlines(keepends=True)}
+    whole = {*ROWS, *CELLS, "id,port\n", "x | y\n", "| … |\n", *HEADER.splitlines(keepends=True)}
     for table in find_tables(shown):
         rows = {shown[start:end].removesuffix("\n") + "\n" for start, end in rows_of(shown, table)}
         assert rows <= whole
