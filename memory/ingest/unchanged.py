@@ -48,7 +48,7 @@ def source_hash(data: bytes) -> str:
 
     The hash depends on the version of the extractors, so a new version reads the files again.
     """
-    return content_hash(b"extracted, version 2\0" + data).hex()
+    return content_hash(b"extracted, version 3\0" + data).hex()
 
 
 def is_read_as_text(body: PutFrame) -> bool:

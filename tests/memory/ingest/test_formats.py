@@ -167,6 +167,16 @@ class TestHtml:
         with pytest.raises(InvalidInput, match="UnicodeDecodeError"):
             of("a.html", b"<p>caf\xe9</p>")
 
+    def test_a_row_of_a_table_is_a_line(self) -> None:
+        """Rows were paragraphs, so nothing tied them to the names of the columns."""
+        page = """<table><caption>Plans</caption><thead><tr> <th>name</th> <th> plan </th> </tr>
+            <tbody><tr><td><p>Ada</p></td><td><h3>pro</h3><ul><li>a<li>b</ul></td></tr>
+            <tr> <td>Bo <table><tr><td>1<td>2<tr></table> <td></td> </tr></table><p>end"""
+        text = "Plans\n\nname\tplan\nAda\tpro - a - b\nBo 1 2\t\n\nend\n\n"
+        assert parts("a.html", page) == [((), text)]
+        layout = "<table><tr><td><h1>A</h1><p>b<p>c<table><tr><th>d<th>e<tr><td>1<td>2</table>"
+        assert parts("b.html", layout) == [(("A",), "A\n\nb\n\nc\n\nd\te\n1\t2\n\n")]
+
     def test_a_page_nested_without_end_is_an_error_in_time(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
