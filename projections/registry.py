@@ -79,12 +79,12 @@ The module of a projection is loaded when the projection is used.
 
 _KEYS: Final[Mapping[str, str]] = {
     "frames": "frames/5/ca14945a5d97abb8",
-    "fulltext": "fulltext/6/c5aa84eac444c33a",
-    "facts": "facts/3/47078931acf81c50",
-    "facttext": "facttext/4/48408e172cdc8d5a",
+    "fulltext": "fulltext/7/55ad1102003f2e76",
+    "facts": "facts/4/4dfdae6f05554b00",
+    "facttext": "facttext/5/4f8314773b4d7c1e",
     "links": "links/1/1bbadee4ec4cbf04",
     "activities": "activities/2/f580e348b0a2cf4b",
-    "messages": "messages/2/da618936330d54ca",
+    "messages": "messages/3/922237e714493ae3",
     "vectors": "vectors/2/1bddd2019beea647",
     "tags": "tags/2/ca5f834418e5c25c",
     "access": "access/1/863f7fd6ea4ee7af",

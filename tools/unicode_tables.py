@@ -84,6 +84,18 @@ _PLAIN_LETTERS = {
     "\u01b4": "y",
 }
 
+# Candrabindu, also written as anusvara; and the tippi of Gurmukhi, an anusvara after some vowels.
+_NASAL_MARKS = {
+    "\u0901": "\u0902",
+    "\u0a01": "\u0a02",
+    "\u0a70": "\u0a02",
+    "\u0a81": "\u0a82",
+    "\u0b01": "\u0b02",
+    "\u0c01": "\u0c02",
+}
+
+_FOLDED = {**_PLAIN_LETTERS, **_NASAL_MARKS}
+
 _SHORT_I = "\u0439"
 """A letter of its own, not an accented one: Russian endings have it."""
 
@@ -133,7 +145,7 @@ def fold(character: str) -> str:
         parts = unicodedata.normalize("NFKD", text).casefold()
         parts = unicodedata.normalize("NFKD", parts)
         parts = parts.replace("\u0438\u0306", _SHORT_I)
-        parts = "".join(_PLAIN_LETTERS.get(part, part) for part in parts)
+        parts = "".join(_FOLDED.get(part, part) for part in parts)
         folded = unicodedata.normalize("NFC", "".join(p for p in parts if not is_dropped(p)))
         if folded == text:
             return folded

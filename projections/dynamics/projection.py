@@ -77,7 +77,7 @@ class Dynamics(RowProjection[RowKey, RowValue]):
     """
 
     name: ClassVar[str] = NAME
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     handles: ClassVar[Collection[type[EventBody] | str]] = (PutFrame, SupersedeFrame)
     tenant_first: ClassVar[bool] = True
 

@@ -50,7 +50,7 @@ class FactsProjection(ForkableFold[FactColumns]):
     """Folds assertions, retractions, and acts on predicates and entities into columns."""
 
     name: ClassVar[str] = "facts"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     def __init__(self) -> None:
         super().__init__(FactColumns())

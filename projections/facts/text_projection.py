@@ -33,7 +33,7 @@ class FactTextProjection(FulltextProjection):
     """Folds assertFact into postings."""
 
     name: ClassVar[str] = "facttext"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     row_type: ClassVar[str] = AssertFact.wire_name
 
     def fact_text(self) -> "FactText":

@@ -5,6 +5,8 @@ Owns the rules that cut text. They use committed tables of a fixed Unicode versi
 
 - A character is folded: compatibility form, no case, no accents (``Café`` counts as ``cafe``,
   ``Łódź`` as ``lodz``).
+- Scripts of India have a single spelling of a nasal before a consonant: ``हिन्दी``, ``हिँदी`` and
+  ``हिंदी`` are one word; so are ``किराये`` and ``किराए``.
 - A word is a run of letters, marks and digits, of which 128 bytes count. ``put_frame`` is two
   words, ``3.11`` is two, ``don't`` is ``don`` and ``t``. An emoji or a sign of currency is a word.
 - Thai, Lao, Khmer and Myanmar have no spaces: each three adjacent letters are a word; all of a
@@ -57,6 +59,36 @@ _BELOW_THAI: Final = bytes(range(0xE0))
 _BREVE: Final = "\u0306"
 _SHORT_I: Final = {"и": "й", "И": "й"}
 """A letter of its own, also if written as a letter and a breve: Russian endings have it."""
+
+_INDIC: Final = (0x900, 0x980, 0xA00, 0xA80, 0xB00, 0xC00, 0xC80, 0xD00)
+"""The blocks of scripts of India with an anusvara. A letter has the same place in each."""
+
+
+def _indic(*places: int) -> str:
+    """Return the characters at some places of all blocks."""
+    return "".join(chr(block + place) for block in _INDIC for place in places)
+
+
+_VELAR_TO_DENTAL: Final = _indic(
+    *range(0x15, 0x19), *range(0x1A, 0x1E), *range(0x1F, 0x23), *range(0x24, 0x28)
+)
+_VIRAMA: Final = _indic(0x4D)
+_TWO_AS_ONE: Final = re.compile(
+    "(?<=[\u0900-\u0d7f])(?:"
+    f"[{_indic(0x19, 0x1E, 0x23, 0x28)}][{_VIRAMA}](?=[{_VELAR_TO_DENTAL}])"
+    f"|[{_indic(0x2E)}][{_VIRAMA}](?=[{_indic(*range(0x2A, 0x2E))}])"
+    "|(?<=[\u093e-\u094c])\u092f[\u0940\u0947])"
+)
+"""A nasal before a consonant of its place, also written as anusvara; in Devanagari ``ये`` and
+``यी`` after a vowel, also written ``ए`` and ``ई``. None begins a word."""
+_INDIC_LEAD: Final = b"\xe0"
+"""The first byte of these scripts in UTF-8."""
+_AS_ONE: Final = {
+    "\u0940": "\u0908",
+    "\u0947": "\u090f",
+    **{chr(block + 0x4D): chr(block + 2) for block in _INDIC},
+}
+"""The character for two, by the second."""
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -251,7 +283,10 @@ class UnicodeRules:
             for letter, short in _SHORT_I.items():
                 text = text.replace(letter + _BREVE, short)
         folds = self._folds
-        return _BEYOND_ASCII.sub(lambda match: match[0].translate(folds), text)
+        plain = _BEYOND_ASCII.sub(lambda match: match[0].translate(folds), text)
+        if _INDIC_LEAD in plain.encode():
+            return _TWO_AS_ONE.sub(lambda match: _AS_ONE[match[0][1]], plain)
+        return plain
 
     def plain_places(self, text: str) -> tuple[str, list[int]]:
         """Return `plain`, and for each of its characters the place of its origin in the text."""
@@ -263,7 +298,12 @@ class UnicodeRules:
             if short := _SHORT_I.get(text[start - 1]):
                 pieces[start - 1] = short
             start = text.find(_BREVE, start + 1)
-        return "".join(pieces), [index for index, piece in enumerate(pieces) for _ in piece]
+        origin = [index for index, piece in enumerate(pieces) for _ in piece]
+        plain = "".join(pieces)
+        for match in reversed([*_TWO_AS_ONE.finditer(plain)]):
+            # Where the second of the two is: a word may end with them, and none begins so.
+            del origin[match.start()]
+        return _TWO_AS_ONE.sub(lambda match: _AS_ONE[match[0][1]], plain), origin
 
     def spaced(self, plain: str) -> str:
         """Return a `plain` text with words where no spaces divide them."""

@@ -73,7 +73,7 @@ class FulltextProjection(BlockFold):
     """
 
     name: ClassVar[str] = "fulltext"
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
     row_type: ClassVar[str] = PutFrame.wire_name
     """The type of the events that have a row."""
 

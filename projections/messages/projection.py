@@ -48,7 +48,7 @@ class MessagesProjection(ScopedFold[MessageColumns]):
     """Folds messages into columns."""
 
     name: ClassVar[str] = "messages"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def __init__(self) -> None:
         super().__init__(MessageColumns())

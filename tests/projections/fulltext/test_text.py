@@ -17,6 +17,7 @@ from cerata.projections.fulltext import english as english_module
 from cerata.projections.fulltext import unicode_tables
 from cerata.projections.fulltext.analyzer import spans, terms, words
 from cerata.projections.fulltext.english import WORD_SIZE_MAX, Rules, english
+from cerata.projections.fulltext.script_stems import SCRIPTS
 from tools import unicode_tables as unicode_generator
 
 CASES = {
@@ -28,7 +29,14 @@ CASES = {
     "東京都": ["東", "東京", "京", "京都", "都"],
     "東京tower東": ["東", "東京", "京", "tower", "東"],
     "한국어": ["한", "한국", "국", "국어", "어"],
-    "हिन्दी भाषा": ["हिन्द", "भाष"],
+    "हिन्दी हिँदी हिंदी भाषा": ["हिंद", "हिंद", "हिंद", "भाष"],
+    "मूंगफली मूँगफली सम्बन्ध संबंध": ["मूंगफल", "मूंगफल", "संबंध", "संबंध"],
+    "चाँद चांद पञ्च पंच कण्ठ कंठ अङ्क अंक": ["चांद", "चांद", "पंच", "पंच", "कंठ", "कंठ", "अंक", "अंक"],
+    "ज़रूर जरूर \u0958लम कलम": ["जरूर", "जरूर", "कलम", "कलम"],
+    "किराये किराए किराया गयी": ["किर", "किर", "किर", "गय"],
+    "सम्मान अन्न जन्म न्त": ["सम्मान", "अन्न", "जन्म", "न्त"],
+    "હિન્દી હિંદી ਪੰਜਾਬ ਪਂਜਾਬ": ["હિંદી", "હિંદી", "ਪਂਜਾਬ", "ਪਂਜਾਬ"],
+    "సంబన్ధం சந்தை": ["సంబంధం", "சந்தை"],
     "\u0645\u064f\u062d\u064e\u0645\u0651\u064e\u062f": ["محمد"],
     "½ ² – “quoted” 🙂": ["1", "2", "2", "quot", "🙂"],
     "": [],
@@ -64,6 +72,18 @@ def test_folding_twice_changes_nothing(given_text: str) -> None:
 def test_ascii_is_cut_by_its_own_path_as_any_text_is(given_text: str) -> None:
     beyond = words(given_text + " é")
     assert [*words(given_text), b"e"] == beyond
+
+
+@pytest.mark.parametrize("word", ["हिन्दी", "मूँगफली", "किराये", "आयी", "सम्\u200dबन्ध", "સમ્બન્ધ"])
+def test_a_word_of_two_spellings_is_marked_whole(word: str) -> None:
+    # Two letters fold to one: a word that ends with them ends after the second.
+    (span,) = spans(f"«{word}»")
+    assert (span.start, span.end) == (1, 1 + len(word))
+
+
+def test_the_samples_of_the_stemmers_are_folded_words() -> None:
+    for script in SCRIPTS:
+        assert [word.decode() for word in words(script.probe)] == script.probe.split()
 
 
 def test_a_long_word_counts_by_its_beginning() -> None:
