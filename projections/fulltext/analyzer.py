@@ -15,7 +15,8 @@ Owns the rules that cut text. They use committed tables of a fixed Unicode versi
 - English stop words are left out; words are stemmed by their script (`english`).
 
 Further terms stand beside the words (`beside`): ``useEffect`` also counts as ``use`` and
-``effect``. They have no place in a phrase. `question_spans` has all terms of a question.
+``effect``. They have no place in a phrase. `question_spans` has all terms of a question, also the
+starts of words in languages without a stemmer (`word_starts`).
 
 Leaves out stop words and stemmers (`english`).
 """
@@ -31,6 +32,7 @@ import msgspec
 from cerata.engine.late import late
 
 from . import unicode_tables as tables
+from . import word_starts
 from .english import WORD_SIZE_MAX, english
 
 if TYPE_CHECKING:
@@ -169,7 +171,7 @@ def stop_spans(text: str) -> list[Span]:
 
 
 def question_spans(text: str) -> list[Span]:
-    """Return the terms of a question: those of its words and those beside them, else stop words.
+    """Return the terms of a question: of its words, beside them, and their starts; else stop words.
 
     >>> [span.term for span in question_spans("the useEffect")]
     ['useeffect', 'use', 'effect']
@@ -177,11 +179,14 @@ def question_spans(text: str) -> list[Span]:
     ['the', 'who']
     """
     found = word_spans(text)
+    folded_words = {word for word, _, _ in word_places(text)}
+    places = [(span.term, span.word, span.start, span.end) for span in spans(text)]
+    starts = [Span(*start) for start in word_starts.starts(text, places, folded_words)]
     # "IT" may be a name, or no more than a stop word in capitals.
     is_stop_alone = all(
         text[span.start : span.end].lower() + "capitals" == span.word for span in found
     )
-    return found + stop_spans(text) if is_stop_alone else found
+    return found + (stop_spans(text) if is_stop_alone else starts)
 
 
 def question_terms(text: str) -> list[str]:

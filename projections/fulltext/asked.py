@@ -20,7 +20,7 @@ import numpy as np
 
 from cerata.engine.late import late
 
-from ..columnar.columns import F64, I64, U32, Mask
+from ..columnar.columns import F64, I64, Mask
 from ..columnar.turn_order import NO_ROW
 from . import analyzer as text
 from .best_rows import NOTHING, SCORE_DECIMALS, Ranking, best, best_of_rows, candidates, joined
@@ -29,6 +29,7 @@ from .query_evaluation import Group, Matching
 from .scoring import Scoring, saturated
 from .term_weights import weight_of
 from .vocabulary import VocabularyView
+from .word_starts import START
 
 if TYPE_CHECKING:
     from .turns import context_kernel, turn_ranking
@@ -94,24 +95,27 @@ class AskedWords:
         self,
         scoring: Scoring,
         vocabulary: VocabularyView,
-        term_count: int,
         terms: Iterable[str],
         phrases: Sequence[QuotedPhrase] = (),
     ) -> None:
-        """Gather the postings of terms, in any order, among the first terms of a vocabulary."""
+        """Gather the postings of terms, in any order; a start of words counts as a term."""
         self._scoring = scoring
         distinct = set(terms)
-        ids = {term: vocabulary.find(term, term_count) for term in distinct}
-        known = sorted((code, term) for term, code in ids.items() if code is not None)
-        self._ids: U32 = np.array([code for code, _ in known], np.uint32)
-        rows, self._ends, self._counts = scoring.occurrences.gather(self._ids)
+        ids = {term: vocabulary.ids(term, scoring.rows) for term in distinct}
+        known = sorted((int(codes[0]), term) for term, codes in ids.items() if len(codes))
+        groups = [ids[term] for _, term in known]
+        rows, self._ends, self._counts = scoring.occurrences.gather_groups(groups)
         self._rows = rows
         self._idfs = scoring.idfs(rows, self._ends)
         self._parts = [weight_of(term) for _, term in known]
         if any(part != 1.0 for part in self._parts):
             self._idfs *= self._parts
         self._phrases = phrases
-        self._missing = [weight_of(term) for term, code in ids.items() if code is None]
+        self._missing = [
+            weight_of(term)
+            for term, codes in ids.items()
+            if not len(codes) and not term.startswith(START)
+        ]
 
     @property
     def most(self) -> float:

@@ -167,7 +167,7 @@ class FulltextView:
     def _asked_words(
         self, terms: Iterable[str], phrases: Sequence[QuotedPhrase] = ()
     ) -> AskedWords:
-        return AskedWords(self._scoring, self._vocabulary, self._terms, terms, phrases)
+        return AskedWords(self._scoring, self._vocabulary, terms, phrases)
 
     def _quoted(self, query: Query) -> Sequence[QuotedPhrase]:
         """Return the phrases and names of a question that rows have; a tree has none."""

@@ -16,6 +16,7 @@ from .query import AnyWord, Phrase, Prefix, Query, Term, Wildcard, words_of
 from .query_evaluation import folded_pattern, one_word
 from .term_weights import BESIDE
 from .vocabulary import VocabularyView
+from .word_starts import START
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,9 @@ def highlights(
             continue
         match words:
             case AnyWord(any_words, _, quoted, names):
-                terms.update(cutting.question_terms(any_words))
+                for term in cutting.question_terms(any_words):
+                    is_start = term.startswith(START)
+                    terms |= _texts(vocabulary, vocabulary.ids(term, rows)) if is_start else {term}
                 phrases.update(tuple(cutting.terms(phrase)) for phrase in (*quoted, *names))
             case Term(phrase) | Phrase(phrase):
                 run = tuple(cutting.terms(phrase))

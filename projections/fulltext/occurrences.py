@@ -51,6 +51,22 @@ class Occurrences:
         ones = np.ones(ends[-1] - len(rows), np.uint8)
         return np.concatenate([rows, *of_stops]), ends, _end_to_end([weights, ones])
 
+    def gather_groups(self, groups: Sequence[U32]) -> tuple[I64, list[int], Unsigned]:
+        """Return `gather` of groups of terms, each of which counts as a term.
+
+        Cost: a sort of the rows of each group of several terms.
+        """
+        if all(len(group) == 1 for group in groups):
+            return self.gather(np.concatenate([np.empty(0, np.uint32), *groups]))
+        row_parts: list[I64] = []
+        weight_parts: list[Unsigned] = []
+        for group in groups:
+            rows, weights = self.of(group)
+            row_parts.append(rows)
+            weight_parts.append(weights.astype(np.uint32))
+        ends = np.cumsum([len(rows) for rows in row_parts]).tolist()
+        return np.concatenate(row_parts), ends, _end_to_end(weight_parts)
+
     def _rows_of_stop(self, number: int) -> I64:
         """Return the rows with a stop word."""
         bits = self.fields.stops[number // 64] >> np.uint64(number % 64)

@@ -35,6 +35,7 @@ from .query import (
 )
 from .term_weights import weight_of
 from .vocabulary import VocabularyView
+from .word_starts import START
 
 Filters: TypeAlias = Callable[[Filter], Mask]
 """Returns a mask over all rows of the view, current or not: the rows that pass a filter."""
@@ -170,17 +171,20 @@ class Matching:
                 yield (_WILDCARD, pattern, which), ids, field
             case AnyWord(cut):
                 for term in text.question_terms(cut):
-                    yield self._key(term, field)
+                    key = self._key(term, field)
+                    # A start that begins no word adds nothing to the most of a question.
+                    if len(key[1]) or not term.startswith(START):
+                        yield key
             case Term(cut) | Phrase(cut):
                 for term in dict.fromkeys(span.term for span in text.word_spans(cut)):
                     yield self._key(term, field)
 
     def _key(self, term: str, field: Field | None) -> tuple[GroupKey, U32, Field | None]:
         which = -1 if field is None else int(field)
-        term_id = self._vocabulary.find(term)
-        if term_id is None:
-            return (_TERM, term, which), np.empty(0, np.uint32), field
-        return (_TERM, term_id, which), np.array([term_id], np.uint32), field
+        ids = self._vocabulary.ids(term, self._occurrences.rows)
+        # A start may have the only id of a word.
+        is_word = len(ids) and not term.startswith(START)
+        return (_TERM, int(ids[0]) if is_word else term, which), ids, field
 
     def _group(self, key: GroupKey, ids: U32, field: Field | None) -> Group:
         group = self._groups.get(key)

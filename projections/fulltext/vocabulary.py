@@ -30,6 +30,7 @@ from ..columnar.columns import (
 from ..columnar.string_table import StringRows, StringTable
 from .english import STEM_SIZE_MAX, WORD_SIZE_MAX, english
 from .term_weights import BESIDE
+from .word_starts import START, split
 from .word_table import KEY_SIZE, UNKNOWN, Words, WordTable
 
 FIRST_STOP: Final = UNKNOWN - 1
@@ -79,6 +80,20 @@ class VocabularyView:
             if number is not None:
                 return STOP_TERMS + number
         return self._terms.find(term.encode(), len(self) if count is None else count)
+
+    def ids(self, term: str, rows: int) -> U32:
+        """Return the ids, ascending, of a term of a question in the first ``rows`` rows.
+
+        Those of a start (`word_starts`) are of all words that begin so, those of any other term
+        one or none. Cost: that of `find` or `starting_with`.
+        """
+        count = self.count_at(rows)
+        if term.startswith(START):
+            start, known = split(term)
+            is_known = known and self.find(known, count) is not None
+            return np.empty(0, np.uint32) if is_known else self.starting_with(start, rows)
+        code = self.find(term, count)
+        return np.array([] if code is None else [code], np.uint32)
 
     def text(self, term: int) -> str:
         """Return the term with an id."""

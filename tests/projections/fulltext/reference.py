@@ -55,9 +55,18 @@ def expected(model: Model, query: Query, among: Collection[int]) -> list[tuple[i
             case Wildcard(pattern):
                 return [(patterned(pattern), leaf.field)]
             case AnyWord(text):
-                return [(frozenset([term]), leaf.field) for term in question_terms(text)]
+                sets = ((term, asked(term)) for term in question_terms(text))
+                return [
+                    (each, leaf.field) for term, each in sets if each != {term} or term[0] != "^"
+                ]
             case Term(text) | Phrase(text):
                 return [(frozenset([span.term]), leaf.field) for span in word_spans(text)]
+
+    def asked(term: str) -> frozenset[str]:
+        # A start keeps its name, which no text has, for its place in the sum.
+        start, _, known = term[1:].partition("^")
+        is_start = term[0] == "^" and known not in forms.values()
+        return frozenset([term]) | (patterned(start + "*") if is_start else frozenset())
 
     def patterned(pattern: str) -> frozenset[str]:
         # The form and its term both count; neither fold nor brackets are in these tests.
@@ -110,7 +119,7 @@ def expected(model: Model, query: Query, among: Collection[int]) -> list[tuple[i
                 df = sum(occurrences(one, group) > 0 for one in alive)
                 idf = float(np.float32(math.log(1 + (len(alive) - df + 0.5) / (df + 0.5))))
                 norm = 1.2 * ((1 - 0.75) + 0.75 * (model.lengths[frame] / average))
-                part = 1.0 if kind else weight_of(next(iter(group[0])))
+                part = 1.0 if kind else weight_of(min(group[0]))
                 score += tf * (1.2 + 1.0) / (tf + norm) * (idf * part)
         decided = found(query, frame)
         if decided or (decided is None and score > 0):
@@ -127,5 +136,6 @@ def rank_of(leaf: Words, group: Group, order: Sequence[str]) -> tuple[int, int, 
         case Wildcard(pattern):
             return (2, -1, pattern, field)
         case _:
-            [term] = group[0]
+            # "^" is before all letters.
+            term = min(group[0])
             return (0, order.index(term), "", field) if term in order else (0, -1, term, field)
