@@ -92,8 +92,8 @@ BY_MEANING: Final[Mapping[str, MeaningMarks]] = {
     "all-MiniLM-L6-v2": MeaningMarks(Floor(0.42, 0.2), 0.36),
     "static-minilm": MeaningMarks(Floor(0.275, 0.06), 0.7),
 }
-"""The marks of each measured model; another model has none, since the cosines of unrelated texts differ
-from model to model (docs/measurements.md#relevance)."""
+"""The marks of each measured model; another model has none, since the cosines of unrelated texts
+differ from model to model (docs/measurements.md#relevance)."""
 
 CLOSE: Final = 0.5
 """Hits from so much of the best score on are close to it: a context rather cuts them than shows
