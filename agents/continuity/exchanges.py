@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -307,8 +307,9 @@ def joined_text(chunks: Sequence[FrameText]) -> str:
 
 def _span(chunk: FrameText) -> tuple[int, int]:
     span = chunk.body.metadata.get(SPAN)
-    if isinstance(span, list) and len(span) == 2:
-        start, end = span
+    bounds = cast("list[object]", span) if isinstance(span, list) else []
+    if len(bounds) == 2:
+        start, end = bounds
         if isinstance(start, int) and isinstance(end, int):
             return start, end
     return 0, 0

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from cerata.retrieval.ranking.relevance import Floor
 
     from ..facts import contradictions
-    from ..facts import search as fact_search
     from ..frames import conversation
     from ..values import vectors as vector_values
     from ..values.vectors import Vector, Vectors
@@ -52,7 +51,6 @@ else:
     conversation = late("cerata.memory.frames.conversation")
     vector_values = late("cerata.memory.values.vectors")
     contradictions = late("cerata.memory.facts.contradictions")
-    fact_search = late("cerata.memory.facts.search")
 
 
 _TOKENS_A_FACT: Final = 150

@@ -11,7 +11,6 @@ So a further entry changes the sums beside it alone.
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import reduce
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -164,8 +163,11 @@ class Blocks(NamedTuple):
         """Return the blocks without a placed entry."""
         for at, block in enumerate(self.blocks):
             if entry in block.entries:
-                left = [placed for placed in block.entries if placed is not entry]
-                return reduce(Blocks.added, left, self._without(at))
+                blocks = self._without(at)
+                for placed in block.entries:
+                    if placed is not entry:
+                        blocks = blocks.added(placed)
+                return blocks
         return self
 
     def _with(self, block: Block) -> "Blocks":

@@ -160,7 +160,7 @@ def _placed_whole(
 ) -> list[tuple[int, Entry]]:
     """Place the candidates that fit; return the rest, with their ranks."""
     left: list[tuple[int, Entry]] = []
-    packer.misses = 0
+    packer.forget_misses()
     for rank, (number, read) in enumerate(candidates[start:end], start):
         if packer.misses == MISSES_MAX:
             break
@@ -220,10 +220,14 @@ class _ContextPacker:
         )
         share = policy.duplicate_share
         self._duplicates = None if share is None else Duplicates(share)
-        self._blocks = Blocks()
+        self._blocks: Blocks = Blocks()
         self._repeated: dict[int, int] = {}
         self._unreadable: dict[int, str] = {}
         self._long = set[int]()
+        self.misses = 0
+
+    def forget_misses(self) -> None:
+        """Count misses anew."""
         self.misses = 0
 
     def leave_out(self, number: int, error: CerataError) -> None:
