@@ -74,7 +74,7 @@ def test_a_long_text_is_read_up_to_a_limit(embedder: StaticEmbedder) -> None:
 def test_it_knows_english_and_says_how_much_it_counts(embedder: StaticEmbedder) -> None:
     assert trust_of(embedder, "When does the bridge open?").trust == 1.0
     assert trust_of(embedder, "ما هي عاصمة مصر").trust == 0.0
-    assert vector_weight_of(embedder) == 0.25
+    assert vector_weight_of(embedder) == 0.15
 
 
 def test_it_is_a_built_in_without_an_extra() -> None:
