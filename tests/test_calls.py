@@ -188,15 +188,15 @@ def assemble(folder: Path) -> Generator[Work]:
 
 CALLS: Final = (
     Call("put_frame", 242, put_frame),
-    Call("search by words", 643, search_words),
-    Call("recall of 40 notes", 1_791, recall_notes),
-    Call("recall of 40 turns", 1_938, recall_turns),
+    Call("search by words", 701, search_words),
+    Call("recall of 40 notes", 1_805, recall_notes),
+    Call("recall of 40 turns", 1_952, recall_turns),
     Call("frame", 101, frame),
     Call("facts", 121, facts),
     Call("assert_fact", 315, assert_fact),
     Call("checkpoint after 2 writes", 5_875, checkpoint),
     Call("Session.exchange", 255, exchange),
-    Call("Session.assemble", 4_585, assemble),
+    Call("Session.assemble", 4_597, assemble),
 )
 
 

@@ -292,7 +292,7 @@ def _vector_trust_of(
     trust = trusting.trust_of(embedder, request.text)
     weight = members.vector_weight_of(embedder)
     if trust.trust < trust.alone:
-        missing = max(0.0, 1.0 - text.best_share / BY_WORDS.clear)
+        missing = max(0.0, 1.0 - 2.0 * text.best_share / BY_WORDS.clear)
         least = round(trust.alone * missing, SCORE_DECIMALS)
         if least > trust.trust:
             return VectorTrust(least, weight, trust.notice_without_words)

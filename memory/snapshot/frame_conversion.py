@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
+
 from cerata.engine.columnar_events import ColumnarEvents
 from cerata.engine.content_hashes import content_hash_of
 from cerata.engine.errors import Corrupt
@@ -162,6 +164,10 @@ def _frame_from(
     )
 
 
+_ERASED: Final = msgspec.structs.replace(PutFrame(), kind="erased")
+"""Stands for a body that was erased; no frame is written with this kind."""
+
+
 def frame_body(layers: Layers, event: Event | PendingEvent) -> PutFrame:
     """Return the body of the event of a frame; an empty body if it is unknown or was erased.
 
@@ -175,7 +181,7 @@ def frame_body(layers: Layers, event: Event | PendingEvent) -> PutFrame:
     layers.log.horizon().check(layers.base.n)
     if isinstance(body, UnknownBody):
         return PutFrame(kind=f"{body.kind} version {body.kind_version}")
-    return PutFrame(kind="erased")
+    return _ERASED
 
 
 def text_of(layers: Layers, number: int, body: PutFrame) -> str:

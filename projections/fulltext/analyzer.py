@@ -178,15 +178,16 @@ def question_spans(text: str) -> list[Span]:
     >>> [span.word for span in question_spans("The Who")]
     ['the', 'who']
     """
-    found = word_spans(text)
-    folded_words = {word for word, _, _ in word_places(text)}
-    places = [(span.term, span.word, span.start, span.end) for span in spans(text)]
-    starts = [Span(*start) for start in word_starts.starts(text, places, folded_words)]
+    all_places = [*word_places(text)]
+    of_words = _spans(all_places)
+    found = of_words + beside_spans(text)
+    places = [(span.term, span.word, span.start, span.end) for span in of_words]
+    starts = word_starts.starts(text, places, {word for word, _, _ in all_places})
     # "IT" may be a name, or no more than a stop word in capitals.
     is_stop_alone = all(
         text[span.start : span.end].lower() + "capitals" == span.word for span in found
     )
-    return found + (stop_spans(text) if is_stop_alone else starts)
+    return found + (stop_spans(text) if is_stop_alone else [Span(*start) for start in starts])
 
 
 def question_terms(text: str) -> list[str]:

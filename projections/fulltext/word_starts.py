@@ -15,7 +15,7 @@ out the words that have a start (`vocabulary`).
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from .script_stems import SCRIPTS
@@ -71,10 +71,10 @@ _VIETNAMESE: Final = re.compile("[\u01a0\u01a1\u01af\u01b0\u1ea0-\u1ef9]")
 
 def starts(
     text: str, places: Sequence[tuple[str, str, int, int]], words: Collection[str]
-) -> Iterator[tuple[str, str, int, int]]:
-    """Yield the starts that a question asks for: (term, start, first character, end).
+) -> list[tuple[str, str, int, int]]:
+    """Return the starts that a question asks for: (term, start, first character, end).
 
-    >>> [*starts("kitap nerede", [("kitap", "kitap", 0, 5)], ["kitap", "nerede"])]
+    >>> starts("kitap nerede", [("kitap", "kitap", 0, 5)], ["kitap", "nerede"])
     [('^kitap', 'kitap*', 0, 5)]
 
     Args:
@@ -88,12 +88,16 @@ def starts(
         after = ""
     else:
         after = START
+    found: list[tuple[str, str, int, int]] = []
     for term, word, first, end in places:
         is_latin = word.isascii()
+        if is_latin and after is None:
+            continue
         start = _start_of(word)
-        if start and not (is_latin and after is None):
+        if start:
             known = START + term if is_latin and after else ""
-            yield START + start + known, start + "*", first, end
+            found.append((START + start + known, start + "*", first, end))
+    return found
 
 
 def split(term: str) -> tuple[str, str]:

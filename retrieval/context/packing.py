@@ -227,7 +227,7 @@ class _ContextPacker:
         self.misses = 0
 
     def forget_misses(self) -> None:
-        """Count misses anew."""
+        """Count misses from 0 again."""
         self.misses = 0
 
     def leave_out(self, number: int, error: CerataError) -> None:

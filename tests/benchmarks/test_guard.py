@@ -80,7 +80,7 @@ def test_at_most_2_of_100_answerable_questions_get_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("system", "own", "renamed", "count"),
-    [("none", 175, 120, 0), ("a", 175, 95, 0), ("a", 174, 96, 2), ("none", 189, 121, 1)],
+    [("none", 175, 120, 0), ("minilm", 175, 95, 0), ("minilm", 174, 96, 2), ("a", 189, 121, 1)],
 )
 def test_questions_are_answered_by_their_own_conversation(
     system: str, own: int, renamed: int, count: int

@@ -1,15 +1,12 @@
 """List verbs with a damaged frame or event: the rest is printed, and a note names the bad one."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
 import cerata
-from cerata import Corrupt
-from cerata.engine.events import Event
-from cerata.engine.reader import Reader, Snapshot
 
+from ..damage import Damage
 from .conftest import Run
 
 BAD = 2
@@ -39,15 +36,7 @@ def damaged(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
         store.put_frame("note seven, the newest")
         # Else the damage is found when the log is folded.
         store.checkpoint()
-    read = Reader.events
-
-    def events(reader: Reader, snapshot: Snapshot, first: int, last: int) -> Iterator[Event]:
-        for event in read(reader, snapshot, first, last):
-            if event.seq == BAD:
-                raise Corrupt("A block is damaged")
-            yield event
-
-    monkeypatch.setattr(Reader, "events", events)
+    Damage(monkeypatch)(BAD)
     return run
 
 
@@ -59,7 +48,7 @@ def test_a_list_goes_on_after_a_damaged_item(verb: str, damaged: Run) -> None:
         code, out, err = damaged(*VERBS[verb], *options)
         assert code in (0, 1)
         assert whole in out
-        assert "A block is damaged" in err
+        assert f"Event {BAD} is damaged" in err
         assert not options or json.loads(out)
 
 
@@ -73,4 +62,4 @@ def test_a_damaged_copy_costs_no_other_copy(damaged: Run) -> None:
         _, out, err = damaged("search", "note two", *options)
         assert "file:copy" in out
         assert "file:third" in out
-        assert "A block is damaged" in err
+        assert f"Event {BAD} is damaged" in err

@@ -12,7 +12,7 @@ import cerata
 from cerata.engine import codec
 from cerata.engine.columnar_events import ColumnarEvents
 from cerata.engine.errors import Corrupt
-from cerata.engine.events import Event, Payload, PutFrame
+from cerata.engine.events import Draft, Event, Payload, PutFrame
 from cerata.engine.log import Log
 from cerata.engine.segment_reader import Segment
 
@@ -106,7 +106,8 @@ def write_variety(path: Path) -> None:
         store.append(PutFrame(text="", chunk_count=2), *chunks)
         store.assert_fact("ada", "likes", "tea")
         store.delete(frames[3])
-        store.append(other("odd", version=3).body, other("putFrame", version=99).body)
+        odd = other("odd", version=3).body, other("putFrame", version=99).body
+        store._log.append([Draft(body) for body in odd])
         store.scoped({"tenant": "other", "user": 1}).put_frame("of another", role="user")
         store.put_frame("with a vector", embedding=[1.0, 2.0], space="s")
         store.put_frames([f"late {n}" for n in range(700)])

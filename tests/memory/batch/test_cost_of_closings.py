@@ -36,15 +36,19 @@ def segments() -> Iterator[Store]:
 def _blocks_read(store: Store, bodies: Sequence[EventBody]) -> int:
     """Return how often a batch looks for a block of events before and while it is appended."""
     count = 0
-    events = Segment.events
+    reads = {name: vars(Segment)[name] for name in ("events", "events_at")}
 
-    def counted(self: Segment, *arguments: Any, **options: Any) -> Any:
-        nonlocal count
-        count += 1
-        return events(self, *arguments, **options)
+    def counted(name: str) -> Any:
+        def read(self: Segment, *arguments: Any, **options: Any) -> Any:
+            nonlocal count
+            count += 1
+            return reads[name](self, *arguments, **options)
+
+        return read
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Segment, "events", counted)
+        for name in reads:
+            patch.setattr(Segment, name, counted(name))
         store.append(*bodies)
     return count
 
@@ -74,6 +78,7 @@ def test_deleting_by_a_filter_reads_no_event_of_the_frames(segments: Store) -> N
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Segment, "events", noted)
+        patch.setattr(Segment, "events_at", noted)
         assert len(segments.delete(where=Filter(tags=["odd"])).deleted) == SEGMENTS * FRAMES // 2
     assert not reads
 

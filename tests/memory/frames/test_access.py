@@ -225,9 +225,9 @@ def test_a_use_raises_a_score_below_0(store: Store) -> None:
     best = store.put_frame("ferry ferry ferry", role="Ana", track="a")
     turns = [store.put_frame("ferry?", role="Ana", track=f"{place}") for place in range(4)]
     asked: dict[str, Any] = {"profile": profile, "group_by": "frame"}
-    before = {hit.id: hit.score for hit in store.search("ferry", **asked)}
+    before = {hit.id: hit.score for hit in store.search("the ferry", **asked)}
     store.record_access(turns[2])
-    hits = store.search("ferry", **asked)
+    hits = store.search("the ferry", **asked)
     assert [hit.id for hit in hits[:2]] == [best.id, turns[2].id]
     assert before[turns[2].id] < hits[1].score == round(before[turns[2].id] / 1.5, 9)
     explanation = store.explain(hits[1])
@@ -235,7 +235,7 @@ def test_a_use_raises_a_score_below_0(store: Store) -> None:
     added = [lane.added for lane in explanation.lanes]
     added += [signal.added for signal in explanation.signals]
     assert hits[1].score == pytest.approx(sum(added) * explanation.boost.factor, abs=1e-9)
-    least = store.search("ferry", profile=profile, k=1, min_score=hits[1].score, offset=1)
+    least = store.search("the ferry", profile=profile, k=1, min_score=hits[1].score, offset=1)
     assert [hit.id for hit in least] == [turns[2].id]
 
 

@@ -271,9 +271,11 @@ NO_VALUES = {
     *("CallableEmbedder", "EndpointEmbedder", "MiniLMEmbedder", "SentenceTransformersEmbedder"),
     *("ContextEmbedder", "Embedder", "TokenEmbedder", "Reranker", "Extractor", "EnglishFacts"),
     *("conversation_memory", "load_memory", "scratchpad", "semantic_memory"),
+    *("Owned", "Pack", "Role", "State"),
     *("__version__", "content_hash", "event", "events", "open", "query", "tune", "upcaster"),
 }
-"""Public names that are no values: handles, doors to the outside, protocols, functions."""
+"""Public names that are no values: handles, doors to the outside, protocols, functions, and what a
+pack says of itself."""
 
 WITHOUT_JSON = frozenset(
     ("Allen", "Assertion", "Candidate", "Draft", "EmbedderIdentity", "Entity", "Event", "EventBody")
