@@ -57,7 +57,7 @@ def expected(model: Model, query: Query, among: Collection[int]) -> list[tuple[i
             case AnyWord(text):
                 sets = ((term, asked(term)) for term in question_terms(text))
                 return [
-                    (each, leaf.field) for term, each in sets if each != {term} or term[0] != "^"
+                    (each, leaf.field) for term, each in sets if len(each) > 1 or term[0] != "^"
                 ]
             case Term(text) | Phrase(text):
                 return [(frozenset([span.term]), leaf.field) for span in word_spans(text)]
@@ -66,7 +66,7 @@ def expected(model: Model, query: Query, among: Collection[int]) -> list[tuple[i
         # A start keeps its name, which no text has, for its place in the sum.
         start, _, known = term[1:].partition("^")
         is_start = term[0] == "^" and known not in forms.values()
-        return frozenset([term]) | (patterned(start + "*") if is_start else frozenset())
+        return frozenset([term]) | (patterned(start + "*") if is_start else frozenset[str]())
 
     def patterned(pattern: str) -> frozenset[str]:
         # The form and its term both count; neither fold nor brackets are in these tests.
