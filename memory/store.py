@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from cerata.engine.arguments import expect_bool, is_integer
@@ -22,6 +23,7 @@ from cerata.engine.late import late
 from cerata.engine.loading import loading
 from cerata.engine.open import open_log, path_name
 from cerata.engine.own_packs import add_packs, checked_packs
+from cerata.engine.packs import calls_of_packs, target
 from cerata.projections.columnar.scopes import (
     MISSING,
     Reach,
@@ -121,6 +123,15 @@ class Store(
     def __repr__(self) -> str:
         scope = "" if self.scope is None else f", scope {dict(self.scope)!r}"
         return f"<cerata.Store {self.path!r}{scope}>"
+
+    if not TYPE_CHECKING:
+        # A type checker knows the functions of packs, and no further name of a store.
+        def __getattr__(self, name: str) -> Any:
+            """Return a function of a pack, such as `cerata.agents.judge`, with this store."""
+            call = None if name.startswith("_") else calls_of_packs().get(name)
+            if call is None:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return partial(target(call), self)
 
     @property
     def scope(self) -> Scope | None:

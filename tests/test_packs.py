@@ -171,9 +171,27 @@ def test_each_name_in_a_pack_exists() -> None:
             assert kind is not None
             assert kind.__module__ == module
         assert pack.acts.keys() <= pack.events.keys()
-        for name in (*pack.rules, *pack.importers.values(), *filter(None, [pack.moved])):
+        for name in (
+            *pack.rules,
+            *pack.importers.values(),
+            *pack.calls.values(),
+            *filter(None, [pack.moved]),
+        ):
             assert callable(target(name))
         for state in pack.states:
             assert target(state.target).name == state.name
         owned = {event for owned in pack.owns for event in owned.events}
         assert owned <= pack.events.keys()
+
+
+def test_a_store_has_the_calls_of_packs() -> None:
+    with cerata.open(":memory:") as store:
+        agent = cerata.Agent(store, "wyatt")
+        agent.propose("I say what I know.")
+        call: Any = getattr(store, "judge")  # noqa: B009 - a type checker knows no such name
+        [proposal] = agent.proposals()
+        receipt = call(proposal, "reject", actor="anna")
+        assert next(store.log(receipt.id)).type == "judge"
+        for name in ("judges", "_judge"):
+            with pytest.raises(AttributeError, match=f"'Store' object has no attribute '{name}'"):
+                getattr(store, name)
