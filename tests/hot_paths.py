@@ -326,8 +326,8 @@ HOT_PATHS = (
     HotPath("cold", 4.1, cold, Log, "__init__"),
     HotPath("delete", 1.7, delete, Log, "append"),
     HotPath("facts", 1.4, facts, FactsAt, "find"),
-    HotPath("search", 0.55, search, Store, "search"),
-    HotPath("past", 0.8, past, Store, "at"),
+    HotPath("search", 0.85, search, Store, "search"),
+    HotPath("past", 1.1, past, Store, "at"),
     HotPath("replay", 6.0, replayed, FramesProjection, "apply"),
 )
 

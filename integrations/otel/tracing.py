@@ -31,6 +31,7 @@ from cerata.aio.handles import AsyncStore
 from cerata.aio.mirror import threads_of
 from cerata.engine.arguments import expect_type
 from cerata.engine.errors import CerataError, InvalidInput
+from cerata.engine.packs import calls_of_packs, target
 from cerata.memory.batch.session import WriteSession
 from cerata.memory.batch.writer import session_of
 from cerata.memory.snapshot.reader import snapshot_of
@@ -198,6 +199,15 @@ def _spanned(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def _late(name: str) -> Callable[..., Any]:
+    """Return the call of a pack, which is imported when it runs."""
+
+    def run(handle: Any, /, *given: Any, **named: Any) -> Any:
+        return target(name)(handle, *given, **named)
+
+    return run
+
+
 for _kind, _base in ((TracedStore, Store), (TracedView, View)):
     for _name in names.OPERATIONS:
         if hasattr(_base, _name):
@@ -205,6 +215,9 @@ for _kind, _base in ((TracedStore, Store), (TracedView, View)):
     for _name in names.VIEWS:
         if hasattr(_base, _name):
             setattr(_kind, _name, _viewing(getattr(_base, _name)))
+for _name, _target in calls_of_packs().items():
+    if _name in names.OPERATIONS:
+        setattr(TracedStore, _name, _spanned(_name, _late(_target)))
 
 
 _Store = TypeVar("_Store", Store, AsyncStore)

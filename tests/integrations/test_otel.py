@@ -21,6 +21,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 import cerata
 import cerata.aio
 from cerata import Conflict, Entity, InvalidInput, NotFound
+from cerata.engine.packs import calls_of_packs
 from cerata.integrations.otel import TracedStore, TracedView, names, trace
 from cerata.memory.store import Store
 from cerata.memory.view import View
@@ -104,6 +105,7 @@ def test_a_span_is_internal_and_names_the_log(store: Store, spans: Spans) -> Non
 def test_every_public_name_is_a_span_or_named_as_none() -> None:
     """A new call is decided on, not forgotten."""
     public = {name for kind in (Store, View) for name in dir(kind) if not name.startswith("_")}
+    public |= calls_of_packs().keys()
     assert public == {*names.OPERATIONS, *names.UNTRACED, *names.VIEWS}
     assert not {*names.OPERATIONS} & {*names.UNTRACED}
 
@@ -150,6 +152,12 @@ def test_views_and_scoped_stores_are_traced(store: Store, spans: Spans) -> None:
     assert isinstance(scoped, TracedStore)
     scoped.get("x")
     assert len(spans.taken()) == 1
+
+
+def test_a_call_of_a_pack_is_a_span(store: Store, spans: Spans) -> None:
+    with pytest.raises(InvalidInput):
+        store.judge("no proposal", "approve", actor="anna")
+    assert [span.name for span in spans.taken()] == ["update_memory"]
 
 
 def test_an_error_is_its_type_alone(store: Store, spans: Spans) -> None:
