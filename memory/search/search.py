@@ -227,7 +227,10 @@ class _BlockBuilder:
         alone = lane.alone()
         depth = LANE_HITS
         while True:
-            [*_, ranking] = self._fusion.ranked.rankings([alone], depth)
+            rankings = self._fusion.ranked.rankings([alone], depth)
+            if not rankings:
+                return set()
+            ranking = rankings[-1]
             if len(ranking.ids) < depth or ranking.scores[-1] < least:
                 near = np.asarray(ranking.scores) >= least
                 return {*np.asarray(ranking.ids)[near].tolist()}

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pytest
 
@@ -294,26 +294,52 @@ def answer(view: View | Store, case: Case) -> dict[str, Any]:
     return {**shown, "frames": frames, "warnings": [str(each.message) for each in caught]}
 
 
+Drawn = TypeVar("Drawn")
+
+
 def answers(seed: int, count: int, *, chosen: bool) -> Iterator[tuple[Case, dict[str, Any]]]:
     """Yield drawn cases and their contexts: each on the memory in one of its states."""
+
+    def drawn(view: View | Store, draw: Random) -> Case:
+        return drawn_case(view, draw, chosen=chosen)
+
+    return in_states(seed, count, fill, drawn, answer)
+
+
+def in_states(
+    seed: int,
+    count: int,
+    filled: Callable[[Store, Clock, Random], None],
+    drawn: Callable[[View | Store, Random], Drawn],
+    answer: Callable[[View | Store, Drawn], dict[str, Any]],
+    **options: Any,
+) -> Iterator[tuple[Drawn, dict[str, Any]]]:
+    """Yield drawn cases and their answers: each on a filled memory in one of its states.
+
+    The states are the newest, a past one, one in a scope, one with damage, and a transaction.
+    ``options`` open the memory.
+    """
     draw = Random(seed)
     clock = Clock(int(START.timestamp() * 1e6))
     place = Environment(MemoryStorage(), clock, counted_bytes())
-    with pytest.MonkeyPatch.context() as patch, cerata.open("a.cera", environment=place) as store:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        cerata.open("a.cera", environment=place, **options) as store,
+    ):
         damage = Damage(patch)
-        fill(store, clock, draw)
+        filled(store, clock, draw)
 
-        def asked(view: View | Store) -> tuple[Case, dict[str, Any]]:
-            case = drawn_case(view, draw, chosen=chosen)
+        def asked(view: View | Store) -> tuple[Drawn, dict[str, Any]]:
+            case = drawn(view, draw)
             return case, answer(view, case)
 
-        def damaged() -> Iterator[tuple[Case, dict[str, Any]]]:
-            case = drawn_case(store, draw, chosen=chosen)
+        def damaged() -> Iterator[tuple[Drawn, dict[str, Any]]]:
+            case = drawn(store, draw)
             damage(*draw.sample(range(1, store.head.seq + 1), 25))
             yield case, answer(store, case)
             damage(None)
 
-        def pending() -> Iterator[tuple[Case, dict[str, Any]]]:
+        def pending() -> Iterator[tuple[Drawn, dict[str, Any]]]:
             with suppress(_Back), store.transaction():
                 frames = [*put_notes(store, clock, draw, 6), *put_turns(store, clock, draw, 6)]
                 stored = [frame.id for frame in store.frames() if frame.id > 0]
@@ -322,16 +348,16 @@ def answers(seed: int, count: int, *, chosen: bool) -> Iterator[tuple[Case, dict
                 yield asked(store)
                 raise _Back
 
-        def once() -> Iterator[tuple[Case, dict[str, Any]]]:
+        def once() -> Iterator[tuple[Drawn, dict[str, Any]]]:
             yield asked(store)
 
-        def past() -> Iterator[tuple[Case, dict[str, Any]]]:
+        def past() -> Iterator[tuple[Drawn, dict[str, Any]]]:
             yield asked(store.at(draw.randrange(60, store.head.seq)))
 
-        def scoped() -> Iterator[tuple[Case, dict[str, Any]]]:
+        def scoped() -> Iterator[tuple[Drawn, dict[str, Any]]]:
             yield asked(store.scoped({"user": "anna"}, shared=draw.random() < 0.7))
 
-        states: tuple[Callable[[], Iterator[tuple[Case, dict[str, Any]]]], ...] = (
+        states: tuple[Callable[[], Iterator[tuple[Drawn, dict[str, Any]]]], ...] = (
             *(once, once, once, once),
             *(past, scoped, damaged, pending),
         )
