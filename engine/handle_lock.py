@@ -49,7 +49,8 @@ class HandleLock:
         self._environment = environment
         self._poison = poison
         self._lock_timeout = lock_timeout
-        self._changing = False
+        self.is_changing = False
+        """True in a change, and after a change that broke off between two steps."""
         self.is_moving = False
         """True while a compaction has the writer lock: a write in it would release the lock."""
         # Files that a view or a running read still uses; the system frees the space with the last.
@@ -145,10 +146,10 @@ class HandleLock:
 
     def begin_change(self) -> None:
         """Mark that the state is being changed; reset it first if the last change broke off."""
-        if self._changing:
+        if self.is_changing:
             page, _ = choose_page(self._state.log_file.read_pages(), self._path)
             self._state.forget(page)
-        self._changing = True
+        self.is_changing = True
 
     def end_change(self, error: BaseException | None = None) -> None:
         """Remove the mark, unless an error may have struck between two steps.
@@ -158,7 +159,7 @@ class HandleLock:
         if error is None or (
             isinstance(error, CerataError) and not isinstance(error, StorageFailed)
         ):
-            self._changing = False
+            self.is_changing = False
 
     def wait_for_writer(self, file: StorageFile, *, wait: bool) -> None:
         """Take the writer lock. Raises `Locked`."""
@@ -174,11 +175,11 @@ class HandleLock:
     def catch_up(self) -> bool:
         """Under the writer lock: read appended events; False if the log moved to another file."""
         state = self._state
-        state.check_size()
-        pages = state.log_file.read_turned(state.pages)
-        if self.follow_move(pages, locked=True):
-            return False
-        self._writer.catch_up(pages)
+        if not state.is_current():
+            pages = state.log_file.read_pages()
+            if self.follow_move(pages, locked=True):
+                return False
+            self._writer.catch_up(pages)
         # A newer Cerata may have enabled a feature since.
         check_writable(state.page, self._path)
         return True

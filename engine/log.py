@@ -128,7 +128,8 @@ class Log(Handle):
         stored_page: HeaderPage,
     ) -> None:
         self.path = log_file.path
-        self._environment = environment
+        self.environment = environment
+        """The environment that every side effect of this handle goes through."""
         self._sync = sync
         self._sync_mutex = threading.Lock()
         self._spill_mutex = threading.Lock()
@@ -196,12 +197,7 @@ class Log(Handle):
     @property
     def is_lasting(self) -> bool:
         """True if the file can be opened after this handle is closed."""
-        return not isinstance(self._environment.storage, PrivateMemory)
-
-    @property
-    def environment(self) -> Environment:
-        """The environment that every side effect of this handle goes through."""
-        return self._environment
+        return not isinstance(self.environment.storage, PrivateMemory)
 
     @property
     def caches(self) -> CacheSizes:
@@ -395,7 +391,8 @@ class Log(Handle):
 
     def event(self, seq: int) -> Event:
         """Return one event. Raises `NotFound` if the log has no such seq."""
-        snapshot = self.snapshot
+        self._lock.check_open()
+        snapshot = self._snapshot
         if not 1 <= seq <= snapshot.head_seq:
             raise NotFound(
                 f"There is no event {seq:,}", remedy=f"Pass a seq of at most {snapshot.head_seq:,}."
@@ -532,7 +529,7 @@ class Log(Handle):
             OutcomeUnknown: the sync failed; reopen the file and look for the batch.
         """
         prepared = prepare(
-            drafts, self._environment.random_bytes, payloads=payloads, key=key, arguments=arguments
+            drafts, self.environment.random_bytes, payloads=payloads, key=key, arguments=arguments
         )
         earlier = None
         while earlier is None:
@@ -713,7 +710,7 @@ class Log(Handle):
 
     def watch(self) -> Watch:
         """Return a watch of the file, which `close` of this handle wakes too."""
-        watch = self._environment.watch(self.path)
+        watch = self.environment.watch(self.path)
         with self._lock.mutex:
             self._watches.add(watch)
         return watch
@@ -828,11 +825,13 @@ class Log(Handle):
 
     def refresh(self) -> Head:
         """Read the events that other processes appended; takes no lock, never goes back."""
-        self._lock.check_open()
-        with self._lock.mutex, self._lock.changing():
-            if not self._salvaging:
-                self._look()
-                self._publish_synced()
+        lock = self._lock
+        lock.check_open()
+        with lock.mutex:
+            if not self._salvaging and not self._shows_all():
+                with lock.changing():
+                    self._look()
+                    self._publish_synced()
         return self.head
 
     def refresh_for(self, kind: str) -> Head:
@@ -841,28 +840,43 @@ class Log(Handle):
         Else the head stays before the first event that is not known to be durable: for a writer,
         whose next sync covers these events.
         """
-        self._lock.check_open()
-        state = self._state
-        with self._lock.mutex, self._lock.changing():
-            if not self._salvaging:
-                self._look()
-                before = self._snapshot
-                # Every put in a transaction looks, and most looks find nothing to show.
-                if state.head_seq != before.head_seq or state.page is not before.page:
-                    news = state.events(before.head_seq + 1)
-                    if state.head_seq <= state.durable or any(event.type == kind for event in news):
-                        self._publish_synced()
-                    else:
-                        self._show_later(state.durable_snapshot())
+        lock = self._lock
+        lock.check_open()
+        with lock.mutex:
+            # Every put in a transaction looks, and most looks find nothing to show.
+            if not self._salvaging and not self._shows_all():
+                with lock.changing():
+                    self._look()
+                    self._show_durable(kind)
         return self.head
+
+    def _show_durable(self, kind: str) -> None:
+        """Show readers the durable events, and all if one of a type is new to them."""
+        state = self._state
+        before = self._snapshot
+        if state.head_seq != before.head_seq or state.page is not before.page:
+            news = state.events(before.head_seq + 1)
+            if state.head_seq <= state.durable or any(event.type == kind for event in news):
+                self._publish_synced()
+            else:
+                self._show_later(state.durable_snapshot())
+
+    def _shows_all(self) -> bool:
+        """Return whether readers see all of the file, durably: a look that changes no state."""
+        state = self._state
+        snapshot = self._snapshot
+        head_seq = state.cursor.next_seq - 1
+        if self._lock.is_changing or snapshot.page is not state.page:
+            return False
+        if snapshot.head_seq != head_seq or state.durable < head_seq:
+            return False
+        self._check_in_place()
+        return state.is_current()
 
     def _look(self) -> None:
         """Take in the file's events, unless the state has all of them."""
-        state = self._state
         self._check_in_place()
-        state.check_size()
-        pages = state.log_file.read_turned(state.pages)
-        if state.page.moved or not state.is_current(pages):
+        if not self._state.is_current():
             self._take_in()
 
     def _take_in(self) -> None:
@@ -887,7 +901,7 @@ class Log(Handle):
         The header of a compacted file names its successor, which the handle follows.
         """
         state = self._state
-        identity = self._environment.storage.identity(self.path)
+        identity = self.environment.storage.identity(self.path)
         if identity == state.identity:
             return
         page, _ = choose_page(state.log_file.read_pages(), self.path)

@@ -123,9 +123,17 @@ class LogState:
 
     # --- following other writers -----------------------------------------------------------------
 
-    def is_current(self, pages: bytes) -> bool:
-        """Return whether the file is unchanged: no new page, no record written or lost."""
-        return pages == self.pages and self._look(self.cursor) == (EMPTY_SECTOR, True)
+    def is_current(self) -> bool:
+        """Return whether the file is unchanged: no new page, no record written or lost, no move.
+
+        Raises:
+            Corrupt: the file was cut short.
+        """
+        self.check_size()
+        pages = self.log_file.read_turned(self.pages)
+        if pages != self.pages or self.page.moved:
+            return False
+        return self._look(self.cursor) == (EMPTY_SECTOR, True)
 
     def _look(self, cursor: Cursor) -> tuple[bytes, bool]:
         """Return the sector at a cursor, and whether the record before it is unchanged.

@@ -454,8 +454,12 @@ class Reader:
 
     def _segment_events_at(self, ref: Ref, seqs: Sequence[int]) -> list[Event]:
         segment = self._segment(ref)
-        places = segment.places([seq - ref.first_seq for seq in seqs])
-        own = iter(segment.events_at([place[2] for place in places if place[0].spill is None]))
+        places = segment.places(seqs, ref.first_seq)
+        own_events: list[int] = []
+        for row, _, number in places:
+            if row.spill is None:
+                own_events.append(number)
+        own = iter(segment.events_at(own_events))
         has_attachments = segment.has_attachments
         events: list[Event] = []
         for seq, (row, first, number) in zip(seqs, places, strict=True):

@@ -133,6 +133,10 @@ class Segment:
         self._block_stops = [*self._block_firsts[1:], self.own_count]
         batches = index.batches
         self._batch_firsts = list(accumulate((row.count for row in batches), initial=0))
+        self.count = self._batch_firsts[-1]
+        """Number of events, including those in spills."""
+        self.has_attachments = len(index.attachment_events) > 0
+        """True if any event has an attachment."""
         self._own_firsts = list(
             accumulate((0 if row.spill else row.count for row in batches), initial=0)
         )
@@ -147,11 +151,6 @@ class Segment:
         self._blocks: dict[int, tuple[bytes, bytes]] = {}
         # The start of the last read for attachments, and its bytes.
         self._ahead: tuple[int, bytes] = (0, b"")
-
-    @property
-    def count(self) -> int:
-        """Number of events, including those in spills."""
-        return self._batch_firsts[-1]
 
     def kinds(self) -> Counter[tuple[str, int]]:
         """Return the number of events of each type and version, without those in spills."""
@@ -208,14 +207,15 @@ class Segment:
         """Return the types of events ``first`` to before ``stop``, numbered as ``own_event``."""
         return [self.index.types[code][0] for code in self._codes[first:stop]]
 
-    def places(self, events: Sequence[int]) -> list[tuple[BatchRow, int, int]]:
+    def places(self, events: Sequence[int], start: int) -> list[tuple[BatchRow, int, int]]:
         """Return the batch of each of some events, its first event, and the event's number.
 
-        Events are numbered from 0 in the segment; the number is the ``own_event``, or that in the
-        spill that holds the batch.
+        Events are numbered from ``start``, which is the segment's first, but the first of a batch
+        from 0; the number is the ``own_event``, or that in the spill that holds the batch.
         """
         places: list[tuple[BatchRow, int, int]] = []
-        for event in events:
+        for seq in events:
+            event = seq - start
             number = bisect.bisect_right(self._batch_firsts, event) - 1
             row, first = self.index.batches[number], self._batch_firsts[number]
             own_first = 0 if row.spill is not None else self._own_firsts[number]
@@ -384,11 +384,6 @@ class Segment:
         events = np.frombuffer(self.index.attachment_events, "<u4").tolist()
         self._grow(_EVENT_SIZE * len(events))
         return [(row, events[row.first : row.first + row.count]) for row in self.columns]
-
-    @property
-    def has_attachments(self) -> bool:
-        """True if any event has an attachment."""
-        return len(self.index.attachment_events) > 0
 
     def attachments(self, own_event: int) -> list[bytes]:
         """Return the attachments of event ``own_event``, in order."""

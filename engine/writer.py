@@ -510,8 +510,6 @@ class Writer:
     def catch_up(self, pages: bytes) -> None:
         """Read appended batches, and repair the remains of a crashed writer."""
         state = self._state
-        if state.is_current(pages):
-            return
         if pages != state.pages:
             _, bad = state.choose_page(pages)
             if bad:

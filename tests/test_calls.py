@@ -187,16 +187,16 @@ def assemble(folder: Path) -> Generator[Work]:
 
 
 CALLS: Final = (
-    Call("put_frame", 242, put_frame),
-    Call("search by words", 701, search_words),
-    Call("recall of 40 notes", 1_805, recall_notes),
-    Call("recall of 40 turns", 1_952, recall_turns),
-    Call("frame", 101, frame),
-    Call("facts", 121, facts),
-    Call("assert_fact", 315, assert_fact),
-    Call("checkpoint after 2 writes", 5_875, checkpoint),
-    Call("Session.exchange", 255, exchange),
-    Call("Session.assemble", 4_597, assemble),
+    Call("put_frame", 232, put_frame),
+    Call("search by words", 363, search_words),
+    Call("recall of 40 notes", 1_464, recall_notes),
+    Call("recall of 40 turns", 1_811, recall_turns),
+    Call("frame", 64, frame),
+    Call("facts", 83, facts),
+    Call("assert_fact", 285, assert_fact),
+    Call("checkpoint after 2 writes", 5_839, checkpoint),
+    Call("Session.exchange", 202, exchange),
+    Call("Session.assemble", 4_299, assemble),
 )
 
 

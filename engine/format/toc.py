@@ -97,8 +97,9 @@ class RefList(msgspec.Struct, frozen=True):
     def find(self, seq: int, read_page: "Callable[[Ref], Sequence[Ref]]") -> Ref | None:
         """Return the reference that covers ``seq``; O(log n) pages read."""
         for depth, level in enumerate(self.levels):
-            ref = _covering(level, seq)
-            if ref is not None:
+            place = bisect_right(level, seq, key=_FIRST_SEQ)
+            ref = level[place - 1] if place else None
+            if ref is not None and ref.last_seq >= seq:
                 for _ in range(depth):
                     ref = _covering(read_page(ref), seq)
                     if ref is None:

@@ -146,8 +146,8 @@ PLANTS: tuple[Plant, ...] = (
     _bug(
         "write on in a file that was cut short",
         "promises",
-        "cerata.engine.handle_lock:HandleLock.catch_up",
-        "state.check_size()",
+        "cerata.engine.log_state:LogState.is_current",
+        "self.check_size()",
         "pass",
     ),
     _bug(
@@ -383,7 +383,7 @@ PLANTS: tuple[Plant, ...] = (
         "go on from what an interrupt left",
         "promises",
         "cerata.engine.handle_lock:HandleLock.begin_change",
-        "if self._changing:",
+        "if self.is_changing:",
         "if False:",
     ),
     _bug(

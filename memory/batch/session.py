@@ -343,7 +343,8 @@ class WriteSession:
         Raises:
             InvalidInput: the store requires a scope and has none.
         """
-        check_reach(self.reach)
+        if self.reach is not None:
+            check_reach(self.reach)
         return self.state()
 
     def state(self) -> Snapshot:
@@ -391,14 +392,22 @@ class WriteSession:
 
     def _newest(self) -> Snapshot:
         now = self.log.environment.now_us()
-        head, fold, latest = self.log.refresh().seq, self.fold, self._latest
+        head, fold, latest = self.log.refresh(), self.fold, self._latest
+        seq = head.seq
         replaced = fold.replaced
         if latest is None or latest[0] != replaced:
-            self._latest = latest = replaced, snapshot_layer.LogLayer(fold, head, self.reach)
-        elif latest[1].n != head:
-            self._latest = latest = replaced, latest[1].at(head)
+            self._latest = latest = replaced, snapshot_layer.LogLayer(fold, seq, self.reach)
+        elif latest[1].n != seq:
+            self._latest = latest = replaced, latest[1].at(seq)
         return snapshots.Snapshot(
-            self.log, fold, head, self.reach, now, embedders=self.embedders, _base=latest[1]
+            self.log,
+            fold,
+            seq,
+            self.reach,
+            now,
+            embedders=self.embedders,
+            _base=latest[1],
+            _head=head,
         )
 
     # --- the embedder ----------------------------------------------------------------------------

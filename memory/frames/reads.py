@@ -121,7 +121,7 @@ class FrameReads(Reader):
             NotFound: no frame with this id exists at this basis within the scope.
         """
         snapshot = self._snapshot()
-        return snapshot.frame_at(frame_id(frame, snapshot.ids))
+        return snapshot.frame_at(frame if type(frame) is int else frame_id(frame, snapshot.ids))
 
     def content(self, frame: FrameId) -> bytes:
         """Return a frame's content: the bytes of a blob, or its text as UTF-8.

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cerata.retrieval.ranking.fusion import OF_FACTS, Fused, LaneRanking, candidates_of, fuse
+from cerata.retrieval.ranking.fusion import (
+    OF_FACTS,
+    Fused,
+    LaneRanking,
+    Shares,
+    candidates_of,
+    fuse,
+)
 
 if TYPE_CHECKING:
     from cerata.projections.columnar.columns import F64, I64
@@ -41,7 +48,9 @@ class Fusion:
     def fused(self, rankings: Sequence[LaneRanking], count: int) -> list[Fused]:
         """Return the best candidates of rankings by the sum of their parts."""
         ids = candidates_of(rankings)
-        shares = {lane.name: lane.shares(ids) for lane in self.running.lanes}
+        shares: dict[str, Shares] = {}
+        for lane in self.running.lanes:
+            shares[lane.name] = lane.shares(ids)
         return fuse(ids, shares, self.weights, self.added(ids), count)
 
     def added(self, ids: I64) -> F64:
@@ -53,7 +62,7 @@ class Fusion:
     @cached_property
     def weights(self) -> dict[str, float]:
         """The part of a score that each lane adds for a share of 1."""
-        return {
-            name: weight * self.running.step if name in OF_FACTS else weight
-            for name, weight in self.running.weights.items()
-        }
+        weights = dict(self.running.weights)
+        for name in OF_FACTS.intersection(weights):
+            weights[name] *= self.running.step
+        return weights

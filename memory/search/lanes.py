@@ -217,12 +217,10 @@ class RunningLanes:
     @cached_property
     def step(self) -> float:
         """The worth of a signal of weight 1 in a score."""
-        spaces = ((self.vectors, "vectors"), (self.late, "late"))
-        found = [
-            name
-            for lane, name in spaces
-            if lane is not None and self.weights.get(name) and lane.finds_any
-        ]
+        found: list[str] = []
+        for lane, name in ((self.vectors, "vectors"), (self.late, "late")):
+            if lane is not None and self.weights.get(name) and lane.finds_any:
+                found.append(name)
         return step_of(self.weights, found)
 
     @property
@@ -305,7 +303,9 @@ def _weights(request: SearchRequest, *vector_lanes: Lane | None) -> dict[str, fl
     if request.mode != "vector":
         able += ["text", "facts", "graph"] if request.is_plain else ["text"]
     if request.mode != "text":
-        able += [lane.name for lane in vector_lanes if lane is not None]
+        for vector_lane in vector_lanes:
+            if vector_lane is not None:
+                able.append(vector_lane.name)
     of_profile = request.profile.running
     weights = {lane: weight for lane, weight in of_profile.items() if lane in able}
     if not weights:

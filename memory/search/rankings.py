@@ -36,17 +36,22 @@ class RankedLanes:
 
     def rankings(self, lanes: Sequence[Lane], depth: int) -> list[LaneRanking]:
         """Return the rankings of the lanes that found frames, and that of the text in any case."""
-        by_text = [lane for lane in lanes if lane.name == "text"]
-        others = lanes[len(by_text) :]
+        text: Lane | None = None
         rankings: list[LaneRanking] = []
-        if others:
-            # Hits of a single lane are not fused, so more hits than the result's are not needed.
-            fused_depth = depth if len(lanes) == 1 else max(depth, LANE_HITS)
-            rankings = [self._rank(lane, fused_depth, self._passing) for lane in others]
-            rankings = [ranking for ranking in rankings if len(ranking.ids)]
+        # Hits of a single lane are not fused, so more hits than the result's are not needed.
+        fused_depth = depth if len(lanes) == 1 else max(depth, LANE_HITS)
+        for lane in lanes:
+            if lane.name == "text":
+                text = lane
+                continue
+            ranking = self._rank(lane, fused_depth, self._passing)
+            if len(ranking.ids):
+                rankings.append(ranking)
+        if text is None:
+            return rankings
         if rankings:
             depth = max(depth, LANE_HITS)
-        return [*(self._rank(lane, depth, self._admitted) for lane in by_text), *rankings]
+        return [self._rank(text, depth, self._admitted), *rankings]
 
     def _rank(self, lane: Lane, depth: int, among: Mask | None) -> LaneRanking:
         key = id(lane), depth

@@ -144,6 +144,8 @@ class SearchRequest:
         filters = [*filters_of(self.tree)] if isinstance(self.query, Query) else []
         if isinstance(self.where, Filter):
             filters.append(self.where)
+        if not filters:
+            return False
         return any(not kinds_named(where).isdisjoint(no_memories()) for where in filters)
 
     def searched_in(self, layers: Layers) -> tuple[Mask, ...]:

@@ -115,17 +115,22 @@ class SearchResult:
 
     def hits(self) -> list[Hit]:
         """Return the best frames."""
-        return [self._hit(hit) for hit in self.best]
+        return self._hits(self.best)
 
     def grouped_with(self, hit: Hit) -> tuple[Hit, ...]:
         """Return the further hits of the group of a hit; () for a further hit."""
         result = self if self.regrouped is None else self.regrouped()
-        return tuple(map(result._hit, result.grouped.get(hit.id, ())))
+        return tuple(result._hits(result.grouped.get(hit.id, ())))
 
-    def _hit(self, hit: Fused) -> Hit:
-        return Hit(
-            shown_id(hit.id), hit.score, self._labels(hit.lanes), self.cosines.get(hit.id), self
-        )
+    def _hits(self, items: Sequence[Fused]) -> list[Hit]:
+        vectors = self.vectors
+        is_approximate = vectors is not None and vectors.approximate
+        hits: list[Hit] = []
+        for number, score, lanes in items:
+            labels = self._labels(lanes) if is_approximate else lanes
+            shown = number if number >= 0 else shown_id(number)
+            hits.append(Hit(shown, score, labels, self.cosines.get(number), self))
+        return hits
 
     def place_after(self, hit: Hit) -> int:
         """Return the offset of the page that begins after a hit of this page.
@@ -152,9 +157,10 @@ class SearchResult:
     def notices(self) -> tuple[str, ...]:
         """A line if vectors could not be searched, and one if so no hit has the least cosine."""
         request = self.request
+        trust = self.fusion.running.trust
         notices: list[str] = []
         # An embedder without trust in the question was not asked, and has a line of its trust.
-        is_searched = self.vectors is not None or self.trust is not None
+        is_searched = self.fusion.running.vectors is not None or trust is not None
         is_searched = is_searched or request.mode == "text" or not request.text
         obstacle = None if is_searched else self.snapshot.embedder_obstacle
         if obstacle and "vectors" in request.profile.running:
@@ -164,8 +170,8 @@ class SearchResult:
             if "vectors" not in request.profile.running:
                 reason = f"profile {request.profile.label} has no lane of vectors"
             notices.append(f"no hit reaches min_cosine: {reason}")
-        if self.trust is not None and self.trust.notice is not None:
-            notices.append(self.trust.notice)
+        if trust is not None and trust.notice is not None:
+            notices.append(trust.notice)
         return tuple(notices)
 
     def share_of_words(self, *frames: int) -> float:

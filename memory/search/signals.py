@@ -21,7 +21,7 @@ from cerata.projections.fulltext.analyzer import terms
 from cerata.projections.fulltext.marks import Mark
 from cerata.retrieval.proper_nouns import proper_nouns
 from cerata.retrieval.question_analysis import QuestionAnalysis, analysis_of
-from cerata.retrieval.ranking.signals import SIGNALS, Candidates, is_asked, sum_of, values_of
+from cerata.retrieval.ranking.signals import SIGNALS, Candidates, signals_asked, sum_of, values_of
 
 if TYPE_CHECKING:
     from cerata.projections.columnar.columns import F64, I64, U32, Mask
@@ -72,7 +72,7 @@ class Signals(msgspec.Struct, frozen=True):
     @property
     def most(self) -> float:
         """The most steps that the signals add to a score."""
-        asked = (name for name in self.weights if is_asked(name, self.question))
+        asked = signals_asked(self.question).intersection(self.weights)
         return sum(max(self.weights[name], 0.0) for name in asked)
 
     def sums(self, ids: I64) -> F64:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cerata.projections.columnar.turn_order import OrderedRows, TurnOrder
     from cerata.projections.facts import reader as facts_reader
     from cerata.projections.facts.reader import FactsAt
+    from cerata.projections.facts.text_projection import FactText
     from cerata.projections.frames import filters
     from cerata.projections.frames.reader import Frames
     from cerata.projections.fulltext.bm25 import FulltextView
@@ -64,6 +65,11 @@ class Layer(msgspec.Struct, frozen=True, dict=True):
     def frames(self) -> Frames:
         """The frames, folded at least through ``n``."""
         return self.folds.frames(self.n)
+
+    @once
+    def has_expiry(self) -> bool:
+        """True if a frame may expire, also one that only a later event puts."""
+        return self.frames.has_expiry
 
     @once
     def rows(self) -> int:
@@ -183,6 +189,11 @@ class LogLayer(Layer, frozen=True, dict=True):
     def facts(self) -> FactsAt:
         """The facts, without regard to the links between them."""
         return facts_reader.FactsAt(self.folds.facts(self.n), self.n, self.reach)
+
+    @once
+    def fact_text(self) -> FactText:
+        """The words of `facts`."""
+        return self.folds.fact_text(self.n)
 
     @once
     def used_embedder(self) -> Used | None:

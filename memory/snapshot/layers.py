@@ -111,7 +111,8 @@ class Layers:
         Raises:
             NotFound: no frame with this id exists within the scope.
         """
-        self.check_has(frame)
+        if frame <= 0 or self.base.row_of(frame) is None:
+            self.check_has(frame)
         if frame < 0 and self.pending is not None:
             return self.pending.event(frame)
         return self.log.event(frame)
@@ -377,7 +378,7 @@ class Layers:
     @once
     def expired(self) -> tuple[Mask, ...] | None:
         """Rows whose frames have expired, open or closed, by layer; None without any."""
-        if not any(layer.frames.has_expiry for layer in self.all):
+        if not self.base.has_expiry and (self.pending is None or not self.all[1].has_expiry):
             return None
         rows = [layer.frames.expired(layer.n, self.now) for layer in self.all]
         if not any(map(len, rows)):

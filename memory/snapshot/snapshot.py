@@ -141,13 +141,18 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
     _base: LogLayer | None = None
     _unread: tuple[tuple[Key, Sequence[int]], ...] = ()
     """The rows of each space of vectors that a search could not read."""
+    _head: Head | None = None
+    """The head of the log if the snapshot was taken there: with its time, which costs no read."""
 
     # --- the state -------------------------------------------------------------------------------
 
     @once
     def head(self) -> Head:
         """The snapshot's point of the log, with its chain hash and Merkle root."""
-        return Head(self.basis, _recorded(self._log, self.basis), self._log)
+        head = self._head
+        return (
+            Head(self.basis, _recorded(self._log, self.basis), self._log) if head is None else head
+        )
 
     @property
     def log_id(self) -> bytes:
@@ -166,7 +171,7 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         At the head: the clock's time when the snapshot was taken, or the recorded time of the last
         event if the clock went back before that.
         """
-        return _now(self._log, self.basis, self.now_us)
+        return _now(self._log, self.basis, self.now_us, self._head)
 
     def pending_builder(self, recorded: int, ids: PendingIds | None = None) -> PendingBuilder:
         """Return a builder of pending events over this snapshot.
@@ -252,7 +257,9 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         """Return this snapshot on another handle or fold of its log; drafts are folded again."""
         if log is self._log and fold is self._fold:
             return self
-        snapshot = msgspec.structs.replace(self, _log=log, _fold=fold, _pending=None, _base=None)
+        snapshot = msgspec.structs.replace(
+            self, _log=log, _fold=fold, _pending=None, _base=None, _head=None
+        )
         pending = self._pending
         if pending is None:
             return snapshot
@@ -325,8 +332,9 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         """The frames and words of the log, and over them the pending frames of a transaction."""
         # A function with a reference to this snapshot would be a cycle, which keeps the arrays of
         # the layer until a garbage collection.
-        present = partial(_now, self._log, self.basis, self.now_us)
-        return snapshot_layers.Layers(self._log, self.base, present, self._pending)
+        present = partial(_now, self._log, self.basis, self.now_us, self._head)
+        base = self.base if self._base is None else self._base
+        return snapshot_layers.Layers(self._log, base, present, self._pending)
 
     # --- facts -----------------------------------------------------------------------------------
 
@@ -347,6 +355,7 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
             self.embedders,
             self._pending,
             self._base,
+            _head=self._head,
         )
 
     def valid_instant(self, valid_at: date | str | None) -> int | None:
@@ -443,7 +452,7 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         """The words of `facts_at`."""
         pending = self._pending
         if pending is None or not pending.has_any(facts_projection.FACT_EVENTS):
-            return self._fold.fact_text(self.basis)
+            return self.base.fact_text
         return pending.folds.fact_text()
 
     @once
@@ -750,7 +759,7 @@ def _recorded(log: Log, basis: int) -> int:
     return 0
 
 
-def _now(log: Log, basis: int, now_us: int | None) -> datetime:
+def _now(log: Log, basis: int, now_us: int | None, head: Head | None) -> datetime:
     """As `Snapshot.now`."""
-    recorded = _recorded(log, basis)
+    recorded = _recorded(log, basis) if head is None else head.recorded
     return to_datetime(recorded if now_us is None else max(now_us, recorded))

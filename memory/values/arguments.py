@@ -39,19 +39,20 @@ def copied(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
     The log refuses values that are not of JSON.
     """
-    return _copied_map(metadata, 1)
+    return _copied_map(metadata, 1) if metadata else {}
 
 
 _EXACT: Final = frozenset((str, int, float, bool, type(None)))
 
 
 def _copied_map(values: Mapping[str, JsonValue], depth: int) -> dict[str, JsonValue]:
-    return {
-        exact_string(name) if isinstance(name, str) else name: (
-            value if type(value) in _EXACT else _copied(value, depth)
-        )
-        for name, value in values.items()
-    }
+    copies: dict[str, JsonValue] = {}
+    for name, value in values.items():
+        exact_name = name
+        if type(name) is not str and isinstance(name, str):
+            exact_name = exact_string(name)
+        copies[exact_name] = value if type(value) in _EXACT else _copied(value, depth)
+    return copies
 
 
 def _copied(value: JsonValue, depth: int) -> JsonValue:

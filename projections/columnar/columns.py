@@ -93,31 +93,31 @@ class Column(Generic[Item]):
     - A single thread appends; any thread may hold a view, which keeps its buffer alive.
     """
 
-    __slots__ = ("_buffer", "_size")
+    __slots__ = ("buffer", "size")
 
     def __init__(self, dtype: type[Item]) -> None:
-        self._buffer: npt.NDArray[Item] = np.empty(0, dtype)
-        self._size = 0
+        self.buffer: npt.NDArray[Item] = np.empty(0, dtype)
+        self.size = 0
 
     def __len__(self) -> int:
-        return self._size
+        return self.size
 
     @property
     def size_bytes(self) -> int:
         """Memory used, room for growth included."""
-        return self._buffer.nbytes
+        return self.buffer.nbytes
 
     def view(self) -> npt.NDArray[Item]:
         """Return the items so far, without a copy."""
-        return self._buffer[: self._size]
+        return self.buffer[: self.size]
 
     def bytes_from(self, start: int) -> bytes:
         """Return the bytes of the items from ``start`` on."""
-        return self._buffer[start : self._size].tobytes()
+        return self.buffer[start : self.size].tobytes()
 
     def item(self, row: int) -> int:
         """Return an item; takes a third of the time of ``int(view()[row])``."""
-        item: int = self._buffer.item(row)
+        item: int = self.buffer.item(row)
         return item
 
     def extend(self, items: npt.ArrayLike) -> None:
@@ -125,22 +125,22 @@ class Column(Generic[Item]):
         if isinstance(items, range):
             # As a sequence numpy would take its items one by one.
             items = np.arange(items.start, items.stop, items.step)
-        added = np.asarray(items, self._buffer.dtype)
+        added = np.asarray(items, self.buffer.dtype)
         if not len(added):
             return
-        end = self._size + len(added)
-        if end > len(self._buffer):
-            self._grow(max(end, 16 if self._size else 0, self._size * 3 // 2))
-        self._buffer[self._size : end] = added
-        self._size = end
+        end = self.size + len(added)
+        if end > len(self.buffer):
+            self._grow(max(end, 16 if self.size else 0, self.size * 3 // 2))
+        self.buffer[self.size : end] = added
+        self.size = end
 
     def adopt(self, items: npt.ArrayLike) -> None:
         """Append items that the caller will not change; an empty column does not copy them."""
-        if self._size:
+        if self.size:
             self.extend(items)
         else:
-            self._buffer = np.asarray(items, self._buffer.dtype)
-            self._size = len(self._buffer)
+            self.buffer = np.asarray(items, self.buffer.dtype)
+            self.size = len(self.buffer)
 
     def share(self, column: Column[Any], count: int) -> None:
         """Become the first ``count`` items of another column, whose buffer is shared.
@@ -148,20 +148,20 @@ class Column(Generic[Item]):
         The buffer has no room here, so an append moves to a buffer of this column's. `set_once`
         would reach the other column, and raises `ValueError`.
         """
-        self._buffer = column._buffer[:count]
-        self._buffer.flags.writeable = False
-        self._size = count
+        self.buffer = column.buffer[:count]
+        self.buffer.flags.writeable = False
+        self.size = count
 
     def reserve(self, count: int) -> None:
         """Make room for ``count`` more items, so that an `extend` by them copies no old items."""
-        if self._size + count > len(self._buffer):
-            self._grow(self._size + count)
+        if self.size + count > len(self.buffer):
+            self._grow(self.size + count)
 
     def _grow(self, capacity: int) -> None:
         """Move to a larger buffer; views continue to use the old buffer."""
-        grown: npt.NDArray[Item] = np.empty(capacity, self._buffer.dtype)
-        grown[: self._size] = self._buffer[: self._size]
-        self._buffer = grown
+        grown: npt.NDArray[Item] = np.empty(capacity, self.buffer.dtype)
+        grown[: self.size] = self.buffer[: self.size]
+        self.buffer = grown
 
     def set_once(self, rows: Rows, values: npt.ArrayLike) -> None:
         """Overwrite placeholder items.

@@ -135,19 +135,16 @@ class HashIndex:
         """Return the rows of `find`, as an array if they are many."""
         # Once, since another thread may sort more rows in between.
         pieces = self._pieces
-        rows = _few(pieces, keys, key, key * _MIX & _MASK)
-        return self._complete(pieces, keys, key, rows)
-
-    def _complete(
-        self, pieces: tuple[_Piece, ...], keys: Keys, key: int, rows: list[int] | None
-    ) -> Rows:
-        """Return the result of `_few` with the rows that it left out."""
+        rows: list[int] | None = []
+        end = 0
+        if pieces:
+            rows = _few(pieces, keys, key, key * _MIX & _MASK)
+            end = pieces[-1].end
         if rows is None:
             return self._rows_of_long(pieces, keys, key)
-        end = pieces[-1].end if pieces else 0
         if end < len(keys):
             scanned: list[int] = self._scanned(end, keys, key).tolist()
-            return rows + scanned
+            return rows + scanned if rows else scanned
         return rows
 
     def _rows_of_long(self, pieces: tuple[_Piece, ...], keys: Keys, key: int) -> Rows:
@@ -278,12 +275,13 @@ class PairIndex(HashIndex):
             values: The values, or None for all rows.
         """
         pieces = self._pieces
-        rows = _few(pieces, keys, key, key * _MIX & _MASK)
-        if rows is not None and pieces and pieces[-1].end == len(keys):
-            return rows
-        if rows is None and values is not None:
-            return merged([self._rows_of_pair(keys, key, seconds, value) for value in values])
-        return self._complete(pieces, keys, key, rows)
+        if pieces and values is not None:
+            rows = _few(pieces, keys, key, key * _MIX & _MASK)
+            if rows is None:
+                return merged([self._rows_of_pair(keys, key, seconds, value) for value in values])
+            if pieces[-1].end >= len(keys):
+                return rows
+        return self.rows(keys, key)
 
     def _rows_of_pair(self, keys: U32 | U64, key: int, seconds: U32, value: int) -> Rows:
         index = self._pairs

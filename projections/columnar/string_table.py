@@ -50,7 +50,7 @@ class StringTable:
         self._index = HashIndex()
 
     def __len__(self) -> int:
-        return len(self.sizes)
+        return self.sizes.size
 
     # --- appending -------------------------------------------------------------------------------
 
@@ -96,16 +96,16 @@ class StringTable:
         return sizes.astype(np.int64) + (self._unit - 1) & -self._unit
 
     def _end_of(self, count: int) -> int:
-        return self._ends.item(count - 1) if count else 0
+        return self._ends.buffer.item(count - 1) if count else 0
 
     # --- reading ---------------------------------------------------------------------------------
 
     def find(self, utf8: bytes, count: int | None = None) -> int | None:
         """Return the place of a string, or None if not among the first ``count``; about 3 us."""
-        hashes = self._hashes.view()[: len(self) if count is None else count]
-        for place in self._index.find(hashes, hash_bytes64(utf8) & self._hash_mask):
-            if self.utf8(place) == utf8:
-                return place
+        hashes = self._hashes.buffer[: self.sizes.size if count is None else count]
+        for place in self._index.rows(hashes, hash_bytes64(utf8) & self._hash_mask):
+            if self.utf8(int(place)) == utf8:
+                return int(place)
         return None
 
     def find_all(self, pieces: Sequence[bytes], hashes: Unsigned | U64) -> dict[int, int]:
@@ -132,8 +132,8 @@ class StringTable:
 
     def utf8(self, place: int) -> bytes:
         """Return a string."""
-        start = self._end_of(place)
-        return self._utf8.view()[start : start + self.sizes.item(place)].tobytes()
+        start = self._ends.buffer.item(place - 1) if place else 0
+        return self._utf8.buffer[start : start + self.sizes.buffer.item(place)].tobytes()
 
     def all_utf8(self, start: int, end: int) -> list[bytes]:
         """Return the strings at places [start, end)."""

@@ -141,10 +141,14 @@ class Entities:
         codes = set(self._columns.folded_names.find(folded)) if folded else set[int]()
         if code is not None:
             codes.add(code)
+        if not codes and not self._columns.acts.any_aliases:
+            return []
         keys = {key for name_code in codes for key in self._keys(name_code)}
         return self._roots(keys.union(self._with_alias(folded)))
 
     def _with_alias(self, folded: str) -> set[EntityKey]:
+        if not self._columns.acts.any_aliases:
+            return set()
         alias = self._columns.strings.find(folded) if folded else None
         acts = () if alias is None else self._facts.acts_of_alias(alias)
         return {(act.tenant, act.subject) for act in acts}
@@ -190,7 +194,10 @@ class Entities:
         Cost: a look-up for each run of up to six words.
         """
         matches: dict[tuple[int, str], None] = {}
-        empty = {word for word in words if term_of(word.encode()) is None}
+        empty: set[str] = set()
+        for word in words:
+            if term_of(word.encode()) is None:
+                empty.add(word)
         if empty == set(words):
             empty.clear()
         start = 0

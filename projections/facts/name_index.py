@@ -39,10 +39,16 @@ class FoldedNames:
 
     def find(self, folded: str) -> list[int]:
         """Return the codes of the strings with a folded name, ascending."""
-        self._follow(len(self._strings))
-        rows = self._index.find(self._hashes.view(), hash_bytes64(folded.encode()))
-        codes = (row + 1 for row in rows)
-        return [code for code in codes if folded_name(self._strings.text(code)) == folded]
+        count = len(self._strings)
+        if self._hashes.size < count:
+            self._follow(count)
+        hashes = self._hashes.buffer[: self._hashes.size]
+        codes: list[int] = []
+        for row in self._index.rows(hashes, hash_bytes64(folded.encode())):
+            code = int(row) + 1
+            if folded_name(self._strings.text(code)) == folded:
+                codes.append(code)
+        return codes
 
     def alike(self, name: str) -> Sequence[int]:
         """Return the codes of the strings that equal a name when folded, ascending.

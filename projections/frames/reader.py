@@ -19,7 +19,7 @@ import numpy as np
 from cerata.engine.events import Scope
 from cerata.engine.integrity import hash_bytes
 
-from ..columnar.columns import I64, U32, Mask, concatenate, distinct, place_of, rows_up_to
+from ..columnar.columns import I64, U32, Mask, concatenate, distinct, rows_up_to
 from ..columnar.hash_index import hash_halves
 from ..columnar.scopes import Reach, read_scope
 from ..columnar.turn_order import NO_CONVERSATION
@@ -168,7 +168,9 @@ class Frames:
 
     def row_of(self, frame: int) -> int | None:
         """Return the row of a frame, or None; a row below `rows_at(n)` exists at n."""
-        return place_of(self.ids, frame)
+        ids = self.ids
+        row = int(ids.searchsorted(frame))
+        return row if row < len(ids) and ids.item(row) == frame else None
 
     def alive(
         self, n: int, *, include_superseded: bool = False, include_deleted: bool = False
@@ -357,14 +359,15 @@ class Frames:
 
     def closing_of(self, frame: int, n: int) -> Closing | None:
         """Return the closing of a frame by n, or None for a frame that is open or unknown."""
-        row = place_of(self.ids, frame)
+        row = self.row_of(frame)
         return None if row is None else self._closing_at(row, n)
 
     def _closing_at(self, row: int, n: int) -> Closing | None:
-        closing = self._columns.closed_at.item(row)
+        closing = self._columns.closed_at.buffer.item(row)
         # An index beyond this snapshot's closings belongs to a later event.
         if closing >= len(self._closing_seq) or int(self._closing_seq[closing]) > n:
-            if not self._is_erased(row):
+            is_missing = self._columns.flags.buffer.item(row) & FLAG_ERASED > 0
+            if not is_missing or not self._is_erased(row):
                 return None
             return Closing(self.ids.item(row), ClosingKind.WITH_DELETED, None)
         by = int(self._closing_by[closing])
@@ -376,7 +379,7 @@ class Frames:
 
     def supersedes_of(self, frame: int, n: int) -> list[int]:
         """Return the frames that a frame had superseded by n, ascending; O(log² closings)."""
-        end = rows_up_to(self._closing_seq, n)
+        end = rows_up_to(self._closing_seq, n) if len(self._closing_seq) else 0
         if not end:
             return []
         closings = self._columns.replaced_index.find(self._closing_by[:end].view(np.uint64), frame)

@@ -181,18 +181,23 @@ def question_spans(text: str) -> list[Span]:
     all_places = [*word_places(text)]
     of_words = _spans(all_places)
     found = of_words + beside_spans(text)
-    places = [(span.term, span.word, span.start, span.end) for span in of_words]
-    starts = word_starts.starts(text, places, {word for word, _, _ in all_places})
     # "IT" may be a name, or no more than a stop word in capitals.
-    is_stop_alone = all(
-        text[span.start : span.end].lower() + "capitals" == span.word for span in found
-    )
-    return found + (stop_spans(text) if is_stop_alone else [Span(*start) for start in starts])
+    is_stop_alone = True
+    for span in found:
+        is_stop_alone &= text[span.start : span.end].lower() + "capitals" == span.word
+    if is_stop_alone:
+        return found + stop_spans(text)
+    places: list[tuple[str, str, int, int]] = []
+    for span in of_words:
+        places.append((span.term, span.word, span.start, span.end))
+    for start in word_starts.starts(text, places, [word for word, _, _ in all_places]):
+        found.append(Span(*start))
+    return found
 
 
 def question_terms(text: str) -> list[str]:
     """Return the distinct terms of `question_spans`, in order."""
-    return [*dict.fromkeys(span.term for span in question_spans(text))]
+    return [*dict.fromkeys([span.term for span in question_spans(text)])]
 
 
 def word_places(text: str) -> Iterator[tuple[str, int, int]]:
@@ -215,12 +220,12 @@ def _cached_term_of(word: bytes) -> bytes | None:
 
 
 def _spans(places: Iterable[tuple[str, int, int]]) -> list[Span]:
-    candidates = ((word, term_of(word.encode()), start, end) for word, start, end in places)
-    return [
-        Span(term.decode(), word, start, end)
-        for word, term, start, end in candidates
-        if term is not None
-    ]
+    spans: list[Span] = []
+    for word, start, end in places:
+        term = term_of(word.encode())
+        if term is not None:
+            spans.append(Span(term.decode(), word, start, end))
+    return spans
 
 
 def _ascii_places(text: str) -> Iterator[tuple[str, int, int]]:

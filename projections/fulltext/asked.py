@@ -20,7 +20,7 @@ import numpy as np
 
 from cerata.engine.late import late
 
-from ..columnar.columns import F64, I64, Mask
+from ..columnar.columns import F64, I64, U32, Mask
 from ..columnar.turn_order import NO_ROW
 from . import analyzer as text
 from .best_rows import NOTHING, SCORE_DECIMALS, Ranking, best, best_of_rows, candidates, joined
@@ -100,22 +100,27 @@ class AskedWords:
     ) -> None:
         """Gather the postings of terms, in any order; a start of words counts as a term."""
         self._scoring = scoring
-        distinct = set(terms)
-        ids = {term: vocabulary.ids(term, scoring.rows) for term in distinct}
-        known = sorted((int(codes[0]), term) for term, codes in ids.items() if len(codes))
-        groups = [ids[term] for _, term in known]
+        known: list[tuple[int, str]] = []
+        ids: dict[str, U32] = {}
+        self._missing: list[float] = []
+        for term in set(terms):
+            codes = ids[term] = vocabulary.ids(term, scoring.rows)
+            if len(codes):
+                known.append((int(codes[0]), term))
+            elif not term.startswith(START):
+                self._missing.append(weight_of(term))
+        known.sort()
+        groups: list[U32] = []
+        self._parts: list[float] = []
+        for _, term in known:
+            groups.append(ids[term])
+            self._parts.append(weight_of(term))
         rows, self._ends, self._counts = scoring.occurrences.gather_groups(groups)
         self._rows = rows
         self._idfs = scoring.idfs(rows, self._ends)
-        self._parts = [weight_of(term) for _, term in known]
-        if any(part != 1.0 for part in self._parts):
+        if self._parts.count(1.0) != len(self._parts):
             self._idfs *= self._parts
         self._phrases = phrases
-        self._missing = [
-            weight_of(term)
-            for term, codes in ids.items()
-            if not len(codes) and not term.startswith(START)
-        ]
 
     @property
     def most(self) -> float:

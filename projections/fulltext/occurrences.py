@@ -56,8 +56,10 @@ class Occurrences:
 
         Cost: a sort of the rows of each group of several terms.
         """
-        if all(len(group) == 1 for group in groups):
-            return self.gather(np.concatenate([np.empty(0, np.uint32), *groups]))
+        ids = np.concatenate([np.empty(0, np.uint32), *groups])
+        # No group is empty.
+        if len(ids) == len(groups):
+            return self.gather(ids)
         row_parts: list[I64] = []
         weight_parts: list[Unsigned] = []
         for group in groups:

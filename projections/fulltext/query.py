@@ -188,9 +188,15 @@ def plain(question: str) -> AnyWord:
     >>> plain('"log" of 4.2.1')
     AnyWord(text='"log" of 4.2.1', field=None, phrases=(), names=('4.2.1',))
     """
-    quoted = tuple(part for part in _QUOTED.findall(question) if len(terms(part)) > 1)
-    names = (run for run in _RUN.findall(question) if _NUMBERED.fullmatch(run))
-    return AnyWord(question, None, quoted, tuple(run for run in names if len(terms(run)) > 1))
+    quoted: list[str] = []
+    for part in _QUOTED.findall(question):
+        if len(terms(part)) > 1:
+            quoted.append(part)
+    names: list[str] = []
+    for run in _RUN.findall(question):
+        if _NUMBERED.fullmatch(run) and len(terms(run)) > 1:
+            names.append(run)
+    return AnyWord(question, None, tuple(quoted), tuple(names))
 
 
 def exact_names(question: str) -> list[str]:

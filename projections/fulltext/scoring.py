@@ -7,7 +7,7 @@ denominator. Leaves out the choice of the best rows (`asked`), and the formula a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -82,16 +82,14 @@ class Scoring:
 
     def idfs(self, rows: I64, ends: Sequence[int]) -> F64:
         """Return the idf of each word from the rows of the words, word after word; (words,)."""
-        return np.array([self.idf(count) for _, count in self._frequencies(rows, ends)])
-
-    def _frequencies(self, rows: I64, ends: Sequence[int]) -> Iterator[tuple[slice, int]]:
-        """Yield the slice of each word and the number of its current rows."""
         alive = self.alive[rows] if len(self.dead) else None
+        idfs: list[float] = []
         start = 0
         for end in ends:
-            part = slice(start, end)
-            yield part, end - start if alive is None else int(np.count_nonzero(alive[part]))
+            current = end - start if alive is None else int(np.count_nonzero(alive[start:end]))
+            idfs.append(self.idf(current))
             start = end
+        return np.array(idfs)
 
     # --- lengths ---------------------------------------------------------------------------------
 

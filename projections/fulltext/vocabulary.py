@@ -87,7 +87,7 @@ class VocabularyView:
         Those of a start (`word_starts`) are of all words that begin so, those of any other term
         one or none. Cost: that of `find` or `starting_with`.
         """
-        count = self.count_at(rows)
+        count = int(self._term_rows.searchsorted(rows))
         if term.startswith(START):
             start, known = split(term)
             is_known = known and self.find(known, count) is not None

@@ -116,6 +116,9 @@ def _start_of(word: str) -> str:
     if code in _INDIC:
         start = word[:_INDIC_LETTERS].rstrip(_VOWEL_SIGNS)
         return start if len(word) >= _INDIC_LETTERS_MIN and len(start) > 1 else ""
-    if len(word) < _LETTERS_MIN or any(script.start <= code < script.end for script in SCRIPTS):
+    if len(word) < _LETTERS_MIN:
         return ""
+    for script in SCRIPTS:
+        if script.start <= code < script.end:
+            return ""
     return word[:_LETTERS] if word.isalpha() else ""

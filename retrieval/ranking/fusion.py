@@ -80,7 +80,9 @@ def step_of(weights: Mapping[str, float], found: Sequence[str]) -> float:
     >>> step_of({"text": 1.0, "vectors": 0.5}, ["text", "vectors"])
     0.075
     """
-    of_vectors = sum(weights.get(name, 0.0) for name in sorted(OF_VECTORS.intersection(found)))
+    of_vectors = 0.0
+    for name in sorted(OF_VECTORS.intersection(found)):
+        of_vectors += weights.get(name, 0.0)
     return round(STEP * (1.0 + of_vectors), SCORE_DECIMALS)
 
 

@@ -116,8 +116,12 @@ class Profile(PlainValue):
     @property
     def running(self) -> dict[str, float]:
         """The lanes with a weight, in their order."""
-        weights = {lane: float(self.weights.get(lane, 0.0)) for lane in LANES}
-        return {lane: weight for lane, weight in weights.items() if weight}
+        running: dict[str, float] = {}
+        for lane in LANES:
+            weight = self.weights.get(lane)
+            if weight:
+                running[lane] = float(weight)
+        return running
 
     @classmethod
     def from_dict(cls, values: Mapping[str, JsonValue]) -> "Profile":

@@ -44,6 +44,8 @@ SIGNALS: Final = (
 )
 """All signals, in the order of their sum."""
 
+_ALL: Final = {*SIGNALS}
+
 SHORT_TERMS: Final = 8
 """A turn with as many terms is not short."""
 
@@ -101,7 +103,7 @@ def values_of(signal: str, question: QuestionAnalysis, candidates: Candidates) -
         question: The goals of the question.
         candidates: The frames.
     """
-    if not is_asked(signal, question):
+    if signal not in signals_asked(question):
         return np.zeros(len(candidates))
     return np.asarray(_asked(signal, question, candidates), np.float64)
 
@@ -130,15 +132,16 @@ def _asked(signal: str, question: QuestionAnalysis, candidates: Candidates) -> F
     return candidates.follow if signal == "follows" else candidates.in_thread
 
 
-def is_asked(signal: str, question: QuestionAnalysis) -> bool:
-    """Return False if the signal is 0 for every frame."""
-    if signal == "period":
-        return bool(question.periods)
-    if signal == "test":
-        return not question.names_tests
-    if signal in _OF_DIALOGUE:
-        return not question.is_word
-    return signal in question.answers or signal not in _OF_ANSWERS
+def signals_asked(question: QuestionAnalysis) -> set[str]:
+    """Return the signals that a question asks for; each other is 0 for every frame."""
+    left_out = _OF_ANSWERS - question.answers
+    if not question.periods:
+        left_out |= {"period"}
+    if question.names_tests:
+        left_out |= {"test"}
+    if question.is_word:
+        left_out |= _OF_DIALOGUE
+    return _ALL.difference(left_out)
 
 
 def _nearness(periods: tuple[Period, ...], candidates: Candidates) -> F64:
@@ -160,8 +163,9 @@ def _nearness(periods: tuple[Period, ...], candidates: Candidates) -> F64:
 def sum_of(weights: Mapping[str, float], question: QuestionAnalysis, candidates: Candidates) -> F64:
     """Return the weighted sum of the signals of each frame, (frames,)."""
     total = np.zeros(len(candidates))
+    asked = signals_asked(question)
     for signal in SIGNALS:
         weight = weights.get(signal, 0.0)
-        if weight and is_asked(signal, question):
+        if weight and signal in asked:
             total += weight * _asked(signal, question, candidates)
     return total

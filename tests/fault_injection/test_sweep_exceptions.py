@@ -27,7 +27,7 @@ def test_an_exception_anywhere_leaves_no_lie(seed: int) -> None:
 OFF = {
     "what an interrupt left of the state is believed": (
         Edit(
-            "cerata.engine.handle_lock:HandleLock.begin_change", "if self._changing:", "if False:"
+            "cerata.engine.handle_lock:HandleLock.begin_change", "if self.is_changing:", "if False:"
         ),
         "append",
         "Writer.write_batch",

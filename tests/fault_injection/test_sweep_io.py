@@ -40,7 +40,7 @@ _CREATOR = Edit(
     "except BaseException:\n        pass",
 )
 _STATE = Edit(
-    "cerata.engine.handle_lock:HandleLock.begin_change", "if self._changing:", "if False:"
+    "cerata.engine.handle_lock:HandleLock.begin_change", "if self.is_changing:", "if False:"
 )
 
 OFF = {
