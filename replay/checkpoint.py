@@ -29,6 +29,7 @@ from cerata.engine.format.toc import (
     LedgerEntry,
     Ref,
     SavedProjection,
+    Section,
     Toc,
 )
 from cerata.engine.integrity import HASH_SIZE, hash_bytes
@@ -149,6 +150,8 @@ def saved_ranges(log_file: LogFile, saved: SavedProjection) -> list[SavedRange]:
     events overlaps it.
     """
     ranges = layout(saved.seq)
+    if not saved.chunks:
+        return [SavedRange(span, None, None) for span in ranges]
     chunks = dict[Range, Ref]()
     damaged: list[tuple[Range, Corrupt]] = []
     for ref, damage in chunk_refs(log_file, saved):
@@ -160,6 +163,8 @@ def saved_ranges(log_file: LogFile, saved: SavedProjection) -> list[SavedRange]:
     for span in chunks.keys() - {*ranges}:
         where = chunks[span].offset
         damaged.append((span, Corrupt("A projection's chunk covers no range", offset=where)))
+    if not damaged:
+        return [SavedRange(span, chunks.get(span), None) for span in ranges]
 
     def damage_of(span: Range) -> Corrupt | None:
         overlaps = (error for (start, end), error in damaged if start < span[1] and span[0] < end)
@@ -224,14 +229,17 @@ class Plan(msgspec.Struct, frozen=True):
 
     def draft(self, flip: Flip) -> StateDraft:
         """Add new chunks to a flip, and return the checkpoint without its new pages and ledger."""
-        refs = [
-            chunk
-            if isinstance(chunk, Ref)
-            else flip.add(ExtentKind.CHUNK, chunk[1], chunk[0][0] + 1, chunk[0][1])
-            for chunk in self.chunks
-        ]
+        refs: list[Ref] = []
+        for chunk in self.chunks:
+            if isinstance(chunk, Ref):
+                refs.append(chunk)
+            else:
+                (after, through), body = chunk
+                refs.append(flip.add(ExtentKind.CHUNK, body, after + 1, through))
         stored_pages = dict(zip(self.pages, self.found.chunks, strict=True))
-        pages = [stored_pages.get(page, page) for page in in_pages(refs)]
+        pages: list[Section | tuple[Ref, ...]] = []
+        for page in in_pages(refs):
+            pages.append(stored_pages.get(page, page))
         return StateDraft(self.seq, self.digest, pages, stored_ledger(self.ledger, refs))
 
 
@@ -268,48 +276,49 @@ def plan_checkpoint(
     """
     seq = projection.seq if through is None else min(projection.seq, through)
     end = last_complete(seq)
-    stored = {
-        each.range: each.ref
-        for each in saved_ranges(log_file, saved)
-        if each.damage is None and each.range[0] + 1 not in bad
-    }
+    stored: dict[Range, Ref | None] = {}
+    partial: Range | None = None
+    for span, ref, hurt in saved_ranges(log_file, saved):
+        if hurt is None and span[0] + 1 not in bad:
+            stored[span] = ref
+            if span[0] == end:
+                partial = span
     spans = complete_ranges(seq)
-    partial = next((span for span in stored if span[0] == end), None)
     if tail and end < seq:
         spans.append((end, seq))
     elif partial is not None and partial[1] <= seq:
         spans.append(partial)
     reached = spans[-1][1] if spans else 0
     ledger = ledger_of(log_file, saved)
-    is_whole = ledger is not None and all(span in stored for span in spans)
+    is_whole = ledger is not None and stored.keys() >= {*spans}
     if reached < saved.seq or (reached == saved.seq and is_whole):
         return None
     projection.check()
     if saved.seq and not bad:
         projection.check_digest(saved.seq, saved.digest)
     digest = saved.digest if reached == saved.seq else projection.digest_at(reached)
-
-    def chunk_of(span: Range) -> Ref | tuple[Range, bytes] | None:
-        if span in stored:
-            return stored[span]
-        if span in shared.refs:
-            return shared.refs[span]
-        data = projection.chunk(*span)
-        return None if is_idle(data) else (span, chunk_body(data, places(projection, span), level))
-
+    chunks: list[Ref | tuple[Range, bytes]] = []
+    for span in spans:
+        ref = stored[span] if span in stored else shared.refs.get(span)
+        if ref is not None:
+            chunks.append(ref)
+        elif span not in stored:
+            data = projection.chunk(*span)
+            if not is_idle(data):
+                chunks.append((span, chunk_body(data, places(projection, span), level)))
     return Plan(
         found=saved,
         seq=reached,
         digest=digest,
-        chunks=tuple(chunk for chunk in map(chunk_of, spans) if chunk is not None),
+        chunks=tuple(chunks),
         ledger=thinned(ledger or (), LedgerEntry(reached, digest)),
         pages=_pages(log_file, saved),
         erased=erased,
-        shared=_named(shared, [span for span in spans if span not in stored]),
+        shared=_named(shared, {*spans} - stored.keys()) if shared.refs else shared,
     )
 
 
-def _named(shared: Shared, spans: Sequence[Range]) -> Shared:
+def _named(shared: Shared, spans: Collection[Range]) -> Shared:
     """Return those shared chunks that a plan names, by their ranges."""
     return Shared(shared.key, {span: shared.refs[span] for span in spans if span in shared.refs})
 
@@ -367,10 +376,10 @@ def _pages(log_file: LogFile, saved: SavedProjection) -> tuple[tuple[Ref, ...], 
     return tuple(pages)
 
 
-def in_pages(refs: Sequence[Ref]) -> Iterator[tuple[Ref, ...]]:
-    """Yield references in groups that fill a manifest page."""
-    for start in range(0, len(refs), MANIFEST_ENTRIES_MAX):
-        yield tuple(refs[start : start + MANIFEST_ENTRIES_MAX])
+def in_pages(refs: Sequence[Ref]) -> list[tuple[Ref, ...]]:
+    """Return references in groups that fill a manifest page."""
+    size = MANIFEST_ENTRIES_MAX
+    return [tuple(refs[start : start + size]) for start in range(0, len(refs), size)]
 
 
 def thinned(ledger: Sequence[LedgerEntry], newest: LedgerEntry) -> tuple[LedgerEntry, ...]:

@@ -900,7 +900,7 @@ class Fold:
     ) -> Plan | None:
         report = self.reports.get(projection.name)
         bad = frozenset[int]() if report is None else report.bad_seqs
-        saved = toc.saved(projection_key(projection))
+        saved = toc.saved(self._key(projection.name))
         return plan_checkpoint(
             projection,
             self._log.file,

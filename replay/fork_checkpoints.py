@@ -41,7 +41,7 @@ def kept_states(log: Log, seq: int, registry: Registry) -> KeptStates:
         elif (cut := _cut(ranges, ledger_of(log.file, saved) or [], seq)) is not None:
             refs, ledger = cut
             newest = ledger[-1]
-            pages = [*in_pages(refs)]
+            pages = in_pages(refs)
             cuts[key] = StateDraft(newest.seq, newest.digest, pages, stored_ledger(ledger, refs))
             extents += refs
 

@@ -194,9 +194,9 @@ CALLS: Final = (
     Call("frame", 64, frame),
     Call("facts", 83, facts),
     Call("assert_fact", 285, assert_fact),
-    Call("checkpoint after 2 writes", 5_839, checkpoint),
+    Call("checkpoint after 2 writes", 2_452, checkpoint),
     Call("Session.exchange", 202, exchange),
-    Call("Session.assemble", 4_299, assemble),
+    Call("Session.assemble", 3_764, assemble),
 )
 
 

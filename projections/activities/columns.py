@@ -6,6 +6,7 @@ that index them. The fold in `projection` decides the rows to append; `reader` r
 
 from collections.abc import Iterable
 from enum import IntEnum
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -209,7 +210,7 @@ class ActivityColumns:
 
     # --- effects ---------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def _tables(self) -> tuple[Table, ...]:
         calls = self.calls, self.uses, self.handoffs
         return self.births, self.starts, self.endings, *calls, self.anomalies
@@ -223,7 +224,11 @@ class ActivityColumns:
         return effects
 
     def effect_columns(self) -> list[AppendOnly]:
-        """Return the columns that the fold appends to, without derived columns."""
+        """Return the collections that the fold appends to, without derived columns."""
+        return self._effect_columns
+
+    @cached_property
+    def _effect_columns(self) -> list[AppendOnly]:
         parts: tuple[Table | Names, ...] = (self.scopes, self.names, *self._tables)
         return [column for part in parts for column in part.effect_columns()]
 

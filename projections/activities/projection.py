@@ -61,8 +61,8 @@ class ActivitiesProjection(ForkableFold[ActivityColumns]):
 
     def snapshot(self) -> Activities:
         """Return an immutable reader of the state at ``seq``; O(1), any thread may use it."""
-        if self._activities is None or self._activities.seq != self._seq:
-            self._activities = Activities(self._columns, self._seq)
+        if self._activities is None or self._activities.seq != self.seq:
+            self._activities = Activities(self._columns, self.seq)
         return self._activities
 
     def _fold(self, events: EventBatch) -> None:

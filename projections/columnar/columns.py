@@ -76,7 +76,10 @@ Rows: TypeAlias = int | I64 | U32
 class AppendOnly(Protocol):
     """A sequence of items to which a fold only appends, as seals count and hash it."""
 
-    def __len__(self) -> int: ...
+    @property
+    def size(self) -> int:
+        """The number of items."""
+        ...
 
     def bytes_from(self, start: int) -> bytes:
         """Return the bytes of the items from index ``start`` on.
@@ -287,7 +290,7 @@ class Columns:
 
     def is_empty(self, *, but: Container[str]) -> bool:
         """Return whether no column has an item, ``but`` some."""
-        return not any(count and name not in but for name, count in self._counts.items())
+        return not [name for name, count in self._counts.items() if count and name not in but]
 
     def _array(self, name: str) -> AnyColumn:
         column = self._columns.get(name)

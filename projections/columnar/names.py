@@ -29,6 +29,8 @@ class Names:
         """Create a dictionary; its columns on disk start with ``prefix``."""
         self._prefix = prefix
         self._texts: list[str] = []
+        self.size = 0
+        """The number of names."""
         self._codes: dict[str, int] = {}
         self._seqs = Column(np.int64)
 
@@ -41,7 +43,7 @@ class Names:
         if code is None:
             self._texts.append(text)
             self._seqs.extend([seq])
-            code = self._codes[text] = len(self._texts)
+            code = self._codes[text] = self.size = len(self._texts)
         return code
 
     def codes(self, texts: Sequence[str | None], seqs: Sequence[int]) -> list[int]:
@@ -77,10 +79,12 @@ class Names:
 
     def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the columns of the names that first occur in ``after + 1`` … ``through``."""
-        seqs = self._seqs.view()
-        start = rows_up_to(seqs, after)
-        end = rows_up_to(seqs, through)
-        sizes, utf8 = joined([text.encode() for text in self._texts[start:end]])
+        seqs = self._seqs.buffer[: self._seqs.size]
+        start = int(seqs.searchsorted(after, "right"))
+        end = int(seqs.searchsorted(through, "right"))
+        sizes, utf8 = np.empty(0, np.uint32), np.empty(0, np.uint8)
+        if start < end:
+            sizes, utf8 = joined([*map(str.encode, self._texts[start:end])])
         prefix = self._prefix
         return {
             f"{prefix}.seqs": seqs[start:end],
@@ -92,6 +96,7 @@ class Names:
         """Become the names of another dictionary up to event ``through``."""
         count = rows_up_to(names._seqs.view(), through)
         self._texts = names._texts[:count]
+        self.size = count
         self._codes = {text: code for code, text in enumerate(self._texts, start=1)}
         self._seqs.share(names._seqs, count)
 
@@ -99,6 +104,7 @@ class Names:
         """Append names that `read` checked."""
         start = len(self._texts) + 1
         self._texts += loaded.texts
+        self.size = len(self._texts)
         self._codes.update(zip(loaded.texts, range(start, start + len(loaded.texts)), strict=True))
         self._seqs.extend(loaded.seqs)
 

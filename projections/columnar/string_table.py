@@ -151,17 +151,19 @@ class StringTable:
 
     def within(self, first: int, end: int) -> tuple[int, int]:
         """Return the range of places of the strings that first occur in [first, end)."""
-        firsts = self.firsts.view()
+        firsts = self.firsts.buffer[: self.firsts.size]
         return int(firsts.searchsorted(first)), int(firsts.searchsorted(end))
 
     def rows(self, first: int, end: int) -> StringRows:
         """Return the strings that first occur in [first, end)."""
         start, stop = self.within(first, end)
+        ends = self._ends.buffer
+        begin = ends.item(start - 1) if start else 0
         return StringRows(
-            self.firsts.view()[start:stop],
-            self.sizes.view()[start:stop],
-            self._utf8.view()[self._end_of(start) : self._end_of(stop)],
-            self._hashes.view()[start:stop],
+            self.firsts.buffer[start:stop],
+            self.sizes.buffer[start:stop],
+            self._utf8.buffer[begin : ends.item(stop - 1) if stop else 0],
+            self._hashes.buffer[start:stop],
         )
 
     def check(self, rows: StringRows, name: str) -> None:
@@ -191,7 +193,9 @@ class StringTable:
 
 def joined(pieces: Sequence[bytes]) -> tuple[U32, U8]:
     """Return the sizes of byte strings, and their bytes end to end."""
-    sizes = np.array([len(piece) for piece in pieces], np.uint32)
+    if not pieces:
+        return np.empty(0, np.uint32), np.empty(0, np.uint8)
+    sizes = np.array([*map(len, pieces)], np.uint32)
     return sizes, np.frombuffer(b"".join(pieces), np.uint8)
 
 

@@ -81,13 +81,13 @@ class Table:
 
     def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the columns of the rows that events ``after + 1`` … ``through`` appended."""
-        seqs = self.seq.view()
-        start = rows_up_to(seqs, after)
-        end = rows_up_to(seqs, through)
-        return {
-            f"{self._name}.{name}": column.view()[start:end]
-            for name, column in self._columns.items()
-        }
+        seqs = self.seq.buffer[: self.seq.size]
+        start = int(seqs.searchsorted(after, "right"))
+        end = int(seqs.searchsorted(through, "right"))
+        effects: dict[str, AnyColumn] = {}
+        for name, column in self._columns.items():
+            effects[f"{self._name}.{name}"] = column.buffer[start:end]
+        return effects
 
     def read(self, columns: Columns, after: int, through: int) -> LoadedRows:
         """Return the rows of a chunk, with seqs and lengths checked. Raises `Corrupt`."""

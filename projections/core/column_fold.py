@@ -97,9 +97,14 @@ class BlockFold(ABC):
 
     def __init__(self, effect_columns: Callable[[], Sequence[AppendOnly]]) -> None:
         """Create a fold; see `FoldedColumns.effect_columns`."""
-        self._seq = 0
+        self.seq = 0
         self._digests = BlockDigests(salt_of(self.name, self.version, self.parameters))
         self._seal = Seal(effect_columns)
+        self._sealed_after = 0
+        """The event after which the seal covers all items."""
+        self._last_digest: tuple[int, bytes] | None = None
+        self._kept: tuple[int, int, dict[str, AnyColumn]] | None = None
+        """The effects of the last digest, for the chunk of the same events."""
         self._expected = 0
 
     def expect(self, through: int) -> None:
@@ -113,27 +118,29 @@ class BlockFold(ABC):
     def parameters(self) -> Parameters:
         return {}
 
-    @property
-    def seq(self) -> int:
-        return self._seq
-
     def apply(self, events: Sequence[FoldedEvent]) -> None:
         if not events:
             return
         batch = EventBatch.of(events)
-        check_follows(self._seq, batch.first_seq, batch.last_seq, len(batch))
+        self._kept = None
+        check_follows(self.seq, batch.first_seq, batch.last_seq, batch.size)
         self._seal.check_counts()
-        for step in steps_of(self._seq, batch, BLOCK_SEQS):
+        for step in steps_of(self.seq, batch, BLOCK_SEQS):
             self._fold(step)
-            self._seq += len(step)
+            self.seq += step.size
             self._seal.extend()
-            if self._seq % BLOCK_SEQS == 0:
+            if self.seq % BLOCK_SEQS == 0:
                 self._end_block()
 
     def _end_block(self) -> None:
         self._seal.check()
-        self._digests.complete(self._seq, self._effects)
+        self._digests.complete(self.seq, self._effects)
+        self._restart_seal()
+
+    def _restart_seal(self) -> None:
+        """Begin to seal after the last event folded."""
         self._seal.restart()
+        self._sealed_after = self.seq
 
     @abstractmethod
     def _fold(self, events: EventBatch) -> None:
@@ -154,35 +161,57 @@ class BlockFold(ABC):
         self._seal.check()
 
     def check_digest(self, seq: int, digest: bytes) -> None:
-        if seq <= self._seq and self.digest_at(seq) != digest:
+        if seq > self.seq:
+            return
+        # If the seal covers the whole block, the block is that of which the digest was computed.
+        is_sealed = self._sealed_after <= seq - seq % BLOCK_SEQS
+        last = self._last_digest if is_sealed else None
+        known = last[1] if last is not None and last[0] == seq else self.digest_at(seq)
+        if known != digest:
             raise StateDamaged("the state in memory differs from the last checkpoint")
 
     # --- digest and chunks -----------------------------------------------------------------------
 
     def digest(self) -> bytes:
-        return self._digests.root(self._seq, self._effects)
+        return self._digests.root(self.seq, self._effects)
 
     def digest_at(self, seq: int) -> bytes:
         """Return the digest at an earlier seq; O(one block of events)."""
-        check_range(0, seq, self._seq)
-        return self._digests.root(seq, self._effects)
+        check_range(0, seq, self.seq)
+        digest = self._digests.root(seq, self._keep_effects)
+        self._last_digest = seq, digest
+        return digest
 
     def chunk(self, after: int, through: int | None = None) -> bytes:
-        end = self._seq if through is None else through
-        check_range(after, end, self._seq)
+        end = self.seq if through is None else through
+        check_range(after, end, self.seq)
         self._digests.recheck(after, end, self._effects)
         return self._encoded(after, end)
 
+    def _keep_effects(self, after: int, through: int) -> dict[str, AnyColumn]:
+        effects = self._effects(after, through)
+        self._kept = after, through, effects
+        return effects
+
+    def _kept_effects(self, after: int, through: int) -> dict[str, AnyColumn]:
+        """Return `_effects`, those of the last digest if the events are the same."""
+        kept = self._kept
+        # The arrays keep the buffers of the columns.
+        self._kept = None
+        if kept is not None and kept[:2] == (after, through):
+            return kept[2]
+        return self._effects(after, through)
+
     def has_chunk(self, after: int, through: int, data: bytes) -> bool:
-        check_range(after, through, self._seq)
+        check_range(after, through, self.seq)
         return self._encoded(after, through) == data
 
     def skip(self, through: int) -> None:
         self._seal.check_counts()
-        while self._seq < through:
-            self._seq = min(through, self._seq - self._seq % BLOCK_SEQS + BLOCK_SEQS)
+        while self.seq < through:
+            self.seq = min(through, self.seq - self.seq % BLOCK_SEQS + BLOCK_SEQS)
             self._seal.extend()
-            if self._seq % BLOCK_SEQS == 0:
+            if self.seq % BLOCK_SEQS == 0:
                 self._end_block()
 
     def _encoded(self, after: int, through: int) -> bytes:
@@ -208,9 +237,9 @@ class ColumnFold(BlockFold, Generic[ColumnsType]):
 
     def _reserve(self) -> None:
         """Make room for the expected events, at the items an event that are loaded so far."""
-        share = self._expected / self._seq - 1
+        share = self._expected / self.seq - 1
         for column in self._growing() if share > 0 else ():
-            count = len(column)
+            count = column.size
             if isinstance(column, Column):
                 column.reserve(int(count * share) + 1)
 
@@ -219,21 +248,21 @@ class ColumnFold(BlockFold, Generic[ColumnsType]):
 
     def _stored(self, after: int, through: int) -> dict[str, AnyColumn]:
         columns = self._columns
-        return {**columns.effects(after, through), **columns.derived(after, through)}
+        return {**self._kept_effects(after, through), **columns.derived(after, through)}
 
     def load(self, *chunks: bytes) -> None:
         self._seal.check_counts()
         parts = [decode_columns(chunk) for chunk in chunks]
-        through = self._seq
+        through = self.seq
         for part in parts:
             through = check_head(part, self._digests.salt, through)
         blocks = np.concatenate([part.u8("blocks") for part in parts])
-        self._digests.check(blocks, self._seq, through)
-        self._columns.load(Columns.end_to_end(parts), self._seq, through)
+        self._digests.check(blocks, self.seq, through)
+        self._columns.load(Columns.end_to_end(parts), self.seq, through)
         self._digests.load(blocks)
-        self._seq = through
+        self.seq = through
         self._reserve()
-        self._seal.restart()
+        self._restart_seal()
 
     @property
     def size_bytes(self) -> int:
@@ -283,11 +312,11 @@ class ForkableFold(ScopedFold[ForkableType], ABC):
 
         Folding either of the two changes nothing in the other.
         """
-        check_range(0, seq, self._seq)
+        check_range(0, seq, self.seq)
         # Subclasses create their columns, so they take no argument.
         fork = cast("Callable[[], Self]", type(self))()
         fork._columns.share(self._columns, seq)
         fork._digests.share(self._digests, seq)
-        fork._seq = seq
-        fork._seal.restart()
+        fork.seq = seq
+        fork._restart_seal()
         return fork

@@ -32,14 +32,23 @@ _NO_EVENTS: Final = EventColumns((), (), (), ())
 class EventBatch(Sequence[FoldedEvent]):
     """Consecutive events of a log; they never change."""
 
-    __slots__ = ("_columns", "_events", "_kinds", "_parts", "_types")
+    __slots__ = (
+        *("_columns", "_events", "_kinds", "_parts", "_types"),
+        *("size", "first_seq", "last_seq"),
+    )
 
     def __init__(self, events: Sequence[FoldedEvent]) -> None:
         self._events = events
+        self.size = len(events)
+        """The number of events."""
         if isinstance(events, ColumnarEvents):
             self._types = events.types
+            self.first_seq = events.first_seq
+            self.last_seq = self.first_seq + self.size - 1
         else:
             self._types = [event.type for event in events]
+            self.first_seq = events[0].seq if events else 0
+            self.last_seq = events[-1].seq if events else 0
         self._kinds = frozenset(self._types)
         self._columns: dict[str, EventColumns] = {}
         self._parts: dict[tuple[int, int], Self] = {}
@@ -50,7 +59,7 @@ class EventBatch(Sequence[FoldedEvent]):
         return events if isinstance(events, EventBatch) else cls(events)
 
     def __len__(self) -> int:
-        return len(self._events)
+        return self.size
 
     @overload
     def __getitem__(self, place: int) -> FoldedEvent: ...
@@ -58,25 +67,11 @@ class EventBatch(Sequence[FoldedEvent]):
     def __getitem__(self, place: slice) -> Self: ...
     def __getitem__(self, place: int | slice) -> "FoldedEvent | EventBatch":
         if isinstance(place, slice):
-            first, stop, step = place.indices(len(self._events))
+            first, stop, step = place.indices(self.size)
             if step != 1:
                 return type(self)(self._events[place])
-            return self if stop - first == len(self._events) else self._part(first, stop)
+            return self if stop - first == self.size else self._part(first, stop)
         return self._events[place]
-
-    @property
-    def first_seq(self) -> int:
-        """The seq of the first event."""
-        events = self._events
-        return events.first_seq if isinstance(events, ColumnarEvents) else events[0].seq
-
-    @property
-    def last_seq(self) -> int:
-        """The seq of the last event."""
-        events = self._events
-        if isinstance(events, ColumnarEvents):
-            return events.first_seq + len(events) - 1
-        return events[-1].seq
 
     def _part(self, first: int, stop: int) -> Self:
         """Return the events of places [first, stop); projections share the parts."""

@@ -14,7 +14,7 @@ H is BLAKE3-256; the tree is `cerata.engine.integrity.Tree`, whose nodes are SHA
 enters a digest.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol, Self, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -190,15 +190,18 @@ def check_follows(seq: int, first: int, last: int, count: int) -> None:
 Events = TypeVar("Events", bound=Sequence[FoldedEvent])
 
 
-def steps_of(seq: int, events: Events, size: int) -> Iterator[Events]:
-    """Yield the events after ``seq`` in steps that end at each multiple of ``size``."""
+def steps_of(seq: int, events: Events, size: int) -> list[Events]:
+    """Return the events after ``seq`` in steps that end at each multiple of ``size``."""
+    count = len(events)
     start = 0
     end = size - seq % size
-    while start < len(events):
+    steps: list[Events] = []
+    while start < count:
         # A slice of a list is a list, and that of a batch a batch.
-        yield cast("Events", events[start:end])
+        steps.append(events if not start and count <= end else cast("Events", events[start:end]))
         start = end
         end += size
+    return steps
 
 
 class BlockDigests:
@@ -226,9 +229,9 @@ class BlockDigests:
 
         ``effects(after, through)`` returns the columns of a range of events.
         """
-        while (self.count + 1) * BLOCK_SEQS <= seq:
-            after = self.count * BLOCK_SEQS
-            leaf = self.leaf(self.count, effects(after, after + BLOCK_SEQS))
+        while ((block := self._tree.size) + 1) * BLOCK_SEQS <= seq:
+            after = block * BLOCK_SEQS
+            leaf = self.leaf(block, effects(after, after + BLOCK_SEQS))
             self._extend(np.frombuffer(leaf, np.uint8))
 
     def root(self, seq: int, effects: Callable[[int, int], Mapping[str, AnyColumn]]) -> bytes:
@@ -236,7 +239,7 @@ class BlockDigests:
         blocks = seq // BLOCK_SEQS
         self.complete(seq, effects)
         tree = self._tree
-        if blocks < self.count:
+        if blocks < tree.size:
             tree = Tree().extend(self._leaf_list(0, blocks))
         if seq % BLOCK_SEQS:
             after = blocks * BLOCK_SEQS
@@ -251,8 +254,10 @@ class BlockDigests:
         Cost: a hash of these blocks.
         """
         first = -(-after // BLOCK_SEQS)
-        end = through // BLOCK_SEQS
-        for block, leaf in enumerate(self._leaf_list(first, min(end, self.count)), start=first):
+        end = min(through // BLOCK_SEQS, self._tree.size)
+        if first >= end:
+            return
+        for block, leaf in enumerate(self._leaf_list(first, end), start=first):
             start = block * BLOCK_SEQS
             if self.leaf(block, effects(start, start + BLOCK_SEQS)) != leaf:
                 raise StateDamaged(f"the effects of block {block} in memory differ from its digest")
@@ -267,7 +272,7 @@ class BlockDigests:
         """Return the concatenated leaves of the blocks that end in (after, through]."""
         start = after // BLOCK_SEQS
         end = through // BLOCK_SEQS
-        return self._leaves.view()[start * HASH_SIZE : end * HASH_SIZE]
+        return self._leaves.buffer[start * HASH_SIZE : end * HASH_SIZE]
 
     def load(self, leaves: U8) -> None:
         """Append the leaves of a chunk that `check` accepted."""

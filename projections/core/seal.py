@@ -39,36 +39,40 @@ class Seal:
 
     def extend(self) -> None:
         """Add the items that a complete step appended."""
-        columns = self._columns()
-        counts = [*map(len, columns)]
-        if counts == self._counts:
+        counts = self._counts
+        for place, items in enumerate(self._columns()):
+            if place == len(counts):
+                self._starts.append(0)
+                counts.append(0)
+                self._hashers.append(blake3())
+            count = counts[place]
             # Most steps have no event of most projections.
-            return
-        for _ in range(len(self._counts), len(columns)):
-            self._starts.append(0)
-            self._counts.append(0)
-            self._hashers.append(blake3())
-        for place, (items, count) in enumerate(zip(columns, counts, strict=True)):
-            if count != self._counts[place]:
-                self._hashers[place].update(items.bytes_from(self._counts[place]))
-                self._counts[place] = count
+            if items.size != count:
+                self._hashers[place].update(items.bytes_from(count))
+                counts[place] = items.size
 
     def restart(self) -> None:
         """Cover no items, at the end of a block or after a load."""
-        counts = [*map(len, self._columns())]
-        self._starts = counts
-        self._counts = [*counts]
-        self._hashers = [blake3() for _ in counts]
+        self._starts = [items.size for items in self._columns()]
+        self._counts = [*self._starts]
+        self._hashers = [blake3() for _ in self._starts]
 
     def check_counts(self) -> None:
         """Raise `StateDamaged` if items were appended or lost since the last complete step."""
-        counts = [*map(len, self._columns())]
-        if counts[: len(self._counts)] != self._counts or any(counts[len(self._counts) :]):
+        counts = self._counts
+        columns = self._columns()
+        is_same = len(columns) >= len(counts)
+        for place, items in enumerate(columns):
+            is_same &= items.size == (counts[place] if place < len(counts) else 0)
+        if not is_same:
             raise StateDamaged("the columns of a fold changed in length after its last step")
 
     def check(self) -> None:
         """Raise `StateDamaged` if the items since the last `restart` changed."""
         self.check_counts()
         for items, start, hasher in zip(self._columns(), self._starts, self._hashers, strict=False):
+            if items.size == start:
+                # No item is covered: the hasher has hashed none.
+                continue
             if blake3(items.bytes_from(start)).digest() != hasher.digest():
                 raise StateDamaged("a folded item changed in memory")

@@ -6,6 +6,7 @@ and indexes for lookups. Leaves out the choice of effects (`fold`) and queries (
 
 from collections.abc import Sequence, Sized
 from enum import IntEnum
+from functools import cached_property
 from typing import Final, NamedTuple, cast
 
 import numpy as np
@@ -250,16 +251,16 @@ class FactColumns:
 
     # --- effects ---------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def _tables(self) -> tuple[Table, ...]:
         facts = (self.births, self.repeats, self.evidence, self.assumptions)
         return *facts, self.closings, self.acts
 
-    @property
+    @cached_property
     def _names(self) -> tuple[Names, ...]:
         return self.scopes, self.predicates, self.sources, self.kinds
 
-    @property
+    @cached_property
     def _parts(self) -> tuple[Table | Names | Strings, ...]:
         return (*self._tables, *self._names, self.strings)
 
@@ -285,7 +286,12 @@ class FactColumns:
 
     def effect_columns(self) -> list[AppendOnly]:
         """Return the collections that the fold appends to, without derived columns."""
-        return [column for part in self._parts for column in part.effect_columns()]
+        return self._effect_columns
+
+    @cached_property
+    def _effect_columns(self) -> list[AppendOnly]:
+        parts: tuple[Table | Names | Strings, ...] = (*self._parts,)
+        return [column for part in parts for column in part.effect_columns()]
 
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the hashes of the strings of these events, as they are and folded."""

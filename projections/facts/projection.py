@@ -58,8 +58,8 @@ class FactsProjection(ForkableFold[FactColumns]):
 
     def snapshot(self) -> Facts:
         """Return an immutable reader of the state at ``seq``; O(1), any thread may use it."""
-        if self._facts is None or self._facts.seq != self._seq:
-            self._facts = Facts(self._columns, self._seq)
+        if self._facts is None or self._facts.seq != self.seq:
+            self._facts = Facts(self._columns, self.seq)
         return self._facts
 
     def _fold(self, events: EventBatch) -> None:

@@ -7,6 +7,7 @@ Leaves out the choice of effects (`projection`) and queries (`reader`).
 
 from collections.abc import Sequence
 from enum import IntEnum
+from functools import cached_property
 from operator import itemgetter
 from typing import Final
 
@@ -210,11 +211,11 @@ class FrameColumns:
 
     # --- effects ---------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def _tables(self) -> tuple[Table, ...]:
         return self.births, self.embeddings, self.closings, self.anomalies
 
-    @property
+    @cached_property
     def _names(self) -> tuple[Names, ...]:
         return self.kinds, self.roles, self.scopes, self.spaces
 
@@ -230,8 +231,15 @@ class FrameColumns:
 
     def effect_columns(self) -> list[AppendOnly]:
         """Return the collections that the fold appends to, without derived columns."""
-        parts: tuple[Table | Names | Attributes, ...]
-        parts = (*self._tables, *self._names, self.attributes)
+        return self._effect_columns
+
+    @cached_property
+    def _effect_columns(self) -> list[AppendOnly]:
+        parts: tuple[Table | Names | Attributes, ...] = (
+            *self._tables,
+            *self._names,
+            self.attributes,
+        )
         return [column for part in parts for column in part.effect_columns()]
 
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:

@@ -76,7 +76,7 @@ class FramesProjection(ScopedFold[FrameColumns]):
 
     def snapshot(self) -> Frames:
         """Return an immutable reader of the state at ``seq``; O(1), any thread may use it."""
-        return Frames(self._columns, self._seq)
+        return Frames(self._columns, self.seq)
 
     # --- folding ---------------------------------------------------------------------------------
 
@@ -231,13 +231,13 @@ class _FramesBefore:
 
     def __init__(self, columns: FrameColumns, seq: int) -> None:
         self._columns = columns
-        self._seq = seq
+        self.seq = seq
         self._row_count = columns.rows_before(seq)
         self.is_closed = columns.is_closed
 
     def replacement_of(self, row: int) -> int | None:
         by = self._columns.closed_by(row)
-        return None if by is None else self._columns.row_of(by, before=self._seq)
+        return None if by is None else self._columns.row_of(by, before=self.seq)
 
     def children_of(self, row: int) -> Iterator[int]:
         return self._columns.links.children(row, self._row_count)

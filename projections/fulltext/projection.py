@@ -95,6 +95,7 @@ class FulltextProjection(BlockFold):
         self._recent = PieceGroup(())
         self._stream = Column(np.uint32)
         self._stream_row = 0
+        self._kept_columns = self._growing()
 
     @property
     def parameters(self) -> Parameters:
@@ -119,18 +120,28 @@ class FulltextProjection(BlockFold):
             self._pieces,
             self._vocabulary.view(),
             self._fields(),
-            self._seq,
+            self.seq,
             self._marks.view(),
             (self._blocks, self._recent),
         )
 
     def _effect_columns(self) -> list[AppendOnly]:
+        return self._kept_columns
+
+    def _growing(self) -> list[AppendOnly]:
         return [self._stream, *self._by_row(), *self._vocabulary.effect_columns()]
 
     def _fields(self) -> FieldLengths:
         low, high = self._stops
-        lengths = (column.view() for column in self._length_columns())
-        return FieldLengths((low.view(), high.view()), *lengths)
+        size = self._seqs.size
+        return FieldLengths(
+            (low.buffer[:size], high.buffer[:size]),
+            self._lengths.buffer[:size],
+            self._title_lengths.buffer[:size],
+            self._tags_lengths.buffer[:size],
+            self._role_lengths.buffer[:size],
+            self._beside_lengths.buffer[:size],
+        )
 
     # --- folding ---------------------------------------------------------------------------------
 
@@ -214,7 +225,8 @@ class FulltextProjection(BlockFold):
     def _drop_stream(self) -> None:
         self._stream = Column(np.uint32)
         self._stream_row = len(self._seqs)
-        self._seal.restart()
+        self._kept_columns = self._growing()
+        self._restart_seal()
 
     def _tokens_before(self, row: int) -> int:
         return int(self._token_ends.view()[row - 1]) if row else 0
@@ -238,7 +250,7 @@ class FulltextProjection(BlockFold):
 
         Folding either of the two changes nothing in the other.
         """
-        check_range(0, seq, self._seq)
+        check_range(0, seq, self.seq)
         self._settle()
         _, rows = self._rows(0, seq)
         _, block_rows = self._rows(0, seq - seq % BLOCK_SEQS)
@@ -253,8 +265,8 @@ class FulltextProjection(BlockFold):
                 fork._recent = PieceGroup((*fork._recent.pieces, cut_piece))
         fork._stream_row = rows
         fork._digests.share(self._digests, seq)
-        fork._seq = seq
-        fork._seal.restart()
+        fork.seq = seq
+        fork._restart_seal()
         return fork
 
     def check(self) -> None:
@@ -306,13 +318,13 @@ class FulltextProjection(BlockFold):
         self._settle()
         first, end = self._rows(after, through)
         fields = self._fields().part(first, end)
-        return {
-            "rows.seq": self._seqs.view()[first:end],
-            **self._lengths_within(first, end),
-            "rows.marks": self._marks.view()[first:end],
-            **postings.encode(postings.gather(self._pieces, first, end), fields),
-            **self._vocabulary.encode(first, end),
-        }
+        effects = self._kept_effects(after, through)
+        pieces = postings.encode(postings.gather(self._pieces, first, end), fields)
+        columns: dict[str, AnyColumn] = {}
+        for name, column in effects.items():
+            # The postings take the place of the tokens.
+            columns.update(pieces if name == "tokens" else {name: column})
+        return {**columns, **self._vocabulary.hashes(first, end)}
 
     def load(self, *chunks: bytes) -> None:
         self._seal.check_counts()
@@ -340,12 +352,12 @@ class FulltextProjection(BlockFold):
         )
 
     def _load(self, columns: Columns) -> None:
-        through = check_head(columns, self._digests.salt, self._seq)
+        through = check_head(columns, self._digests.salt, self.seq)
         self._settle()
         blocks = columns.u8("blocks")
         seqs = columns.i64("rows.seq")
-        self._digests.check(blocks, self._seq, through)
-        check_seqs(seqs, self._seq, through, "rows.seq")
+        self._digests.check(blocks, self.seq, through)
+        check_seqs(seqs, self.seq, through, "rows.seq")
         fields = _read_lengths(columns, len(seqs))
         marks = columns.u8("rows.marks")
         require(len(marks) == len(seqs), "rows.marks differs in count from rows.seq")
@@ -370,7 +382,7 @@ class FulltextProjection(BlockFold):
         if len(seqs):
             self._recent = PieceGroup((*self._recent.pieces, piece))
         self._digests.load(blocks)
-        self._seq = through
+        self.seq = through
         if through % BLOCK_SEQS == 0:
             self._merge_block()
         else:

@@ -282,10 +282,9 @@ class Vocabulary:
             "forms.rows": narrow(forms.firsts - first_row),
         }
 
-    def encode(self, first_row: int, end_row: int) -> dict[str, AnyColumn]:
-        """Return the columns of a chunk: effects, and hashes so that `load` computes none."""
+    def hashes(self, first_row: int, end_row: int) -> dict[str, AnyColumn]:
+        """Return the hashes of these words; a chunk has them so that `load` computes none."""
         return {
-            **self.effects(first_row, end_row),
             "terms.hashes": self._terms.rows(first_row, end_row).hashes,
             "forms.hashes": self._forms.rows(first_row, end_row).hashes,
         }

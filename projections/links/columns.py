@@ -6,6 +6,7 @@ that index links. The fold in `projection` decides the rows to append; `reader` 
 
 from collections.abc import Sequence
 from enum import IntEnum
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -158,7 +159,7 @@ class LinkColumns:
 
     # --- effects ---------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def _tables(self) -> tuple[Table, ...]:
         return self.births, self.repeats, self.closings, self.anomalies
 
@@ -170,7 +171,11 @@ class LinkColumns:
         return effects
 
     def effect_columns(self) -> list[AppendOnly]:
-        """Return the columns that the fold appends to, without derived columns."""
+        """Return the collections that the fold appends to, without derived columns."""
+        return self._effect_columns
+
+    @cached_property
+    def _effect_columns(self) -> list[AppendOnly]:
         parts: tuple[Table | Names, ...] = (self.scopes, *self._tables)
         return [column for part in parts for column in part.effect_columns()]
 

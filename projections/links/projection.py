@@ -40,8 +40,8 @@ class LinksProjection(ForkableFold[LinkColumns]):
 
     def snapshot(self) -> Links:
         """Return an immutable reader of the state at ``seq``; O(1), any thread may use it."""
-        if self._links is None or self._links.seq != self._seq:
-            self._links = Links(self._columns, self._seq)
+        if self._links is None or self._links.seq != self.seq:
+            self._links = Links(self._columns, self.seq)
         return self._links
 
     def _fold(self, events: EventBatch) -> None:

@@ -4,6 +4,7 @@ Owns the effect columns in order of seq, and their place in digests and chunks. 
 `projection` decides the rows to append; `reader` reads.
 """
 
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -116,7 +117,7 @@ class MessageColumns:
 
     # --- effects ---------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def _names(self) -> tuple[Names, ...]:
         return self.names, self.lines, self.stems
 
@@ -130,7 +131,11 @@ class MessageColumns:
         return effects
 
     def effect_columns(self) -> list[AppendOnly]:
-        """Return the columns that the fold appends to, without derived columns."""
+        """Return the collections that the fold appends to, without derived columns."""
+        return self._effect_columns
+
+    @cached_property
+    def _effect_columns(self) -> list[AppendOnly]:
         parts: tuple[Names | Table, ...] = (self.scopes, *self._names, self.rows, self.topics)
         return [column for part in parts for column in part.effect_columns()]
 

@@ -67,8 +67,8 @@ class MessagesProjection(ScopedFold[MessageColumns]):
 
     def snapshot(self) -> Messages:
         """Return an immutable reader of the state at ``seq``; O(1), any thread may use it."""
-        if self._messages is None or self._messages.seq != self._seq:
-            self._messages = Messages(self._columns, self._seq)
+        if self._messages is None or self._messages.seq != self.seq:
+            self._messages = Messages(self._columns, self.seq)
         return self._messages
 
     def load(self, *chunks: bytes) -> None:

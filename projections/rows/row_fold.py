@@ -72,7 +72,7 @@ class RowFold:
             kind if isinstance(kind, str) else kind.wire_name for kind in self._own.handles
         )
         self._salt = salt_of(self.name, self.version, self.parameters)
-        self._seq = 0
+        self.seq = 0
         self._saved: list[_Saved] = []
         self._before = self._own.rows.mark()
         # The sum over all rows, updated by each step, to check the result of `_total`.
@@ -81,10 +81,6 @@ class RowFold:
     @property
     def parameters(self) -> Parameters:
         return self._own.parameters
-
-    @property
-    def seq(self) -> int:
-        return self._seq
 
     def snapshot(self) -> OwnProjection:
         """Return the user's projection with the rows at ``seq``, frozen; O(1)."""
@@ -133,10 +129,10 @@ class RowFold:
         if not events:
             return
         batch = EventBatch.of(events)
-        check_follows(self._seq, batch.first_seq, batch.last_seq, len(batch))
-        for step in steps_of(self._seq, batch, RANGE_SEQS):
+        check_follows(self.seq, batch.first_seq, batch.last_seq, len(batch))
+        for step in steps_of(self.seq, batch, RANGE_SEQS):
             self._fold(step)
-            if self._seq % RANGE_SEQS == 0:
+            if self.seq % RANGE_SEQS == 0:
                 self._complete()
 
     def _fold(self, events: EventBatch) -> None:
@@ -155,7 +151,7 @@ class RowFold:
                     break
         if fault is not None:
             event, error = fault
-            self._seq = event.seq - 1
+            self.seq = event.seq - 1
             until = f"; until then read it at({event.seq - 1})" if event.seq > 0 else ""
             raise ProjectionFailed(
                 f"The projection {self.name!r} cannot fold event {event.seq:,} "
@@ -164,7 +160,7 @@ class RowFold:
                 projection=self.name,
                 seq=event.seq,
             ) from error
-        self._seq = events.last_seq
+        self.seq = events.last_seq
 
     def _for_user(
         self, events: EventBatch
@@ -213,7 +209,7 @@ class RowFold:
         """Return the events since the last complete range as a range."""
         changes = self._own.rows.changes(self._before)
         rows = {key: now for key, _, now in changes}
-        return _Saved((self._base, self._seq), rows, self._total(changes))
+        return _Saved((self._base, self.seq), rows, self._total(changes))
 
     def _append(self, saved: _Saved) -> None:
         """Store a range; if small ranges fill a large range, replace them by the large range."""
@@ -236,20 +232,20 @@ class RowFold:
             raise StateDamaged(f"a row of {self.name!r} changed in memory after its last step")
 
     def check_digest(self, seq: int, digest: bytes) -> None:
-        if seq in (self._seq, self._base) and self.digest_at(seq) != digest:
+        if seq in (self.seq, self._base) and self.digest_at(seq) != digest:
             raise StateDamaged(f"the rows of {self.name!r} differ from the last checkpoint")
 
     # --- digest ----------------------------------------------------------------------------------
 
     def digest(self) -> bytes:
-        return self._digest(self._seq, self._total(self._own.rows.changes(self._before)))
+        return self._digest(self.seq, self._total(self._own.rows.changes(self._before)))
 
     def digest_at(self, seq: int) -> bytes:
-        if seq == self._seq:
+        if seq == self.seq:
             return self.digest()
         totals = {0: 0, **{saved.range[1]: saved.total for saved in self._saved}}
         if seq not in totals:
-            raise ValueError(f"no digest at seq {seq:,}: the fold is at seq {self._seq:,}")
+            raise ValueError(f"no digest at seq {seq:,}: the fold is at seq {self.seq:,}")
         return self._digest(seq, totals[seq])
 
     def _digest(self, seq: int, total: int) -> bytes:
@@ -270,14 +266,14 @@ class RowFold:
     # --- chunks ----------------------------------------------------------------------------------
 
     def chunk(self, after: int, through: int | None = None) -> bytes:
-        last = self._seq if through is None else through
-        check_range(after, last, self._seq)
+        last = self.seq if through is None else through
+        check_range(after, last, self.seq)
         for saved in self._saved:
             if saved.range == (after, last):
                 return self._encode(saved)
-        if (after, last) != (self._base, self._seq):
+        if (after, last) != (self._base, self.seq):
             raise ValueError(
-                f"events {after + 1:,} to {last:,} are no range of a fold at seq {self._seq:,}"
+                f"events {after + 1:,} to {last:,} are no range of a fold at seq {self.seq:,}"
             )
         return self._encode(self._unsaved())
 
@@ -285,7 +281,7 @@ class RowFold:
         return self.chunk(after, through) == data
 
     def skip(self, through: int) -> None:
-        self._take(_Saved((self._seq, through), {}, self._sum))
+        self._take(_Saved((self.seq, through), {}, self._sum))
 
     def _encode(self, saved: _Saved) -> bytes:
         keys = sorted(saved.rows)
@@ -303,19 +299,19 @@ class RowFold:
 
     def _load(self, chunk: bytes) -> None:
         columns = decode_columns(chunk)
-        through = check_head(columns, self._salt, self._seq)
+        through = check_head(columns, self._salt, self.seq)
         total = columns.raw("sum")
         keys = _read(columns, "keys")
         values = _read(columns, "values")
         require(
-            is_range(self._seq, through),
-            f"its events, after {self._seq:,} to {through:,}, are no range",
+            is_range(self.seq, through),
+            f"its events, after {self.seq:,} to {through:,}, are no range",
         )
         require(len(total) == _SUM_SIZE, "the size of its sum is wrong")
         require(len(keys) == len(values), "its keys and values differ in count")
         require(all(map(bytes.__lt__, keys, keys[1:])), "its keys do not ascend")
         saved = _Saved(
-            (self._seq, through),
+            (self.seq, through),
             dict(zip(keys, values, strict=True)),
             int.from_bytes(total, "little"),
         )
@@ -323,16 +319,16 @@ class RowFold:
             self._take(saved)
         except (ValueError, msgspec.DecodeError, RecursionError) as error:
             raise damaged(f"a row cannot be decoded ({error})") from error
-        if self._seq % RANGE_SEQS:
+        if self.seq % RANGE_SEQS:
             # Later steps add to this sum; verify compares the sums of complete ranges.
             self._sum = self._total(self._own.rows.changes(self._before))
 
     def _take(self, saved: _Saved) -> None:
         """Take over the rows of the next range."""
         self._own.rows.take(saved.rows)
-        self._seq = saved.range[1]
+        self.seq = saved.range[1]
         self._sum = saved.total
-        if self._seq % RANGE_SEQS == 0:
+        if self.seq % RANGE_SEQS == 0:
             self._append(saved)
             self._remark()
 

@@ -233,6 +233,8 @@ class Rows(MutableMapping[KeyType, ValueType]):
 
         The value of a missing row is empty.
         """
+        if not before.keys:
+            return []
         rows = [
             (
                 _encode(key),

@@ -40,8 +40,8 @@ class VectorsProjection(ColumnFold[VectorColumns]):
 
     def snapshot(self) -> Vectors:
         """Return an immutable reader of the state at ``seq``; any thread may use it."""
-        if self._vectors is None or self._vectors.seq != self._seq:
-            self._vectors = Vectors(self._columns, self._seq)
+        if self._vectors is None or self._vectors.seq != self.seq:
+            self._vectors = Vectors(self._columns, self.seq)
         return self._vectors
 
     def _growing(self) -> Sequence[AppendOnly]:
@@ -57,7 +57,7 @@ class VectorsProjection(ColumnFold[VectorColumns]):
             super().apply(events)
         except _Unreadable as error:
             # Earlier steps are folded already.
-            super().apply([event for event in events if self._seq < event.seq < error.seq])
+            super().apply([event for event in events if self.seq < event.seq < error.seq])
             raise error.corrupt from None
 
     def _fold(self, events: EventBatch) -> None:

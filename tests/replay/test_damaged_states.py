@@ -41,7 +41,7 @@ def spoil_rows(projection: Projection) -> None:
 
 def spoil_kinds(projection: Projection) -> None:
     assert isinstance(projection, FramesProjection)
-    projection._columns.kind._buffer[:] = 0
+    projection._columns.kind.buffer[:] = 0
 
 
 @pytest.mark.parametrize("spoil", [spoil_postings, spoil_rows])

@@ -204,15 +204,15 @@ def test_a_checkpoint_of_a_changed_item_is_refused_and_folded_again(tmp_path: Pa
 
     def change(projection: Projection) -> None:
         assert isinstance(projection, FramesProjection)
-        projection._columns.created._buffer[7] = 1
+        projection._columns.created.buffer[7] = 1
 
     def shorten(projection: Projection) -> None:
         assert isinstance(projection, FactsProjection)
-        projection._columns.subject._size -= 1
+        projection._columns.subject.size -= 1
 
     def reword(projection: Projection) -> None:
         assert isinstance(projection, FulltextProjection)
-        projection._stream._buffer[5] += 1
+        projection._stream.buffer[5] += 1
 
     def spend(projection: Projection) -> None:
         assert isinstance(projection, RowFold)
@@ -250,7 +250,7 @@ def test_a_checkpoint_of_a_complete_block_is_held_against_its_leaf(tmp_path: Pat
         def change(projection: Projection) -> None:
             assert isinstance(projection, FramesProjection)
             projection.check()
-            projection._columns.created._buffer[7] = 1
+            projection._columns.created.buffer[7] = 1
             projection.check()
             with pytest.raises(StateDamaged):
                 projection.chunk(0, 4096)
