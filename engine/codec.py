@@ -114,8 +114,7 @@ def prepare(
     if key is not None:
         check_key(key)
     seed = None
-    are_unsalted = [draft.salt for draft in drafts].count(None) == len(drafts)
-    if len(drafts) >= SEEDED_EVENTS_MIN and are_unsalted:
+    if len(drafts) >= SEEDED_EVENTS_MIN and all(draft.salt is None for draft in drafts):
         seed = random_bytes(SEED_SIZE)
         salts = seeded_salts(seed, len(drafts))
     else:
@@ -156,8 +155,12 @@ def salts_of(drafts: Sequence[Draft], random_bytes: Callable[[int], bytes]) -> l
     Raises:
         InvalidInput: a draft has a salt that is not 16 bytes.
     """
-    salts = [draft.salt for draft in drafts]
+    salts: list[bytes | None] = []
+    for draft in drafts:
+        salts.append(draft.salt)
     drawn = random_bytes(SALT_SIZE * salts.count(None))
+    if salts == [None] and len(drawn) == SALT_SIZE:
+        return [drawn]
     fresh = [drawn[at : at + SALT_SIZE] for at in range(0, len(drawn), SALT_SIZE)]
     if len(fresh) == len(salts):
         return fresh

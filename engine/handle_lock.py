@@ -243,7 +243,8 @@ class Writing:
     def __enter__(self) -> None:
         lock = self._lock
         lock.check_writable()
-        lock.check_still()
+        if lock.is_moving:
+            lock.check_still()
         while True:
             # If the log moved, the lock taken is that of the old file: try again.
             file = self._file = lock.file

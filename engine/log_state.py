@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from .codec import Batch
+from .codec import Batch, SpillRef
 from .errors import Corrupt, Unsupported
 from .events import Event
 from .file import LogFile, choose_page, is_whole
@@ -56,7 +56,8 @@ class LogState:
         self.recent = RecentBatches(log_file.caches.recent)
         self._spills_end = 0
         for batch in recovered.batches:
-            self._note_spill(batch)
+            if batch.spill is not None:
+                self._note_spill(batch.spill)
         if recovered.toc is not None:
             self.reader.remember_toc(recovered.page, recovered.toc)
 
@@ -72,9 +73,9 @@ class LogState:
 
     def snapshot(self) -> Snapshot:
         """Return a snapshot of all events read; `tail` may grow beyond it."""
-        return Snapshot(
-            self.reader, self.page, self.tail, len(self.tail), self.head_seq, self.recorded
-        )
+        tail, page = self.tail, self.page
+        recorded = tail[-1].recorded if tail else page.recorded
+        return Snapshot(self.reader, page, tail, len(tail), self.cursor.next_seq - 1, recorded)
 
     def durable_snapshot(self) -> Snapshot:
         """Return a snapshot of the durable events."""
@@ -103,11 +104,11 @@ class LogState:
     def add(self, batch: Batch) -> None:
         """Add a batch that this handle wrote or read."""
         self.tail.append(batch)
-        self._note_spill(batch)
-
-    def _note_spill(self, batch: Batch) -> None:
         if batch.spill is not None:
-            self._spills_end = max(self._spills_end, spill_end(batch.spill))
+            self._note_spill(batch.spill)
+
+    def _note_spill(self, spill: SpillRef) -> None:
+        self._spills_end = max(self._spills_end, spill_end(spill))
 
     def enter(self, log_file: LogFile, page: HeaderPage) -> None:
         """Switch to the file that replaced this file; the log is the same."""

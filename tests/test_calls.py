@@ -187,15 +187,15 @@ def assemble(folder: Path) -> Generator[Work]:
 
 
 CALLS: Final = (
-    Call("put_frame", 232, put_frame),
+    Call("put_frame", 184, put_frame),
     Call("search by words", 363, search_words),
     Call("recall of 40 notes", 1_464, recall_notes),
     Call("recall of 40 turns", 1_811, recall_turns),
     Call("frame", 64, frame),
     Call("facts", 83, facts),
-    Call("assert_fact", 285, assert_fact),
+    Call("assert_fact", 226, assert_fact),
     Call("checkpoint after 2 writes", 2_452, checkpoint),
-    Call("Session.exchange", 202, exchange),
+    Call("Session.exchange", 201, exchange),
     Call("Session.assemble", 3_764, assemble),
 )
 

@@ -70,8 +70,10 @@ class EmbedderUse:
         state = self._state
         if state is None or state[1] != appended.first_seq - 1:
             return
-        if UseEmbedder not in {type(draft.body) for draft in drafts}:
-            self._state = state[0], appended.last_seq, state[2]
+        for draft in drafts:
+            if type(draft.body) is UseEmbedder:
+                return
+        self._state = state[0], appended.last_seq, state[2]
 
     def _through(self, seq: int) -> UsedEmbedders:
         replaced, state = self._fold.replaced, self._state
@@ -114,13 +116,13 @@ def check_room(events: int, uses: int) -> None:
 
 def has_vectors(drafts: Sequence[Draft]) -> bool:
     """Return whether any of the drafts has a vector."""
-    bodies = [draft.body for draft in drafts if isinstance(draft.body, PutFrame)]
-    if len(bodies) == len(drafts):
-        lacking = [body.embedding for body in bodies].count(None)
-        lacking += [body.token_embedding for body in bodies].count(None)
-        if lacking == 2 * len(drafts):
-            return False
-    return any(_spaces(draft) for draft in drafts)
+    for draft in drafts:
+        body = draft.body
+        if type(body) is PutFrame and body.embedding is None and body.token_embedding is None:
+            continue
+        if _spaces(draft):
+            return True
+    return False
 
 
 def embedded_in(drafts: Sequence[Draft], space: str) -> list[Draft]:

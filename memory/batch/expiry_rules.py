@@ -26,12 +26,12 @@ class ExpiryRules(Rule):
     kinds = (PutFrame,)
 
     def take(self, drafts: Sequence[Draft], first: int) -> bool:
-        bodies = [draft.body for draft in drafts[first - 1 :]]
-        times = [body.expires for body in bodies if isinstance(body, PutFrame)]
-        # A value of another type is refused when the draft is encoded.
-        self._earliest = None
-        if times.count(None) < len(times):
-            self._earliest = min([time for time in times if isinstance(time, int)], default=None)
+        self._earliest: int | None = None
+        for draft in drafts[first - 1 :]:
+            time = draft.body.expires if isinstance(draft.body, PutFrame) else None
+            # A value of another type is refused when the draft is encoded.
+            if isinstance(time, int) and (self._earliest is None or time < self._earliest):
+                self._earliest = time
         return self._earliest is not None
 
     def check(self, state: State) -> Validate:

@@ -51,11 +51,14 @@ class RecentTriples:
 
     def note_appended(self, drafts: Sequence[Draft], appended: Appended) -> None:
         """Note that a batch of this store is in the log."""
-        kinds = {type(draft.body) for draft in drafts}
         hashes: list[int] = []
-        if any(issubclass(kind, AssertFact | PutEntity) for kind in kinds):
-            hashes = [hashed for draft in drafts for hashed in hashes_of(draft.body)]
-        is_readable = not any(issubclass(kind, UnknownBody) for kind in kinds)
+        is_readable = True
+        for draft in drafts:
+            body = draft.body
+            if isinstance(body, AssertFact | PutEntity):
+                hashes += hashes_of(body)
+            elif isinstance(body, UnknownBody):
+                is_readable = False
         with self._lock:
             is_full = len(self._hashes) + len(hashes) > _TRIPLES_MAX
             if is_full or appended.first_seq != self._end + 1:

@@ -72,11 +72,10 @@ class ReferenceRules(Rule):
                 remedy = "Pass the seq of an event, or −k for the k-th event of the batch."
                 with located(f"event {place} of the batch"):
                     raise wrong_type(name, "a number", value, remedy)
-        self._causes: list[tuple[int, int]] = [
-            (place, draft.causation)
-            for place, draft in self._new
-            if draft.causation is not None and not -place < draft.causation < 0
-        ]
+        self._causes: list[tuple[int, int]] = []
+        for place, draft in self._new:
+            if draft.causation is not None and not -place < draft.causation < 0:
+                self._causes.append((place, draft.causation))
         """Causations but those of an earlier draft, which exists: a place, and the cause."""
         return bool(self._named or self._causes)
 
@@ -249,8 +248,11 @@ class ReferenceRules(Rule):
 
 def _name_nothing(drafts: Sequence[Draft]) -> bool:
     """Return whether all drafts put frames without a parent, as in most batches."""
-    bodies = [draft.body for draft in drafts if type(draft.body) is PutFrame]
-    return len(bodies) == len(drafts) == [body.parent for body in bodies].count(None)
+    for draft in drafts:
+        body = draft.body
+        if type(body) is not PutFrame or body.parent is not None:
+            return False
+    return True
 
 
 def closed_by(body: DeleteFrame | SupersedeFrame) -> int:

@@ -324,9 +324,9 @@ class WriteSession:
 
         A shared event is not within: the store's key is no repetition of it.
         """
-        check_reach(self.reach)
         if self.reach is None:
             return None
+        check_reach(self.reach)
         reach = self.reach.private
         return lambda scope: admits(scope, reach)
 
@@ -501,8 +501,13 @@ class WriteSession:
                 has none, or a draft has a salt.
             Refused: the session's role may not write a draft.
         """
-        check_reach(self.reach)
-        kinds = {type(draft.body) for draft in drafts}
+        if self.reach is not None:
+            check_reach(self.reach)
+        kinds: set[type] = set()
+        is_salted = False
+        for draft in drafts:
+            kinds.add(type(draft.body))
+            is_salted |= draft.salt is not None
         if Branch in kinds:
             raise InvalidInput(
                 "A branch is the first event of a fork, which only fork() writes",
@@ -513,14 +518,16 @@ class WriteSession:
                 "An erase event says that contents were left out, which only compact() does",
                 remedy="Call compact(horizon=…).",
             )
-        if [draft.salt for draft in drafts].count(None) < len(drafts):
+        if is_salted:
             raise InvalidInput(
                 "A draft must have no salt, since a shared salt survives the erasure of one event",
                 remedy="Leave salt=None; the store draws one for each event.",
             )
         block = self.open_block
-        author = self._call.over(NO_AUTHOR if block is None else block.author).over(self.author)
-        drafts = self._with_request(author.signed(within_scope(drafts, self.reach)))
+        call = self._call if block is None else self._call.over(block.author)
+        drafts = call.over(self.author).signed(within_scope(drafts, self.reach))
+        if self.request_id is not None:
+            drafts = self._with_request(self.request_id(), drafts)
         if self.role is not Role.PROGRAM:
             # The frame of an open run is the agent's, so a call of the run looks nothing up.
             own = () if proof is None else (proof.frame,)
@@ -534,8 +541,7 @@ class WriteSession:
         self.check_writable()
         return block.add(drafts)
 
-    def _with_request(self, drafts: Sequence[Draft]) -> Sequence[Draft]:
-        request = None if self.request_id is None else self.request_id()
+    def _with_request(self, request: str | None, drafts: Sequence[Draft]) -> Sequence[Draft]:
         if request is None:
             return drafts
         return [

@@ -30,27 +30,26 @@ def with_text_dates(
         are_of_now: If True, texts without ``created`` are of the time of the write; if False, as
             for files, their relative dates do not count.
     """
-    texts = [_text_of(draft) for draft in drafts]
-    places = [place for place, text in enumerate(texts) if text]
-    phrases = phrases_in([text for text in texts if text])
+    texts: list[str] = []
+    places: list[int] = []
+    for place, draft in enumerate(drafts):
+        body = draft.body
+        if isinstance(body, PutFrame) and not body.content_dates:
+            text = body.text or body.search_text
+            if text:
+                texts.append(text)
+                places.append(place)
+    phrases = phrases_in(texts)
     if not phrases:
         return drafts
     now_us = _time_of_write(session) if are_of_now else None
     created = [_created(drafts[place], now_us) for place in places]
     dated = [*drafts]
-    for text, dates in dates_of(phrases, created).items():
-        draft = dated[places[text]]
-        body = msgspec.structs.replace(draft.body, content_dates=dates)
-        dated[places[text]] = msgspec.structs.replace(draft, body=body)
+    for index, dates in dates_of(phrases, created).items():
+        draft = dated[places[index]]
+        dated_body = msgspec.structs.replace(draft.body, content_dates=dates)
+        dated[places[index]] = msgspec.structs.replace(draft, body=dated_body)
     return dated
-
-
-def _text_of(draft: Draft) -> str:
-    """Return the text of a frame without content dates, else no text."""
-    body = draft.body
-    if not isinstance(body, PutFrame) or body.content_dates:
-        return ""
-    return body.text or body.search_text or ""
 
 
 def _created(draft: Draft, now_us: int | None) -> int | None:

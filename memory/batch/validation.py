@@ -112,8 +112,14 @@ class BatchChecks:
     def gather(self, drafts: Sequence[Draft], first: int = 1) -> None:
         """Give the drafts from place ``first`` on to the rules. Raises `InvalidInput`."""
         new = drafts[first - 1 :]
-        self._taking = self._rules_of(frozenset([*map(type, new), *(type(d.body) for d in new)]))
-        self._due = [rule for rule in self._taking if rule.take(drafts, first)]
+        kinds: set[type] = {*map(type, new)}
+        for draft in new:
+            kinds.add(type(draft.body))
+        self._taking = self._rules_of(frozenset(kinds))
+        self._due = []
+        for rule in self._taking:
+            if rule.take(drafts, first):
+                self._due.append(rule)
 
     def _rules_of(self, kinds: frozenset[type]) -> list[Rule]:
         """Return the rules about any of the types; most calls of a transaction have the same."""
@@ -123,7 +129,9 @@ class BatchChecks:
                 if name not in self._of_packs:
                     self._of_packs.add(name)
                     self._rules.append(target(name)())
-            bases = {base for kind in kinds for base in kind.__mro__}
+            bases: set[type] = set()
+            for kind in kinds:
+                bases.update(kind.__mro__)
             rules = [rule for rule in self._rules if not bases.isdisjoint(rule.kinds)]
             self._of_kinds[kinds] = rules
         return rules
@@ -165,4 +173,5 @@ class BatchChecks:
     def appended(self) -> None:
         """Note that the batch is in the log."""
         for rule in self._taking:
-            rule.appended()
+            if type(rule).appended is not Rule.appended:
+                rule.appended()

@@ -7,7 +7,7 @@ Leaves out the look-up (`cerata.projections.facts.entities`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -32,17 +32,21 @@ def about_entities(
     drafts: Sequence[Draft],
     *,
     keeps_ambiguous: bool = False,
+    through: int | None = None,
 ) -> list[Draft]:
     """Return assertions with the names of entities in place of their aliases.
 
-    ``read`` returns the newest state. Cost: a look-up of each name, if the memory has an alias;
+    ``read`` returns the newest state, and ``through`` is the `newest_seq` of a caller that looked.
+    Cost: a look-up of each name, if the memory has an alias;
     folds the log only if a name is an alias.
 
     Raises:
         InvalidInput: a name is an alias of several entities, unless ``keeps_ambiguous``.
     """
-    names = dict.fromkeys(name for draft in drafts for name in _names_in(draft))
-    aliases = _possible_aliases(session, names)
+    names: dict[str, None] = {}
+    for draft in drafts:
+        names.update(dict.fromkeys(_names_in(draft)))
+    aliases = _possible_aliases(session, names, through)
     if not aliases:
         return [*drafts]
     snapshot = read()
@@ -81,19 +85,26 @@ def entity_meant(
     return entities.name_of(keys[0]) if len(keys) == 1 else name
 
 
-def _names_in(draft: Draft) -> Iterator[str]:
+def _names_in(draft: Draft) -> list[str]:
     body = draft.body
     assert isinstance(body, AssertFact)
-    yield body.subject
     if body.object_kind == _ENTITY and isinstance(body.object, str):
-        yield body.object
+        return [body.subject, body.object]
+    return [body.subject]
 
 
-def _possible_aliases(session: WriteSession, names: dict[str, None]) -> set[str]:
+def _possible_aliases(
+    session: WriteSession, names: dict[str, None], through: int | None
+) -> set[str]:
     """Return the names that may be aliases: too many, never too few."""
-    log, recent = session.recent_triples.facts_through(session.newest_seq())
-    drafted = session.drafted_triples
-    later = [hashes for hashes in (recent, drafted) if ALIASES in hashes]
+    end = session.newest_seq() if through is None else through
+    log, recent = session.recent_triples.facts_through(end)
+    later: list[Collection[int]] = []
+    for hashes in (recent, session.drafted_triples):
+        if ALIASES in hashes:
+            later.append(hashes)
+    if not later and not log.facts.any_aliases:
+        return set()
     return {
         name
         for name in names

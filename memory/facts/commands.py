@@ -174,8 +174,10 @@ class FactCommands(Writer):
                 key=key,
                 arguments=arguments,
             )
-        drafts = fact_aliases.about_entities(session, self._snapshot, drafts)
-        repeats = fact_repeats.repeated(session, self._snapshot, drafts, now)
+        # One look at the log serves both.
+        through = session.newest_seq()
+        drafts = fact_aliases.about_entities(session, self._snapshot, drafts, through=through)
+        repeats = fact_repeats.repeated(session, self._snapshot, drafts, now, through)
         stored = tuple(known for known in repeats if isinstance(known, int))
         if drafts and len(stored) == len(drafts):
             return self._unchanged(self._snapshot(), stored)

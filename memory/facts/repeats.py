@@ -32,28 +32,37 @@ class Twin:
 
 
 def repeated(
-    session: WriteSession, read: Callable[[], Snapshot], drafts: Sequence[Draft], now: int
+    session: WriteSession,
+    read: Callable[[], Snapshot],
+    drafts: Sequence[Draft],
+    now: int,
+    through: int | None = None,
 ) -> list[int | Twin | None]:
     """Return for each draft of one scope the fact or the draft that it would only repeat, or None.
 
-    ``read`` returns the newest state. Cost: looks up the strings of the drafts. Folds the log and
+    ``read`` returns the newest state, and ``through`` is the `newest_seq` of a caller that looked.
+    Cost: looks up the strings of the drafts. Folds the log and
     the open transaction if these or the call may have one of the triples, or if another writer has
     appended.
     """
-    bodies = [draft.body for draft in drafts]
-    asserted = [body for body in bodies if isinstance(body, AssertFact)]
-    assert len(asserted) == len(drafts)
+    asserted: list[AssertFact] = []
+    for draft in drafts:
+        assert isinstance(draft.body, AssertFact)
+        asserted.append(draft.body)
     answers: list[int | Twin | None] = [None] * len(drafts)
     if not drafts:
         return answers
-    log, recent = session.recent_triples.facts_through(session.newest_seq())
+    end = session.newest_seq() if through is None else through
+    log, recent = session.recent_triples.facts_through(end)
     drafted = session.drafted_triples
     known = set(log.stored(drafts[0].scope, asserted))
     for index, body in enumerate(asserted):
         hashed = triple_hash(body)
         if hashed in recent or hashed in drafted:
             known.add(index)
-    if not known and len({triple_of(body) for body in asserted}) == len(asserted):
+    if not known and (
+        len(asserted) == 1 or len({triple_of(body) for body in asserted}) == len(asserted)
+    ):
         return answers
     snapshot = read()
     written = _Written(snapshot.repeats, drafts[0].scope)

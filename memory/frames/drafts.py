@@ -49,6 +49,8 @@ def frame_fields(
     Raises:
         InvalidInput: a field has the wrong type; the message names the field.
     """
+    # A fold takes these values from memory, so they have the types that the file gives back.
+    texts: dict[str, str | None] = {}
     for name, value in (
         ("role", role),
         ("uri", uri),
@@ -56,8 +58,7 @@ def frame_fields(
         ("track", track),
         ("search_text", search_text),
     ):
-        if value is not None:
-            expect_text(name, value)
+        texts[name] = None if value is None else expect_text(name, value)
     if not isinstance(kind, str) or not kind:
         raise InvalidInput(
             "kind must be a non-empty string", remedy="Pass a name, such as kind='note'."
@@ -65,29 +66,32 @@ def frame_fields(
     if metadata is not None:
         remedy = "Pass a dict from names to JSON values."
         expect_type("metadata", metadata, Mapping, "a mapping", remedy)
-    # A fold takes these values from memory, so they have the types that the file gives back.
     return PutFrame(
         kind=exact_string(kind),
-        role=_exact(role),
-        uri=_exact(uri),
-        title=_exact(title),
+        role=texts["role"],
+        uri=texts["uri"],
+        title=texts["title"],
         tags=_strings("tags", tags),
         labels=_strings("labels", labels),
         metadata={} if metadata is None else copied(metadata),
-        track=_exact(track),
+        track=texts["track"],
         parent=None if parent is None else int(parent),
-        content_dates=tuple(map(to_microseconds, listed("content_dates", content_dates))),
+        content_dates=_times("content_dates", content_dates),
         created=None if created is None else to_microseconds(created),
         expires=None if expires is None else to_microseconds(expires),
-        search_text=_exact(search_text),
+        search_text=texts["search_text"],
     )
 
 
-def _exact(text: str | None) -> str | None:
-    return None if text is None else exact_string(text)
+def _times(name: str, values: Sequence[date | str]) -> tuple[int, ...]:
+    if type(values) is tuple and not values:
+        return ()
+    return tuple(map(to_microseconds, listed(name, values)))
 
 
 def _strings(name: str, values: Sequence[str]) -> tuple[str, ...]:
+    if type(values) is tuple and not values:
+        return ()
     items = listed(name, values)
     for value in items:
         if not isinstance(value, str):

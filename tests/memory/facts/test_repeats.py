@@ -290,7 +290,7 @@ def test_a_memory_that_skips_repeats_answers_like_one_that_writes_them(
     """Of random batches, transactions, declarations, merges and retractions."""
     from cerata.projections.facts.repeats import Repeats
 
-    def none_repeated(_session: object, _read: object, drafts: list[Any], _now: int) -> list[None]:
+    def none_repeated(_session: object, _read: object, drafts: list[Any], *_: int) -> list[None]:
         return [None] * len(drafts)
 
     def run(*, checks: bool) -> tuple[list[Any], int]:
