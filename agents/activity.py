@@ -12,17 +12,18 @@ from datetime import datetime
 from functools import partial
 from typing import ClassVar, Final
 
-from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
 from cerata.engine.arguments import expect_type
 from cerata.engine.errors import Corrupt, NotFound, value_text
 from cerata.engine.events import EventBody, JsonValue
 from cerata.engine.plain_value import PlainValue
 from cerata.engine.unreadable import readable
 from cerata.memory.snapshot.snapshot import Snapshot
-from cerata.projections.activities.columns import ActivityKind, CallKind
-from cerata.projections.activities.reader import ActivityRow, CallRow
 from cerata.projections.columnar.times import to_datetime
 
+from .activities.columns import ActivityKind, CallKind
+from .activities.events import EndActivity, RecordCall, StartActivity
+from .activities.reader import ActivityRow, CallRow
+from .activities.reads import activities_at
 from .text.json_text import decoded
 
 RESULT_KIND: Final = "tool_result"
@@ -169,7 +170,7 @@ def activity_of(snapshot: Snapshot, row: ActivityRow) -> Activity:
         status="open" if row.status is None else row.status.name.lower(),
         error=end.error if isinstance(end, EndActivity) else None,
         session=row.parent or None,
-        calls=snapshot.activities.call_count(row.row),
+        calls=activities_at(snapshot).call_count(row.row),
         function=start.function,
     )
 
@@ -195,7 +196,7 @@ def run_named(snapshot: Snapshot, run: str | int, agent: str | None = None) -> A
     Raises:
         NotFound: no such run exists within the scope; the remedy names the nearest name.
     """
-    activities = snapshot.activities
+    activities = activities_at(snapshot)
     expect_type("run", run, str | int, "the id of a run", "Pass its name, or the seq of its start.")
     if isinstance(run, int):
         row = activities.activity(run)

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import msgspec
 
-from cerata.engine.agent_events import EndActivity, StartActivity
 from cerata.engine.arguments import expect_positive, expect_string, expect_text, expect_type
 from cerata.engine.errors import Conflict, InvalidInput, NotFound, ReadOnly, RerunFailed, value_text
 from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, Draft, JsonValue, Scope, ScopeValue
@@ -30,8 +29,6 @@ from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.store import Store, open_store
 from cerata.memory.values.frames import FrameId, Receipt
 from cerata.memory.view import Basis, View
-from cerata.projections.activities.columns import ActivityKind
-from cerata.projections.activities.reader import ActivityRow
 from cerata.projections.columnar.scopes import check_reach
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.messages.line import (
@@ -44,6 +41,10 @@ from cerata.projections.messages.line import (
     line_of,
 )
 
+from .activities.columns import ActivityKind
+from .activities.events import EndActivity, StartActivity
+from .activities.reader import ActivityRow
+from .activities.reads import activities_at
 from .activity import (
     RUN_KIND,
     Activity,
@@ -391,7 +392,7 @@ class Agent(Readings, Handle):
             first=3,
         )
         receipt = writer.write([frame_draft("", fields, scope), start, *captured])
-        row = writer.snapshot().activities.activity(receipt.seqs[1])
+        row = activities_at(writer.snapshot()).activity(receipt.seqs[1])
         assert row is not None
         return row
 
@@ -632,13 +633,13 @@ class Agent(Readings, Handle):
     def runs(self) -> list[Activity]:
         """Return the runs of this agent, oldest first. Cost: two reads a run."""
         snapshot = self._snapshot()
-        rows = snapshot.activities.all_activities(ActivityKind.RUN, self._name)
+        rows = activities_at(snapshot).all_activities(ActivityKind.RUN, self._name)
         return activities_of(snapshot, rows)
 
     def sessions(self) -> list[Activity]:
         """Return the sessions of this agent, oldest first. Cost: two reads a session."""
         snapshot = self._snapshot()
-        rows = snapshot.activities.all_activities(ActivityKind.SESSION, self._name)
+        rows = activities_at(snapshot).all_activities(ActivityKind.SESSION, self._name)
         return activities_of(snapshot, rows)
 
     def calls(self, run: str | int) -> list[Call]:
@@ -652,7 +653,7 @@ class Agent(Readings, Handle):
         """
         snapshot = self._snapshot()
         row = run_named(snapshot, run, self._name)
-        return calls_of(snapshot, snapshot.activities.calls(row.row))
+        return calls_of(snapshot, activities_at(snapshot).calls(row.row))
 
     def rerun(
         self,
@@ -822,7 +823,7 @@ def _leave_open(status: str, error: Exception | None) -> None:
 
 
 def _row_scope(snapshot: Snapshot, activity: int) -> Scope:
-    return snapshot.activities.scope_of(_row_of(snapshot, activity).row)
+    return activities_at(snapshot).scope_of(_row_of(snapshot, activity).row)
 
 
 def end_activity(
@@ -851,7 +852,7 @@ def _scope_of(writer: WriteSession) -> Scope:
 
 
 def _row_of(snapshot: Snapshot, seq: int) -> ActivityRow:
-    row = snapshot.activities.activity(seq)
+    row = activities_at(snapshot).activity(seq)
     assert row is not None
     return row
 
@@ -859,7 +860,7 @@ def _row_of(snapshot: Snapshot, seq: int) -> ActivityRow:
 def _newest(
     snapshot: Snapshot, kind: ActivityKind, name: str, agent: str, scope: Scope
 ) -> ActivityRow | None:
-    rows = snapshot.activities.named(kind, name, agent, scope)
+    rows = activities_at(snapshot).named(kind, name, agent, scope)
     return rows[-1] if rows else None
 
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, Protocol, cast
 
-from cerata.engine.agent_events import RecordCall
 from cerata.engine.errors import Conflict, InvalidInput
 from cerata.engine.events import DeleteFrame, Draft, JsonValue, PutFrame, Scope
 from cerata.memory.batch.attempts import attempted
@@ -19,8 +18,10 @@ from cerata.memory.batch.session import WriteSession
 from cerata.memory.frames.drafts import frame_draft
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.frames import Receipt
-from cerata.projections.activities.reader import ActivityRow
 
+from .activities.events import RecordCall
+from .activities.reader import ActivityRow
+from .activities.reads import activities_at
 from .activity import RESULT_KIND, Result, body_of
 from .recording import result_of
 from .references import reference
@@ -216,7 +217,7 @@ class LiveJournal:
         self._write(None, request, ticket, error=error_text(error))
 
     def count(self, name: str) -> int:
-        return self._session.snapshot().activities.count(self._run.row, name)
+        return activities_at(self._session.snapshot()).count(self._run.row, name)
 
     @property
     def prefix(self) -> str:
@@ -224,7 +225,7 @@ class LiveJournal:
 
     @property
     def turn(self) -> int:
-        return self._session.snapshot().activities.last_turn(self._run.row) or 1
+        return activities_at(self._session.snapshot()).last_turn(self._run.row) or 1
 
     def _write(
         self,
@@ -298,7 +299,7 @@ def memo_of(
     snapshot: Snapshot, run: ActivityRow, request: Request, results: RunResults
 ) -> Result | None:
     """Return the newest current result of an equal call of a run, or None."""
-    activities = snapshot.activities
+    activities = activities_at(snapshot)
     for row in activities.equal_calls(run.row, request.digest):
         if not row.result or row.kind.name.lower() != request.kind:
             continue

@@ -12,13 +12,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from cerata.engine.agent_events import RecordCall, StartActivity
 from cerata.engine.arguments import is_integer
 from cerata.engine.errors import RerunFailed
 from cerata.engine.events import Erased, Event, PutFrame, UnknownBody
 from cerata.engine.log import Log
-from cerata.projections.activities.reader import ActivityRow
 
+from .activities.events import RecordCall, StartActivity
+from .activities.reader import ActivityRow
 from .activity import RESULT_KIND
 
 _CALL: Final = RecordCall.wire_name

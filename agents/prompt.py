@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import ClassVar, Final, NamedTuple
 
-from cerata.engine.agent_events import RecordCall
 from cerata.engine.arguments import expect_integer, expect_string
 from cerata.engine.errors import InvalidInput, number_text
 from cerata.engine.plain_value import PlainValue
-from cerata.projections.activities.columns import CallKind
-from cerata.projections.activities.reader import CallRow
 from cerata.retrieval.tokenizer import Tokenizer, tokenizer
 
+from .activities.columns import CallKind
+from .activities.events import RecordCall
+from .activities.reader import CallRow
 from .activity import Reference
 from .run_results import RunResults
 from .text.json_text import decoded, encoded

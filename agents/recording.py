@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cerata.engine import errors
-from cerata.engine.agent_events import RecordCall
 from cerata.engine.errors import CerataError, Corrupt, RerunFailed
 from cerata.engine.events import JsonValue, PutFrame
 from cerata.engine.unreadable import event_place, stopped
 from cerata.memory.snapshot.snapshot import Snapshot
-from cerata.projections.activities.reader import ActivityRow, CallRow
 
+from .activities.events import RecordCall
+from .activities.reader import ActivityRow, CallRow
+from .activities.reads import activities_at
 from .activity import Call, Result, body_of, call_of, is_input
 from .lost_calls import lost_calls
 from .references import reference
@@ -67,7 +68,7 @@ class Recording:
             run: The run.
             prefix: The start of references, such as "$ref".
         """
-        activities = snapshot.activities
+        activities = activities_at(snapshot)
         starts = activities.further_starts(run.row)
         base = max((start.seq for start in starts if not start.replays), default=run.seq)
         begin = base
@@ -106,7 +107,7 @@ class Recording:
         """
         run = self.run
         log, _, _ = self.snapshot.source
-        known = {call.seq for call in self.snapshot.activities.calls(run.row)}
+        known = {call.seq for call in activities_at(self.snapshot).calls(run.row)}
         last = self.snapshot.basis if run.end is None else run.end
         lost, doubtful = lost_calls(log, run, last, known)
         if lost:

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
-from cerata.engine.agent_events import StartActivity
 from cerata.engine.errors import InvalidInput, RerunFailed
 from cerata.engine.events import JsonValue
 from cerata.engine.plain_value import PlainValue
 
+from .activities.events import StartActivity
 from .activity import Activity, Call, body_of
 from .code import AgentCode, SameCode, compared, recorded_function
 from .journal import LiveJournal

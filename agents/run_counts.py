@@ -2,7 +2,7 @@
 
 Owns the numbers and the sizes of a run's results between the batches of one journal. Leaves out the
 batches (`journal`), and whether the events of other writers matter
-(`cerata.memory.values.open_run`).
+(`cerata.agents.activities.open_run`).
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import NamedTuple
 from cerata.memory.batch.session import WriteSession
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.frames import Receipt
-from cerata.memory.values.open_run import OpenRun
-from cerata.projections.activities.reader import ActivityRow
 
+from .activities.open_run import OpenRun
+from .activities.reader import ActivityRow
+from .activities.reads import activities_at
 from .run_results import RunResults
 
 
@@ -95,7 +96,7 @@ class RunCounts:
         run = self._run
         replaced = self._session.fold.replaced
         snapshot = self._session.snapshot()
-        activities = snapshot.activities
+        activities = activities_at(snapshot)
         number = activities.result_number(run.row, captured.name, receipt.seqs[0])
         before, self._proof = self._proof, None
         is_next = (
@@ -114,7 +115,7 @@ class RunCounts:
 
     def evicted(self, snapshot: Snapshot, captured: Captured, size_max: int) -> list[int]:
         """Return the oldest results that leave, so that the captured has room, by their frames."""
-        calls = snapshot.activities.last_calls(self._run.row, self._weighed)
+        calls = activities_at(snapshot).last_calls(self._run.row, self._weighed)
         self._weighed += len(calls)
         if calls:
             # Their names are not counted.

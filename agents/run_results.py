@@ -10,14 +10,15 @@ import difflib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from cerata.engine.agent_events import RecordCall
 from cerata.engine.errors import Corrupt, NotFound
 from cerata.engine.events import Event, JsonValue, PutFrame
 from cerata.engine.unreadable import leave_out
 from cerata.memory.snapshot.snapshot import Snapshot
-from cerata.projections.activities.reader import ActivityRow, CallRow
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 
+from .activities.events import RecordCall
+from .activities.reader import ActivityRow, CallRow
+from .activities.reads import activities_at
 from .activity import Lineage, Reference, body_of
 from .references import ParsedReference, parsed, pointed, reference, resolved
 from .text.json_text import decoded
@@ -129,7 +130,7 @@ class RunResults:
         return pointed(decoded(event.attached(body.blob)), parts.pointer, text), call.result
 
     def _call(self, parts: ParsedReference) -> CallRow:
-        call = self._snapshot.activities.result(self._run.row, parts.name, parts.number)
+        call = activities_at(self._snapshot).result(self._run.row, parts.name, parts.number)
         if call is None or call.seq > self._n:
             raise self._missing(self._text(parts), "is unknown")
         return call
@@ -149,7 +150,9 @@ class RunResults:
 
     def calls(self) -> list[CallRow]:
         """Return the calls of the run so far, in order."""
-        return [row for row in self._snapshot.activities.calls(self._run.row) if row.seq <= self._n]
+        return [
+            row for row in activities_at(self._snapshot).calls(self._run.row) if row.seq <= self._n
+        ]
 
     def references(self) -> list[Reference]:
         """Return the results that references name, in order. Cost: a read of each frame."""
@@ -221,7 +224,7 @@ class RunResults:
             InvalidInput, NotFound: as `get`.
         """
         frame = self._call(parsed(text, self._prefix)).result
-        activities = self._snapshot.activities
+        activities = activities_at(self._snapshot)
         by_call = {call.seq: call for call in self.calls()}
         by_frame = {call.result: call for call in by_call.values() if call.result}
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from cerata.engine.agent_events import EndActivity
 from cerata.engine.errors import Corrupt
 from cerata.engine.events import DeleteFrame, Draft, Scope
 from cerata.engine.plain_value import PlainValue
@@ -18,9 +17,11 @@ from cerata.memory.batch.attempts import attempted
 from cerata.memory.batch.session import WriteSession
 from cerata.memory.frames.closing import EXPIRED, delete_frames, expired_frames
 from cerata.memory.snapshot.snapshot import Snapshot
-from cerata.projections.activities.columns import ActivityKind
-from cerata.projections.activities.reader import ActivityRow
 
+from .activities.columns import ActivityKind
+from .activities.events import EndActivity
+from .activities.reader import ActivityRow
+from .activities.reads import activities_at
 from .continuity.exchanges import Talk
 from .spec import WorkingSlot
 
@@ -72,9 +73,9 @@ def end_abandoned(
         patience = ABANDONED_US
         if kind is ActivityKind.RUN and working.ttl_us is not None:
             patience = working.ttl_us
-        for row in snapshot.activities.open_activities(kind):
+        for row in activities_at(snapshot).open_activities(kind):
             if row.agent == agent:
-                scope = snapshot.activities.scope_of(row.row)
+                scope = activities_at(snapshot).scope_of(row.row)
                 try:
                     ended += _end(writer_of(scope), scope, row, patience)
                 except Corrupt as error:
@@ -85,7 +86,7 @@ def end_abandoned(
 def _end(writer: WriteSession, scope: Scope, row: ActivityRow, patience: int) -> bool:
     def attempt(snapshot: Snapshot) -> bool:
         now_us = writer.log.environment.now_us()
-        newest = snapshot.activities.activity(row.seq)
+        newest = activities_at(snapshot).activity(row.seq)
         if newest is None or newest.end is not None:
             return False
         if now_us - _last_recorded(snapshot, newest) < patience:
@@ -101,7 +102,7 @@ def _end(writer: WriteSession, scope: Scope, row: ActivityRow, patience: int) ->
 
 def _last_recorded(snapshot: Snapshot, row: ActivityRow) -> int:
     """Return the time of an activity's last event; those of its runs and messages are its, too."""
-    activities = snapshot.activities
+    activities = activities_at(snapshot)
     last = max([activities.last_seq(row.row), *map(activities.last_seq, activities.parts_of(row))])
     if row.kind is ActivityKind.SESSION:
         talk = Talk(snapshot, row.agent, session=row.name)

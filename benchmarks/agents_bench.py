@@ -17,10 +17,10 @@ from collections.abc import Callable
 import numpy as np
 
 import cerata
-from cerata.engine.agent_events import RecordCall, StartActivity
+from cerata.agents.activities.events import RecordCall, StartActivity
+from cerata.agents.activities.projection import ActivitiesProjection
 from cerata.engine.events import DEFAULT_SCOPE, EventBody
 from cerata.memory.snapshot.pending import PendingEvent
-from cerata.projections.activities.projection import ActivitiesProjection
 
 CALLS_PER_RUN = 100
 

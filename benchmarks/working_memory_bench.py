@@ -27,8 +27,8 @@ import numpy as np
 
 import cerata
 from cerata import Agent, MemorySpec, Store
+from cerata.agents.activities.events import RecordCall, StartActivity
 from cerata.agents.slot import Instance
-from cerata.engine.agent_events import RecordCall, StartActivity
 from cerata.engine.events import Attachment, Draft, PutFrame, Scope
 from cerata.engine.integrity import hash_bytes
 

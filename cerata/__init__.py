@@ -22,7 +22,7 @@ import importlib
 
 __version__ = "0.1.0"
 
-PACKS = ("integrations.langgraph", "agents.slots", "agents.growth")
+PACKS = ("integrations.langgraph", "agents.slots", "agents.growth", "agents.activities")
 """The packs that Cerata ships, in the order in which their states are saved."""
 
 _HOMES = """

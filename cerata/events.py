@@ -8,7 +8,6 @@
 importer Wax keeps.
 """
 
-from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
 from cerata.engine.events import (
     AccessFrames,
     AssertFact,
@@ -48,7 +47,6 @@ __all__ = [
     "Branch",
     "DeleteFrame",
     "Embedding",
-    "EndActivity",
     "Erase",
     "Erased",
     "EventBody",
@@ -64,10 +62,8 @@ __all__ = [
     "PutPredicate",
     "PutTag",
     "RecallContext",
-    "RecordCall",
     "RetractFact",
     "SplitEntity",
-    "StartActivity",
     "SupersedeFrame",
     "UnknownBody",
     "UnlinkFacts",

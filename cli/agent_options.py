@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 
+from cerata.agents.activities.reads import activities_at
 from cerata.agents.agent import Agent
 from cerata.agents.continuity.models import Model
 from cerata.agents.growth.proposals import proposals_of
@@ -75,5 +76,5 @@ def checked_agent(snapshot: Snapshot, name: str) -> None:
 
 def _names(snapshot: Snapshot) -> list[str]:
     """Return the agents that have messages or activities, by name."""
-    acting = {row.agent for row in snapshot.activities.all_activities()}
+    acting = {row.agent for row in activities_at(snapshot).all_activities()}
     return sorted(acting | set(snapshot.log_only.messages.agents()))

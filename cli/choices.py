@@ -5,7 +5,7 @@ tests/cli/test_startup.py compares each with the table of its room.
 
 from typing import Final
 
-from cerata.engine.packs import shipped_packs
+from cerata.engine.packs import saved_names, shipped_packs
 
 CLIENTS: Final = ("claude-code", "claude-desktop", "cursor", "vscode")
 DIRECTIONS: Final = ("out", "in", "both")
@@ -28,17 +28,16 @@ ORDERS: Final = ("score", "time")
 PEERS: Final = ("sqlite", "lancedb", "chroma")
 POLICIES: Final = ("whole", "tiered")
 PROFILES: Final = ("default", "words", "continuity", "used")
-PROJECTIONS: Final = (
+_KERNEL_PROJECTIONS: Final = (
     "frames",
     "fulltext",
     "facts",
     "facttext",
     "links",
-    "activities",
     "messages",
     "vectors",
     "tags",
     "access",
     "embedders",
-    *(state.name for pack in shipped_packs() for state in pack.states),
 )
+PROJECTIONS: Final = (*saved_names(_KERNEL_PROJECTIONS),)

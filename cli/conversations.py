@@ -6,6 +6,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from cerata.agents.activities.columns import ActivityKind
+from cerata.agents.activities.reads import activities_at
 from cerata.agents.activity import activity_of, activity_place
 from cerata.agents.agent import Agent
 from cerata.agents.continuity.descriptions import description_of
@@ -14,7 +16,6 @@ from cerata.agents.continuity.resumption import thread_of
 from cerata.engine.unreadable import readable
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.words import clipped, counted
-from cerata.projections.activities.columns import ActivityKind
 
 from .agent_options import agent_in, checked_agent
 from .output import Output
@@ -42,7 +43,7 @@ def run_sessions(options: Namespace, output: Output) -> int:
         snapshot = snapshot_of(view)
         if options.agent is not None:
             checked_agent(snapshot, options.agent)
-        activities = snapshot.activities
+        activities = activities_at(snapshot)
         sessions: list[JsonValue] = []
         rows = reversed(activities.all_activities(ActivityKind.SESSION, options.agent))
         for row, session in readable(

@@ -2,6 +2,8 @@
 
 from argparse import Namespace
 
+from cerata.agents.activities.columns import ActivityKind
+from cerata.agents.activities.reads import activities_at
 from cerata.agents.activity import Activity, activities_of, calls_of, run_named
 from cerata.agents.agent import Agent
 from cerata.agents.code import function_named
@@ -9,7 +11,6 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.words import clipped, counted
-from cerata.projections.activities.columns import ActivityKind
 
 from .named_code import add_current_folder
 from .output import Output
@@ -24,7 +25,7 @@ def run_runs(options: Namespace, output: Output) -> int:
     with reading(options) as store:
         view = view_of(store, options)
         snapshot = snapshot_of(view)
-        activities = snapshot.activities
+        activities = activities_at(snapshot)
         if options.named is None:
             rows = activities.all_activities(ActivityKind.RUN, options.agent)
             calls = None

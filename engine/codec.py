@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-# Importing the module registers the bodies of its events.
-from . import agent_events as _agent_events  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from .arguments import expect_type
 from .draft_validation import (
     check_attachments,

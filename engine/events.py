@@ -96,6 +96,8 @@ class EventBody(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaul
     """The remedy if the event has no person as its actor; None if it needs no actor."""
     keeps_run: ClassVar[bool] = False
     """True if the event changes no run and closes no frame, so that an open run stays open."""
+    makes_id: ClassVar[bool] = False
+    """True if the event makes a thing whose id is the seq of the event, such as a frame."""
 
     def check(self) -> None:
         """Raise `InvalidInput` for a value that decoding accepts and the event must not have."""
@@ -113,6 +115,8 @@ class EventBody(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaul
 BodyType = TypeVar("BodyType", bound=type[EventBody])
 
 _REGISTRY: dict[str, type[EventBody]] = {}
+MAKERS: Final[set[str]] = set()
+"""The wire names of the events that make a thing; its id is the event's seq."""
 _MEMBERS: Final = frozenset(name for name in vars(EventBody) if not name.startswith("_"))
 
 
@@ -141,6 +145,8 @@ def event(
         body.wire_version = version
         body.references = dict(references or {})
         _REGISTRY[name] = body
+        if body.makes_id:
+            MAKERS.add(name)
         return body
 
     return register
@@ -239,6 +245,7 @@ class PutFrame(EventBody, frozen=True, kw_only=True):
     reads of many frames leave the frame out.
     """
 
+    makes_id = True
     keeps_run = True
 
     text: str | None = None
@@ -366,6 +373,7 @@ class AssertFact(EventBody, frozen=True, kw_only=True):
     notice. ``assumptions`` name the premises that a model took for granted.
     """
 
+    makes_id = True
     keeps_run = True
 
     subject: str
@@ -411,6 +419,8 @@ class PutEntity(EventBody, frozen=True, kw_only=True):
 class MergeEntities(EventBody, frozen=True, kw_only=True):
     """``entity`` is the same as ``into``; from here on both are read under the name of ``into``."""
 
+    makes_id = True
+
     entity: str
     into: str
 
@@ -428,6 +438,7 @@ class UnmergeEntities(EventBody, frozen=True, kw_only=True):
 class SplitEntity(EventBody, frozen=True, kw_only=True):
     """From here on ``entity`` means ``into`` in these facts."""
 
+    makes_id = True
     changes = ("facts",)
 
     entity: str
@@ -465,6 +476,7 @@ class LinkFacts(EventBody, frozen=True, kw_only=True):
     supersedes, supports or validated_by.
     """
 
+    makes_id = True
     keeps_run = True
 
     fact: int

@@ -76,6 +76,12 @@ def _check(pack: Pack, beside: Iterable[Pack]) -> None:
                     where=where,
                     remedy=f"Choose another {kind}.",
                 )
+    if early := [state.name for state in pack.states if state.before is not None]:
+        raise InvalidInput(
+            f"The state {early[0]!r} is to be saved before a state of Cerata",
+            where=where,
+            remedy="Leave before=None; states of a user's pack are saved last.",
+        )
     for wire_name, module in pack.events.items():
         _check_event(wire_name, module, where)
     for name in (

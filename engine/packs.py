@@ -10,7 +10,7 @@ reading it is cheap. Leaves out the content of those modules: each room reads it
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, Final, NamedTuple, ParamSpec, TypeVar, cast
@@ -84,17 +84,21 @@ class Owned(NamedTuple):
 
 
 class State(NamedTuple):
-    """A projection of rows that a pack adds.
+    """A projection that a pack adds.
 
     - ``name`` is the name of the projection.
     - ``key`` names its checkpoint in a file: name, version, and 8 bytes of the hash of its
       parameters in hexadecimal digits. So a checkpoint is found without the class.
-    - ``target`` is the class, a `RowProjection`, as ``module:name``.
+    - ``target`` is the class, a `RowProjection`, as ``module:name``. A shipped pack may have a
+      projection of columns, too.
+    - ``before`` is the state of the kernel before which a shipped pack's state is saved; default
+      after all of these. On disk: never change the order.
     """
 
     name: str
     key: str
     target: str
+    before: str | None = None
 
 
 class Pack(NamedTuple):
@@ -153,6 +157,15 @@ def shipped_packs() -> tuple[Pack, ...]:
         with loading(place):
             found.append(import_module(place).PACK)
     return tuple(found)
+
+
+def saved_names(kernel: Iterable[str]) -> list[str]:
+    """Return the states of the kernel and of the shipped packs, in the order of their saving."""
+    names = [*kernel]
+    for state in (state for pack in shipped_packs() for state in pack.states):
+        place = len(names) if state.before is None else names.index(state.before)
+        names.insert(place, state.name)
+    return names
 
 
 def packs() -> tuple[Pack, ...]:

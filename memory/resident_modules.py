@@ -48,7 +48,6 @@ _MODULES: Final = (
     "cerata.memory.values.links",
     "cerata.memory.values.token_vectors",
     "cerata.memory.values.vectors",
-    "cerata.projections.activities.projection",
     "cerata.projections.facts.entities",
     "cerata.projections.facts.fold",
     "cerata.projections.facts.graph",

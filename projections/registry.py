@@ -15,12 +15,11 @@ from cerata.engine.arguments import is_integer
 from cerata.engine.errors import InvalidInput, NotFound, value_text
 from cerata.engine.events import EventBody
 from cerata.engine.late import late
-from cerata.engine.packs import Pack, State, shipped_packs, target
+from cerata.engine.packs import Pack, State, saved_names, shipped_packs, target
 
 from .core.projection import Projection, salt_of
 
 if TYPE_CHECKING:
-    from .activities import projection as activities_projection
     from .facts import projection as facts_projection
     from .facts import text_projection as fact_text_projection
     from .frames import projection as frames_projection
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from .rows.row_fold import MakeOwn, OwnProjection
     from .vectors import projection as vectors_projection
 else:
-    activities_projection = late("cerata.projections.activities.projection")
     facts_projection = late("cerata.projections.facts.projection")
     fact_text_projection = late("cerata.projections.facts.text_projection")
     frames_projection = late("cerata.projections.frames.projection")
@@ -53,24 +51,34 @@ Make = Callable[[], Projection]
 
 
 def _maker(state: State) -> Make:
-    return lambda: rows_fold.row_fold(target(state.target))
+    def make() -> Projection:
+        kind = target(state.target)
+        if issubclass(kind, row_projection.RowProjection):
+            return rows_fold.row_fold(kind)
+        columns: Projection = kind()
+        return columns
+
+    return make
 
 
 _STATES: Final = {state.name: state for pack in shipped_packs() for state in pack.states}
 
-BUILT_IN: Final[Mapping[str, Make]] = {
+_MAKES: Final[Mapping[str, Make]] = {
     "frames": lambda: frames_projection.FramesProjection(),  # noqa: PLW0108
     "fulltext": lambda: fulltext_projection.FulltextProjection(),  # noqa: PLW0108
     "facts": lambda: facts_projection.FactsProjection(),  # noqa: PLW0108
     "facttext": lambda: fact_text_projection.FactTextProjection(),  # noqa: PLW0108
     "links": lambda: links_projection.LinksProjection(),  # noqa: PLW0108
-    "activities": lambda: activities_projection.ActivitiesProjection(),  # noqa: PLW0108
     "messages": lambda: messages_projection.MessagesProjection(),  # noqa: PLW0108
     "vectors": lambda: vectors_projection.VectorsProjection(),  # noqa: PLW0108
     "tags": lambda: rows_fold.row_fold(tag_rows.Tags),
     "access": lambda: rows_fold.row_fold(access_counts.Accesses),
     "embedders": lambda: rows_fold.row_fold(embedder_rows.UsedEmbedders),
-    **{name: _maker(state) for name, state in _STATES.items()},
+}
+"""The projections of the kernel."""
+
+BUILT_IN: Final[Mapping[str, Make]] = {
+    name: _MAKES.get(name) or _maker(_STATES[name]) for name in saved_names(_MAKES)
 }
 """The projections of every store by name, in the order in which they are saved.
 
@@ -83,7 +91,6 @@ _KEYS: Final[Mapping[str, str]] = {
     "facts": "facts/4/4dfdae6f05554b00",
     "facttext": "facttext/5/4f8314773b4d7c1e",
     "links": "links/1/1bbadee4ec4cbf04",
-    "activities": "activities/2/f580e348b0a2cf4b",
     "messages": "messages/3/922237e714493ae3",
     "vectors": "vectors/2/1bddd2019beea647",
     "tags": "tags/2/ca5f834418e5c25c",

@@ -35,7 +35,14 @@ from cerata.engine.late import late
 from cerata.engine.log import Log
 from cerata.projections.core.column_fold import BlockFold
 from cerata.projections.core.event_batch import EventBatch
-from cerata.projections.core.projection import FoldedEvent, Forkable, Projection
+from cerata.projections.core.projection import (
+    FoldedEvent,
+    Forkable,
+    Projection,
+    Readable,
+    Readers,
+    ReaderType,
+)
 from cerata.projections.core.ranges import RANGE_SEQS, Range
 from cerata.projections.core.seal import StateDamaged
 from cerata.projections.registry import BUILT_IN, Registry, projection_key
@@ -54,8 +61,6 @@ from .feed import apply_events, hole, next_stop, read_batches, recent_batches
 from .gradual_checkpoint import GradualCheckpoint
 
 if TYPE_CHECKING:
-    from cerata.projections.activities import projection as activities_projection
-    from cerata.projections.activities.reader import Activities
     from cerata.projections.facts import projection as facts_projection
     from cerata.projections.facts import text_projection as fact_text_projection
     from cerata.projections.facts.history import Facts
@@ -83,7 +88,6 @@ if TYPE_CHECKING:
     from .token_vector_store import StoredTokens
     from .vector_store import StoredVectors
 else:
-    activities_projection = late("cerata.projections.activities.projection")
     facts_projection = late("cerata.projections.facts.projection")
     fact_text_projection = late("cerata.projections.facts.text_projection")
     frames_projection = late("cerata.projections.frames.projection")
@@ -296,13 +300,14 @@ class Fold:
             links = self.links(through)
         return links.is_empty
 
-    def activities(self, through: int | None = None) -> Activities:
-        """Return activities folded through at least an event, by default the log's head."""
-        return self._using_kind(
-            activities_projection.ActivitiesProjection,
-            through,
-            activities_projection.ActivitiesProjection.snapshot,
-        )
+    def columns(
+        self, kind: type[Readable[ReaderType]], through: int | None = None
+    ) -> Readers[ReaderType]:
+        """Return the readers of a projection folded through at least an event, by default the head.
+
+        ``kind`` is a projection of columns of a pack.
+        """
+        return self._using_kind(kind, through, kind.snapshot)
 
     def messages(self, through: int | None = None) -> Messages:
         """Return messages folded through at least an event, by default the log's head."""

@@ -1,10 +1,7 @@
 """The kinds of events that Cerata writes, with those of its packs."""
 
-from cerata.engine import agent_events
 from cerata.engine.events import EventBody
 from cerata.engine.packs import load_kind, shipped_packs
-
-_ = agent_events
 
 
 def cerata_kinds() -> list[type[EventBody]]:

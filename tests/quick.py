@@ -13,6 +13,7 @@ TESTS: Final = Path(__file__).resolve().parent
 QUICK: Final = {
     "": "errors exports install packs prose quick",
     "agents": "references runs schemas slots spec",
+    "agents/activities": "activities",
     "agents/continuity": "assembly entities exchanges",
     "agents/growth": "judge",
     "aio": "mirror store",
@@ -40,7 +41,6 @@ QUICK: Final = {
     "memory/values": "text_diff",
     "mutation": "mutants",
     "projections": "as_of registry_keys",
-    "projections/activities": "activities",
     "projections/columnar": "relative_times",
     "projections/core": "event_batch",
     "projections/dynamics": "predictor",

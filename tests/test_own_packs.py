@@ -144,6 +144,10 @@ from cerata.integrations.langgraph.events import PutCheckpoint
 with cerata.open(sys.argv[1], actor="anna") as store:
     agent = cerata.Agent(store, "wyatt", memory={"notes": cerata.scratchpad()})
     agent.propose("Use ripgrep.", target="scaffold/tools")
+    with agent.session("s", thread="taxes") as session:
+        session.exchange("When is the tax due?", "On Thursday.")
+    with agent.run("r", inputs={"day": "Thursday"}):
+        pass
     cerata.agents.judge(store, agent.proposals()[0], "approve", actor="anna")
     store.append(PutCheckpoint(
         thread="t", ns="", checkpoint_id="c", encoding="x", checkpoint=b"1",
@@ -156,13 +160,14 @@ with cerata.open(sys.argv[1], actor="anna") as store:
     digests = read + "print(*sorted(store.digests().items()), store.head)"
     before = run(digests, tmp_path)
     work = """
-    assert sum(isinstance(event.body, UnknownBody) for event in store.log()) == 3
+    assert sum(isinstance(event.body, UnknownBody) for event in store.log()) == 8
     store.search("ripgrep")
     print(*store.verify().missing, sep=", ")
     store.checkpoint()
     """
     said = run(WITHOUT.format(before="cerata.PACKS = ()", work=work), tmp_path)
     assert said == (
+        "activities: not recomputed: pack or projection activities is missing, "
         "langgraph: not recomputed: pack or projection langgraph is missing, "
         "slots: not recomputed: pack or projection slots is missing, "
         "verdicts: not recomputed: pack or projection verdicts is missing\n"
@@ -212,6 +217,10 @@ def test_a_pack_of_the_command_line(folder: Path) -> None:
                 )
             ],
             "The projection name 'tags' is taken",
+        ),
+        (
+            [Pack("a", states=(State("a", "a/1/0", "a:B", before="tags"),))],
+            "The state 'a' is to be saved before a state of Cerata",
         ),
         ([Pack("a", importers={"langgraph-sqlite": "a:b"})], "The importer 'langgraph-sqlite'"),
         ([Pack("a", events={"a.b": "no_such"})], "'no_such' cannot be loaded: ModuleNotFound"),

@@ -18,11 +18,12 @@ from cerata.memory.facts.search import fact_text, functional_facts, search_facts
 from cerata.memory.search.question_vectors import Stored
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.view import View
-from cerata.projections.activities.projection import HANDOFF_BLOCK
-from cerata.projections.activities.reader import ActivityRow
 from cerata.projections.messages.line import MAIN_THREAD, Line
 from cerata.retrieval.context.imitation import on_one_line
 
+from ..activities.projection import HANDOFF_BLOCK
+from ..activities.reader import ActivityRow
+from ..activities.reads import activities_at
 from ..continuity.anchors import anchors_of
 from ..continuity.candidates import REFLECTION_KIND, candidates_of
 from ..continuity.entropy import newest_entropy
@@ -344,7 +345,7 @@ class Turn:
         """
         talk = self._talk()
         if self.row is not None:
-            activities = self.snapshot.activities
+            activities = activities_at(self.snapshot)
             if activities.has_shown_handoff(self.row.row):
                 return None
             talk = talk.before(last_entry(activities, self.row))
@@ -382,7 +383,7 @@ class Turn:
     def _summaries(self) -> list[Piece]:
         """Return the newest summary of each level, none beside one of its direct sources."""
         summaries = Summaries(self.snapshot, self.line.agent).newest(self.line)
-        activities = self.snapshot.activities
+        activities = activities_at(self.snapshot)
         pieces: list[Piece] = []
         for number, summary in enumerate(summaries):
             call = activities.call_that_made(summary.id)

@@ -15,8 +15,6 @@ from cerata.engine.events import DEFAULT_SCOPE
 from cerata.engine.plain_value import PlainValue
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.view import View
-from cerata.projections.activities.columns import ActivityKind
-from cerata.projections.activities.reader import ActivityRow
 from cerata.projections.messages.line import (
     CHAT_MODE,
     MAIN_THREAD,
@@ -27,6 +25,9 @@ from cerata.projections.messages.line import (
     mode_of,
 )
 
+from ..activities.columns import ActivityKind
+from ..activities.reader import ActivityRow
+from ..activities.reads import activities_at
 from ..continuity.exchanges import Talk
 from ..continuity.resumption import (
     Resumed,
@@ -99,7 +100,7 @@ def preview_of(
         line, row, mode = _entered(snapshot, agent, session, thread, mode)
     before = snapshot
     if row is not None:
-        before = snapshot.earlier(last_entry(snapshot.activities, row) - 1)
+        before = snapshot.earlier(last_entry(activities_at(snapshot), row) - 1)
     resumed = resumed_at(before, agent, scope_of_sessions(line))
     names = checked_blocks(blocks, mode)
     within = snapshot.within(line.base)
@@ -120,7 +121,7 @@ def _entered(
     snapshot: Snapshot, agent: str, session: str, thread: str | None, mode: str | None
 ) -> tuple[Line, ActivityRow, str]:
     """Return the line of a session, the session, and its mode."""
-    activities = snapshot.activities
+    activities = activities_at(snapshot)
     rows = activities.named(ActivityKind.SESSION, session, agent)
     if not rows:
         raise NotFound(

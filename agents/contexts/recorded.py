@@ -26,6 +26,7 @@ from cerata.projections.messages.line import MODE_DIMENSION, line_of
 from cerata.retrieval.ranking.profiles import profile_of
 from cerata.retrieval.tokenizer import tokenizer
 
+from ..activities.reads import activities_at
 from ..continuity.resumption import Resumed
 from ..continuity.retrieval import PROFILE, vectors_for
 from ..text.zones import check_timezone
@@ -95,9 +96,10 @@ class Assembling:
             vectors: The vectors of the question; default those of the store's embedder.
         """
         arguments = request.arguments
-        row = whole.activities.activity(activity)
+        activities = activities_at(whole)
+        row = activities.activity(activity)
         assert row is not None
-        self.scope = whole.activities.scope_of(row.row)
+        self.scope = activities.scope_of(row.row)
         line = line_of(agent, (*self.scope, (MODE_DIMENSION, arguments.mode)))
         snapshot = whole.within(line.base)
         self._activity = activity
@@ -202,7 +204,7 @@ def rerun_assembly(
     if seq is None:
         raise InvalidInput("The context was not recorded", remedy="Leave out record=False.")
     event, recall = recorded_recall(View(newest), seq)
-    row = None if recall.activity is None else newest.activities.activity(recall.activity)
+    row = None if recall.activity is None else activities_at(newest).activity(recall.activity)
     if recall.assembly is None or row is None or row.agent != agent:
         raise NotFound(
             f"#{seq} is no context of a session of {agent!r}",

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from cerata.engine.agent_events import RecordCall
 from cerata.memory.frames.drafts import frame_fields
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.frames import Frame
 from cerata.projections.messages.line import Line
 
+from ..activities.events import RecordCall
+from ..activities.reads import activities_at
 from ..continuity.candidates import REFLECTION_KIND, TASK
 from ..continuity.handoff import Handoff
 from ..continuity.models import Source, Task
@@ -37,7 +38,7 @@ def warm_start_of(snapshot: Snapshot, handoff: Handoff) -> Frame | None:
     """Return the newest warm start of a handoff, or None."""
     if not handoff.messages:
         return None
-    for seq in reversed(snapshot.activities.calls_using(handoff.messages[-1].id)):
+    for seq in reversed(activities_at(snapshot).calls_using(handoff.messages[-1].id)):
         event = snapshot.event_of(seq)
         body = None if event is None else event.body
         if isinstance(body, RecordCall) and body.name == _CALL and body.results:

@@ -59,7 +59,7 @@ class Exchange(PlainValue):
     @property
     def messages(self) -> tuple[Message, ...]:
         """The messages, in order."""
-        return tuple(part for part in (self.question, self.reply) if part is not None)
+        return tuple(filter(None, (self.question, self.reply)))
 
     @property
     def id(self) -> int:

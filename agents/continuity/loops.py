@@ -17,10 +17,11 @@ import numpy as np
 
 from cerata.engine.unreadable import frame_place, readable
 from cerata.memory.snapshot.snapshot import Snapshot
-from cerata.projections.activities.columns import ActivityKind, CallKind
-from cerata.projections.activities.reader import CallRow
 from cerata.projections.messages.lexicon import SIGN
 
+from ..activities.columns import ActivityKind, CallKind
+from ..activities.reader import CallRow
+from ..activities.reads import activities_at
 from .exchanges import Pair, Talk
 
 CALLS: Final = 20
@@ -32,7 +33,7 @@ _MADE: Final = (CallKind.TOOL, CallKind.FUNCTION, CallKind.MODEL)
 
 def calls_of(snapshot: Snapshot, agent: str, session: str) -> list[CallRow]:
     """Return the calls of the runs of a session, in order, without inputs."""
-    activities = snapshot.activities
+    activities = activities_at(snapshot)
     rows: list[CallRow] = []
     for activity in activities.named(ActivityKind.SESSION, session, agent):
         for run in activities.parts_of(activity):

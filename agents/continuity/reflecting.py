@@ -16,8 +16,6 @@ from typing import Final
 import numpy as np
 from msgspec.structs import replace
 
-from cerata.agents.growth.gates import GatedProposal
-from cerata.agents.growth.proposal_values import ALIGN, ASSESSMENT, IDENTITY
 from cerata.engine.errors import (
     CerataError,
     Conflict,
@@ -37,7 +35,10 @@ from cerata.projections.frames.filters import Filter
 from cerata.projections.messages.dimensions import DIMENSIONS
 from cerata.projections.messages.line import Line, line_of
 
+from ..activities.reads import activities_at
+from ..growth.gates import GatedProposal
 from ..growth.identity import identity_of
+from ..growth.proposal_values import ALIGN, ASSESSMENT, IDENTITY
 from ..growth.proposals import (
     OPEN_MAX,
     TEXT_LENGTH_MAX,
@@ -523,8 +524,8 @@ def _alignments(snapshot: Snapshot, agent: str) -> dict[int, list[int]]:
 
 def _used(snapshot: Snapshot, frame: int) -> list[int]:
     """Return the frames that the call used whose answer is a frame."""
-    call = snapshot.activities.call_that_made(frame)
-    return [] if call is None else snapshot.activities.used_by(call)
+    call = activities_at(snapshot).call_that_made(frame)
+    return [] if call is None else activities_at(snapshot).used_by(call)
 
 
 def assessment_frames(snapshot: Snapshot, agent: str) -> list[int]:

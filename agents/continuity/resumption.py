@@ -11,10 +11,12 @@ from typing import Literal, TypeAlias
 from cerata.engine.errors import Conflict
 from cerata.engine.events import Scope
 from cerata.memory.snapshot.snapshot import Snapshot
-from cerata.projections.activities.columns import ActivityKind
-from cerata.projections.activities.reader import ActivitiesAt, ActivityRow
 from cerata.projections.columnar.scopes import is_same
 from cerata.projections.messages.line import MAIN_THREAD, THREAD_DIMENSION, Line
+
+from ..activities.columns import ActivityKind
+from ..activities.reader import ActivitiesAt, ActivityRow
+from ..activities.reads import activities_at
 
 Resumed: TypeAlias = Literal["new", "returned", "crashed"]
 
@@ -39,7 +41,7 @@ def resumed_at(snapshot: Snapshot, agent: str, scope: Scope) -> Resumed:
 
 def newest_entry(snapshot: Snapshot, agent: str, scope: Scope) -> tuple[int, ActivityRow] | None:
     """Return the seq of the newest start in a thread, by its scope, and its session; or None."""
-    return snapshot.activities.newest_entry(ActivityKind.SESSION, agent, scope)
+    return activities_at(snapshot).newest_entry(ActivityKind.SESSION, agent, scope)
 
 
 def scope_of_sessions(line: Line) -> Scope:
@@ -55,7 +57,7 @@ def check_thread(snapshot: Snapshot, agent: str, name: str, scope: Scope) -> Non
     Raises:
         Conflict: a session of this name, and of this scope but for the thread, has another thread.
     """
-    activities = snapshot.activities
+    activities = activities_at(snapshot)
     for row in activities.named(ActivityKind.SESSION, name, agent):
         other = activities.scope_of(row.row)
         if not is_same(other, scope) and is_same(without_thread(other), without_thread(scope)):

@@ -26,6 +26,7 @@ from cerata.memory.values.quoting import quote
 from cerata.projections.frames.filters import Filter
 from cerata.projections.messages.line import Line, line_of
 
+from ..activities.reads import activities_at
 from .exchanges import Talk
 from .periods import LEVELS, Period, day_of, named
 from .resumption import newest_entry, scope_of_sessions
@@ -136,7 +137,7 @@ class Summaries:
         """Return whether the sources differ from the frames that the summary used."""
         if len(frames) != 1:
             return True
-        activities = self._snapshot.activities
+        activities = activities_at(self._snapshot)
         call = activities.call_that_made(frames[0])
         return call is None or set(activities.used_by(call)) != set(sources)
 

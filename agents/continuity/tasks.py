@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cerata.engine.agent_events import RecordCall
 from cerata.engine.codec import tenant_of
 from cerata.engine.errors import CerataError, ModelFailed
 from cerata.engine.events import Draft, PutFrame, Scope
@@ -27,6 +26,8 @@ from cerata.memory.frames.drafts import frame_draft
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.frames import Receipt
 
+from ..activities.events import RecordCall
+from ..activities.reads import activities_at
 from ..text.json_text import error_text
 from .models import MAX_TOKENS, Model, Source, Task, TaskKind, fitting
 
@@ -142,7 +143,7 @@ class Writer:
         """
         snapshot = self._session.snapshot()
         digest = self._digest(task, self._arguments(task))
-        for seq in reversed(snapshot.activities.calls_using(task.sources[-1].id)):
+        for seq in reversed(activities_at(snapshot).calls_using(task.sources[-1].id)):
             event = snapshot.event_of(seq)
             body = None if event is None else event.body
             if (
@@ -158,7 +159,7 @@ class Writer:
         return None
 
     def _is_of_agent(self, snapshot: Snapshot, activity: int) -> bool:
-        row = snapshot.activities.activity(activity)
+        row = activities_at(snapshot).activity(activity)
         return row is not None and row.agent == self._agent
 
     def _arguments(self, task: Task) -> str:

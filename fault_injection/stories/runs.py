@@ -7,13 +7,13 @@ the function can be executed again from the recording.
 from contextlib import suppress
 from typing import Final
 
+from cerata.agents.activities.events import RecordCall
 from cerata.agents.activity import Activity
 from cerata.agents.agent import Agent
 from cerata.agents.growth.commands import judge
 from cerata.agents.growth.events import Judge
 from cerata.agents.run import Run
 from cerata.agents.spec import MemorySpec
-from cerata.engine.agent_events import RecordCall
 from cerata.engine.events import PutFrame
 from cerata.memory.store import Store
 from cerata.projections.frames.filters import Filter

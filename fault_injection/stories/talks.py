@@ -6,12 +6,12 @@ context can be made again, and a session has shown the handoff of its thread at 
 
 from typing import Final
 
+from cerata.agents.activities.events import RecordCall
+from cerata.agents.activities.projection import HANDOFF_BLOCK
 from cerata.agents.agent import Agent
 from cerata.agents.session import Session
-from cerata.engine.agent_events import RecordCall
 from cerata.engine.events import PutFrame, RecallContext
 from cerata.memory.store import Store
-from cerata.projections.activities.projection import HANDOFF_BLOCK
 
 from .workload import Workload, operation
 

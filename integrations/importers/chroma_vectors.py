@@ -20,12 +20,12 @@ import msgspec
 import numpy as np
 
 from cerata.engine.errors import InvalidInput, StorageFailed
-from cerata.integrations.chroma_client import Answer, Request
 from cerata.memory.ingest.formats.sandbox import ParserProcess, Unparsed, is_installed
 from cerata.memory.values.vectors import vectors
 from cerata.memory.values.words import counted
 from cerata.retrieval.embedders.identity import EmbedderIdentity
 
+from ..chroma_client import Answer, Request
 from .records import Notice, StoredVector
 from .sqlite_files import SqliteFile
 

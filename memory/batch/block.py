@@ -10,22 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import GeneratorType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from weakref import ref
 
 import msgspec
 
-from cerata.engine.agent_events import StartActivity
 from cerata.engine.errors import Conflict, InvalidInput, NotFound
 from cerata.engine.events import (
-    AssertFact,
+    MAKERS,
     DeleteFrame,
     Draft,
-    LinkFacts,
-    MergeEntities,
-    PutFrame,
     ScopeValue,
-    SplitEntity,
     SupersedeFrame,
 )
 from cerata.engine.json_value import PendingId
@@ -44,13 +39,6 @@ if TYPE_CHECKING:
     from ..snapshot.pending import PendingBuilder
     from ..snapshot.snapshot import Snapshot
     from .validation import BatchChecks
-
-MAKERS: Final = frozenset(
-    kind.wire_name
-    for kind in (PutFrame, AssertFact, MergeEntities, SplitEntity, LinkFacts, StartActivity)
-)
-"""The event types that create a frame, fact, merge, split, link or activity; its id is the event's
-seq."""
 
 
 class Block:

@@ -12,7 +12,6 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from cerata.engine.agent_events import RecordCall, StartActivity
 from cerata.engine.arguments import is_integer, located, wrong_type
 from cerata.engine.errors import Conflict, NotFound, number_text
 from cerata.engine.events import (
@@ -32,12 +31,10 @@ if TYPE_CHECKING:
     from cerata.engine.log import Validate
     from cerata.projections.frames.reader import Frames
 
-    from ..values.open_run import OpenRun
+    from .proof import Proof
 
 _FACT: Final = AssertFact.wire_name
 _FRAME: Final = PutFrame.wire_name
-_START: Final = StartActivity.wire_name
-_CAPTURED: Final = frozenset((PutFrame, RecordCall))
 
 
 class Closing(NamedTuple):
@@ -86,14 +83,14 @@ class ReferenceRules(Rule):
             return partial(self._check_open, state.frames(), state.n)
         return None
 
-    def is_proven(self, proof: OpenRun) -> bool:
-        """Return whether the drafts name the open run, its frame and drafts of the batch only.
+    def is_proven(self, proof: Proof) -> bool:
+        """Return whether the drafts name events of the proof and drafts of the batch only.
 
         No draft closes a frame.
         """
-        if self._causes or any(type(draft.body) not in _CAPTURED for _, draft in self._new):
+        if self._causes or any(type(draft.body) not in proof.bodies for _, draft in self._new):
             return False
-        known = {(_FRAME, proof.frame), (_START, proof.run)}
+        known = proof.open_events
         return all(
             (kind, value) in known or (value < 0 and self._is_drafted(place, kind, value))
             for place, _, kind, value in self._named

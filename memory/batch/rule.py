@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cerata.projections.frames.reader import Frames
     from cerata.replay.fold import Fold
 
-    from ..values.open_run import OpenRun
+    from .proof import Proof
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Rule(ABC):
         makes the drafts invalid.
         """
 
-    def is_proven(self, proof: OpenRun) -> bool:
+    def is_proven(self, proof: Proof) -> bool:
         """Return whether a proof makes `check` superfluous; the later events are checked by it."""
         del proof
         return False

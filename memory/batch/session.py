@@ -23,6 +23,7 @@ from cerata.engine.arguments import expect_integer
 from cerata.engine.codec import encode_payloads, tenant_of
 from cerata.engine.errors import Conflict, IdempotencyConflict, InvalidInput, NotFound, ReadOnly
 from cerata.engine.events import (
+    MAKERS,
     AssertFact,
     Branch,
     DeleteFrame,
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
     from ..snapshot.layer import LogLayer
     from ..snapshot.snapshot import Snapshot
     from ..snapshot.store_embedder import Choice
-    from ..values.open_run import OpenRun
     from ..values.pending_ids import PendingIds
     from . import block as batch_block
     from . import conditional_draft as conditional_drafts
@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from . import owner_rules, recent_triples, validation
     from . import transaction as transactions
     from .block import Block
+    from .proof import Proof
     from .space_rules import LogShapes
     from .transaction import Transaction
 else:
@@ -487,7 +488,7 @@ class WriteSession:
         expect: int | None = None,
         key: str | None = None,
         arguments: bytes | None = None,
-        proof: OpenRun | None = None,
+        proof: Proof | None = None,
     ) -> Receipt:
         """Append drafts as one batch, or add them to the open transaction.
 
@@ -529,8 +530,8 @@ class WriteSession:
         if self.request_id is not None:
             drafts = self._with_request(self.request_id(), drafts)
         if self.role is not Role.PROGRAM:
-            # The frame of an open run is the agent's, so a call of the run looks nothing up.
-            own = () if proof is None else (proof.frame,)
+            # A proof has frames of this role, so a batch that names only these looks nothing up.
+            own = () if proof is None else proof.open_frames
             owner_rules.check_owners(self.role, drafts, self.next_place(), self.snapshot, own)
         if block is None:
             return self._append(drafts, expect=expect, key=key, arguments=arguments, proof=proof)
@@ -594,7 +595,7 @@ class WriteSession:
         key: str | None,
         arguments: bytes | None = None,
         payloads: Sequence[bytes] | None = None,
-        proof: OpenRun | None = None,
+        proof: Proof | None = None,
     ) -> Receipt:
         if key is not None and arguments is None:
             arguments = arguments_hash(contents_of(drafts))
@@ -629,9 +630,7 @@ class WriteSession:
             return Receipt(seqs[0], seqs, seqs, appended.head, durable=appended.durable)
         else:
             bodies = [(draft.body.wire_name, draft.body) for draft in drafts]
-        ids = tuple(
-            seq for seq, (kind, _) in zip(seqs, bodies, strict=True) if kind in batch_block.MAKERS
-        )
+        ids = tuple(seq for seq, (kind, _) in zip(seqs, bodies, strict=True) if kind in MAKERS)
         olds = [body.old for _, body in bodies if isinstance(body, SupersedeFrame)]
         deleted = [body.frame for _, body in bodies if isinstance(body, DeleteFrame)]
         return Receipt(

@@ -3,7 +3,7 @@
 A transaction checks each call when it is made. Every append checks its whole batch, since other
 writers may have appended events by then. Owns both runs. Leaves out the rules (`reference_rules`,
 `shared_rules`, `link_rules`, `fact_rules`, `tag_rules`, `uri_rules`, `version_rules`,
-`expiry_rules`, `space_rules`, `embedder_rules`, `agent_rules`).
+`expiry_rules`, `space_rules`, `embedder_rules`, and those of packs).
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from cerata.engine.codec import encode_payloads, salts_of
 from cerata.engine.events import EventBody
 from cerata.engine.packs import of_packs, packs, target
 
-from .agent_rules import ActivityRules
 from .embedder_rules import EmbedderRules
 from .expiry_rules import ExpiryRules
 from .fact_rules import FactRules
@@ -36,8 +35,8 @@ if TYPE_CHECKING:
     from cerata.projections.columnar.scopes import Reach
     from cerata.replay.fold import Fold
 
-    from ..values.open_run import OpenRun
     from .embedder_use import EmbedderUse
+    from .proof import Proof
 
 
 def all_rules(
@@ -55,7 +54,6 @@ def all_rules(
         ExpiryRules(),
         SpaceRules(reach, fold, shapes),
         EmbedderRules(uses),
-        ActivityRules(),
     )
 
 
@@ -136,7 +134,7 @@ class BatchChecks:
             self._of_kinds[kinds] = rules
         return rules
 
-    def check(self, proof: OpenRun | None = None) -> tuple[int, Validate | None]:
+    def check(self, proof: Proof | None = None) -> tuple[int, Validate | None]:
         """Check the batch; return the log's end, or that of a proof, and the check of later events.
 
         The end is 0 if there is nothing to check. A rule that the proof covers folds nothing.

@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
 from cerata.engine.events import (
     AccessFrames,
     AssertFact,
@@ -53,9 +52,6 @@ _KERNEL: Final = {
     "importBatch": "import",
     "recall": "recall",
     "access": "use",
-    "startActivity": "start",
-    "endActivity": "end",
-    "recordCall": "call",
     "branch": "fork",
 }
 
@@ -105,18 +101,7 @@ def describe(event: Event) -> str:
         return f"{counted(len(body.frames), 'frame')}{facts} for {body.query}"
     if isinstance(body, AccessFrames):
         return ", ".join(f"#{frame}" for frame in body.frames)
-    if isinstance(body, StartActivity | EndActivity | RecordCall):
-        return _describe_activity(body)
     return body.describe() or _describe_fact(body)
-
-
-def _describe_activity(body: StartActivity | EndActivity | RecordCall) -> str:
-    if isinstance(body, StartActivity):
-        return f"{body.kind} {body.name} of {body.agent} {body.agent_version}"
-    error = f": {body.error}" if body.error else ""
-    if isinstance(body, EndActivity):
-        return f"#{body.activity} {body.status}{error}"
-    return f"{body.kind} {body.name} {body.arguments} in #{body.activity}{error}"
 
 
 def _describe_fact(body: EventBody) -> str:

@@ -30,7 +30,6 @@ from cerata.engine.events import (
     lifted_by,
     once,
 )
-from cerata.projections.activities.projection import ActivitiesProjection
 from cerata.projections.facts.projection import FactsProjection
 from cerata.projections.facts.text_projection import FactText, FactTextProjection
 from cerata.projections.frames.closing_rule import StatedKind, frames_closed
@@ -41,8 +40,7 @@ from cerata.projections.fulltext.projection import FulltextProjection
 from cerata.projections.links.projection import LinksProjection
 
 if TYPE_CHECKING:
-    from cerata.projections.activities.reader import Activities
-    from cerata.projections.core.projection import Forkable
+    from cerata.projections.core.projection import Forkable, Readable, Readers, ReaderType
     from cerata.projections.facts.history import Facts
     from cerata.projections.fulltext.bm25 import Fulltext
     from cerata.projections.links.reader import Links
@@ -136,9 +134,9 @@ class PendingFolds:
         """Return the links of the log and of all drafts."""
         return self._read(LinksProjection, LinksProjection.snapshot)
 
-    def activities(self) -> Activities:
-        """Return the activities of the log and of all drafts."""
-        return self._read(ActivitiesProjection, ActivitiesProjection.snapshot)
+    def columns(self, kind: type[Readable[ReaderType]]) -> Readers[ReaderType]:
+        """Return the readers of a projection of the log and of all drafts."""
+        return self._read(kind, kind.snapshot)
 
     def _read(self, kind: type[ForkableType], read: Callable[[ForkableType], Result]) -> Result:
         """Return the result of ``read`` on a fork, with all drafts folded."""

@@ -12,7 +12,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from datetime import date, datetime
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -49,10 +49,8 @@ from .store_embedder import StoreEmbedder
 if TYPE_CHECKING:
     from cerata.engine.lineage import Identity
     from cerata.engine.log import Log
-    from cerata.projections.activities import projection as activity_folds
-    from cerata.projections.activities import reader as activity_reader
-    from cerata.projections.activities.reader import ActivitiesAt
     from cerata.projections.columnar import relative_times
+    from cerata.projections.core.projection import Readable, ReaderType
     from cerata.projections.dynamics import projection as dynamics_projection
     from cerata.projections.facts import projection as facts_projection
     from cerata.projections.facts import reader as facts_reader
@@ -93,8 +91,6 @@ if TYPE_CHECKING:
     from .layers import Layers
     from .pending import PendingBuilder, PendingEvents
 else:
-    activity_folds = late("cerata.projections.activities.projection")
-    activity_reader = late("cerata.projections.activities.reader")
     relative_times = late("cerata.projections.columnar.relative_times")
     dynamics_projection = late("cerata.projections.dynamics.projection")
     facts_projection = late("cerata.projections.facts.projection")
@@ -406,17 +402,23 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
             return links_reader.LinksAt(self._fold.links(self.basis), self.basis, self.reach)
         return links_reader.LinksAt(pending.folds.links(), self.basis + pending.count, self.reach)
 
-    @once
-    def activities(self) -> ActivitiesAt:
-        """The activities of agents, of the log and of the transaction's drafts."""
-        pending = self._pending
-        if pending is None or not pending.has_any(activity_folds.ACTIVITY_EVENTS):
-            return activity_reader.ActivitiesAt(
-                self._fold.activities(self.basis), self.basis, self.reach
-            )
-        return activity_reader.ActivitiesAt(
-            pending.folds.activities(), self.basis + pending.count, self.reach
-        )
+    def columns(self, kind: type[Readable[ReaderType]]) -> ReaderType:
+        """Return the reader of a projection of columns by its class; read once a snapshot.
+
+        It has the drafts of a transaction if any of these is an event of ``kind.drafted``.
+
+        Raises:
+            NotFound: the store was opened without the projection.
+        """
+        reader: ReaderType | None = self._states.get(kind)
+        if reader is None:
+            pending = self._pending
+            if pending is None or not pending.has_any(kind.drafted):
+                reader = self._fold.columns(kind, self.basis).at(self.basis, self.reach)
+            else:
+                reader = pending.folds.columns(kind).at(self.basis + pending.count, self.reach)
+            self._states[kind] = reader
+        return reader
 
     @once
     def messages(self) -> MessagesAt:
@@ -674,14 +676,14 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         Raises:
             NotFound: the store was opened without the projection.
         """
-        rows = self._states.get(kind)
+        rows: OwnProjection | None = self._states.get(kind)
         if rows is None:
             rows = self._states[kind] = self._rows(kind.name)
         assert isinstance(rows, kind)
         return rows
 
     @once
-    def _states(self) -> dict[type[OwnProjection], OwnProjection]:
+    def _states(self) -> dict[type, Any]:
         return {}
 
     def accessed_frames(self) -> list[int]:

@@ -37,6 +37,8 @@ from .seal import StateDamaged
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from ..columnar.scopes import Reach
 else:
     np = late("numpy")
 
@@ -170,6 +172,32 @@ class Forkable(Projection, Protocol):
 
     def fork(self, seq: int) -> Self:
         """Return an independent projection at ``seq`` that shares the state so far."""
+        ...
+
+
+ReaderType = TypeVar("ReaderType")
+ReaderType_co = TypeVar("ReaderType_co", covariant=True)
+
+
+class Readers(Protocol[ReaderType_co]):
+    """A state of columns; immutable, for any thread."""
+
+    def at(self, n: int, reach: "Reach | None") -> ReaderType_co:
+        """Return a reader of the state at event ``n``, of the scopes that ``reach`` admits."""
+        ...
+
+
+class Readable(Forkable, Protocol[ReaderType_co]):
+    """A projection of columns that a snapshot reads by its class.
+
+    - ``drafted`` are the wire names of the events that change it. If a transaction has a draft of
+      such an event, a read in the transaction has the drafts, too.
+    """
+
+    drafted: ClassVar[frozenset[str]]
+
+    def snapshot(self) -> Readers[ReaderType_co]:
+        """Return the state at ``seq``, which no later event changes."""
         ...
 
 

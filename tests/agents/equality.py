@@ -29,6 +29,8 @@ import msgspec
 
 import cerata
 from cerata import Agent, CerataError, Entity, MemorySpec, Store, View
+from cerata.agents.activities.columns import ActivityKind
+from cerata.agents.activities.reads import activities_at
 from cerata.agents.contexts.blocks import checked_blocks
 from cerata.agents.contexts.recorded import Arguments, Assembling, AssemblyRequest
 from cerata.agents.continuity.models import Extractive, Task
@@ -41,7 +43,6 @@ from cerata.engine.log import Log
 from cerata.engine.memory_storage import MemoryStorage
 from cerata.memory.batch.writer import session_of
 from cerata.memory.snapshot.snapshot import Snapshot
-from cerata.projections.activities.columns import ActivityKind
 from cerata.projections.columnar.scopes import Reach
 from cerata.projections.columnar.times import to_datetime
 from cerata.projections.registry import Registry
@@ -323,7 +324,7 @@ def _said(store: Store, view: View, name: str, version: int) -> object:
     # As a program of that version reads; it declares nothing.
     agent._memory = agent._memory._replace(specs=checked_memory(memory(version)))
     snapshot = agent._snapshot()
-    runs = snapshot.activities.all_activities(ActivityKind.RUN, name)
+    runs = activities_at(snapshot).all_activities(ActivityKind.RUN, name)
     return [
         [activity.to_dict() for activity in (*agent.runs(), *agent.sessions())],
         [[call.to_dict() for call in agent.calls(row.seq)] for row in runs],
@@ -338,7 +339,7 @@ def _said(store: Store, view: View, name: str, version: int) -> object:
 def _contexts(agent: Agent) -> object:
     """Return a context of the newest session, and the newest recorded one made again."""
     snapshot = agent._snapshot()
-    rows = snapshot.activities.all_activities(ActivityKind.SESSION, agent.name)[-1:]
+    rows = activities_at(snapshot).all_activities(ActivityKind.SESSION, agent.name)[-1:]
     arguments = Arguments(
         titles="own",
         blocks=checked_blocks("all", "chat"),

@@ -13,10 +13,10 @@ import pytest
 
 import cerata
 from cerata import Agent, MemorySpec, Receipt
+from cerata.agents.activities.events import RecordCall
 from cerata.agents.run import Run
 from cerata.agents.session import Session
 from cerata.agents.slot import Slot
-from cerata.engine.agent_events import RecordCall
 from cerata.engine.events import PutFrame
 
 from ..bad_ids import ODD, OWNED, Place, answered, check_receipt, closed_by, opened, public

@@ -9,7 +9,7 @@ import pytest
 
 import cerata
 from cerata import Agent, Draft, InvalidInput, NotFound, RerunFailed, Run, Store
-from cerata.engine.agent_events import RecordCall
+from cerata.agents.activities.events import RecordCall
 from cerata.engine.events import UnknownBody
 from cerata.engine.limits import NESTING_MAX
 

@@ -16,12 +16,12 @@ import pytest
 
 import cerata
 from cerata import Agent, Closed, Run, Store, scratchpad
+from cerata.agents.activities.open_run import NEAR, OpenRun
 from cerata.agents.run_counts import Captured, RunCounts
 from cerata.engine.environment import Environment
 from cerata.engine.log import Log
 from cerata.memory.batch.session import WriteSession
 from cerata.memory.snapshot.snapshot import Snapshot
-from cerata.memory.values.open_run import NEAR, OpenRun
 from cerata.replay.fold import Fold
 
 from ..clocks import StandingClock

@@ -17,9 +17,9 @@ import msgspec
 import zstandard
 from blake3 import blake3
 
+from cerata.agents.activities.events import EndActivity, RecordCall, StartActivity
 from cerata.agents.growth.events import Judge
 from cerata.agents.slots.events import PutSlot
-from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
 from cerata.engine.environment import Environment
 from cerata.engine.events import (
     AccessFrames,

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
+from cerata.agents.activities.events import EndActivity, RecordCall, StartActivity
 from cerata.agents.growth.events import Judge
 from cerata.agents.slots.events import PutSlot
-from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
 from cerata.engine.events import (
     DEFAULT_SCOPE,
     AccessFrames,

@@ -25,6 +25,7 @@ from pathlib import Path
 import cerata
 from cerata import Agent, Filter, Store
 from cerata.agents import judge
+from cerata.agents.activities.reads import activities_at
 from cerata.agents.continuity.models import Task
 from cerata.agents.continuity.periods import LEVELS
 from cerata.agents.continuity.summaries import Summaries
@@ -257,11 +258,11 @@ def summary_faults(store: Store, *, is_ended: bool) -> list[str]:
                 place = f"{line.thread}/{line.group} {period.key}"
                 if len(frames) != 1:
                     faults.append(f"{place} has {len(frames)} summaries")
-                call = snapshot.activities.call_that_made(frames[0])
+                call = activities_at(snapshot).call_that_made(frames[0])
                 if call is None:
                     faults.append(f"{place} has no call")
                     continue
-                used = snapshot.activities.used_by(call)
+                used = activities_at(snapshot).used_by(call)
                 if level == 0:
                     leaves.update(used)
                 if is_ended and set(used) != set(ended.get(period, ())):

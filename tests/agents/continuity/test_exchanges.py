@@ -9,13 +9,14 @@ import pytest
 
 import cerata
 from cerata import Agent, Closed, Conflict, IdempotencyConflict, InvalidInput, ReadOnly, Store
+from cerata.agents.activities.columns import ActivityKind
+from cerata.agents.activities.reads import activities_at
 from cerata.agents.continuity.exchanges import Exchange, Talk
 from cerata.agents.continuity.resumption import last_entry
 from cerata.engine.events import Scope
 from cerata.memory.batch.writer import session_of
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.frames import Receipt
-from cerata.projections.activities.columns import ActivityKind
 
 from ...clocks import StandingClock
 
@@ -323,7 +324,7 @@ def test_the_newest_entry_is_that_of_a_search_at_every_event(store: Store) -> No
             session.__exit__(None, None, None)
     main: Scope = (("tenant", "default"),)
     for basis in range(store.head.seq + 1):
-        activities = snapshot_of(store.at(basis)).within({"tenant": "default"}).activities
+        activities = activities_at(snapshot_of(store.at(basis)).within({"tenant": "default"}))
         for scope in (main, (*main, ("thread", "taxes"))):
             entries = [
                 (last_entry(activities, row), row)

@@ -9,6 +9,7 @@ import pytest
 
 import cerata
 from cerata import Agent, InvalidInput, NotFound, Store, View
+from cerata.agents.activities.reads import activities_at
 from cerata.agents.contexts.assembly import Assembly, Block
 from cerata.agents.continuity.models import Extractive, Task
 from cerata.engine.environment import Environment
@@ -202,11 +203,11 @@ def test_a_handoff_is_consumed_by_its_session_alone(store: Store, clock: Standin
     )
     assert "handoff" in agent.session("second", thread="taxes").assemble("?", max_tokens=900).blocks
     # As of an earlier basis it was not shown yet.
-    row = snapshot_of(store).activities.activity(first.activity_id)
+    row = activities_at(snapshot_of(store)).activity(first.activity_id)
     assert row is not None
     assert shown.recorded is not None
     for basis in (shown.recorded - 1, shown.recorded, store.head.seq):
-        has_shown = snapshot_of(store.at(basis)).activities.has_shown_handoff(row.row)
+        has_shown = activities_at(snapshot_of(store.at(basis))).has_shown_handoff(row.row)
         assert has_shown is (basis >= shown.recorded)
 
 

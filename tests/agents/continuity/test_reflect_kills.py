@@ -6,6 +6,7 @@ import pytest
 
 import cerata
 from cerata import Filter
+from cerata.agents.activities.reads import activities_at
 from cerata.memory.snapshot.reader import snapshot_of
 
 from . import reflect_kills
@@ -36,7 +37,7 @@ def test_a_doubled_and_a_stale_summary_are_seen(life: Path) -> None:
         frames = [frame for frame in store.frames(Filter(kind="summary")) if frame.uri]
         days = [frame for frame in frames if (frame.uri or "").count("-") == 2]
         stale, doubled = days[0], days[-1]
-        activities = snapshot_of(store).activities
+        activities = activities_at(snapshot_of(store))
         call = activities.call_that_made(stale.id)
         assert call is not None
         store.delete(activities.used_by(call)[0])

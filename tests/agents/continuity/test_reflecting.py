@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from cerata import Agent, Filter, InvalidInput, ModelFailed, ReadOnly, Store
+from cerata.agents.activities.reads import activities_at
 from cerata.agents.continuity.models import Extractive, Source, Task, extract_of, fitting
 from cerata.agents.continuity.reflecting import aligned_line, assessed_scores, proposed_in
 from cerata.agents.continuity.summaries import Summaries
@@ -56,9 +57,9 @@ def leaves_of(snapshot: Snapshot, agent: str) -> dict[int, list[int]]:
     for line in summaries.lines:
         for frames in summaries.made(line, 0).values():
             for frame in frames:
-                call = snapshot.activities.call_that_made(frame)
+                call = activities_at(snapshot).call_that_made(frame)
                 assert call is not None
-                for message in snapshot.activities.used_by(call):
+                for message in activities_at(snapshot).used_by(call):
                     leaves.setdefault(message, []).append(frame)
     return leaves
 
@@ -144,7 +145,7 @@ def test_an_answer_is_one_batch_with_its_call(store: Store, clock: StandingClock
     [summary] = agent.summaries()
     assert summary.text == "In short: 4."
     snapshot = snapshot_of(store)
-    assert len(snapshot.activities.used_by(calls[0].event or 0)) == 4
+    assert len(activities_at(snapshot).used_by(calls[0].event or 0)) == 4
 
 
 def test_a_limit_leaves_the_rest_due(store: Store, clock: StandingClock) -> None:

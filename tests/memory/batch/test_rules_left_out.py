@@ -9,8 +9,8 @@ from typing import Final
 import pytest
 
 from cerata import Store
+from cerata.agents.activities.events import EndActivity, RecordCall, StartActivity
 from cerata.agents.growth.events import Judge
-from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
 from cerata.engine.errors import Conflict, NotFound
 from cerata.engine.events import (
     AccessFrames,

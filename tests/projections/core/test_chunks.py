@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
+from cerata.agents.activities.events import EndActivity, RecordCall, StartActivity
+from cerata.agents.activities.projection import ActivitiesProjection
+from cerata.agents.activities.reader import Activities, ActivitiesAt
 from cerata.engine.errors import Corrupt
 from cerata.engine.events import (
     DEFAULT_SCOPE,
@@ -30,8 +32,6 @@ from cerata.engine.events import (
     UnlinkFacts,
     UnsplitEntity,
 )
-from cerata.projections.activities.projection import ActivitiesProjection
-from cerata.projections.activities.reader import Activities, ActivitiesAt
 from cerata.projections.columnar.columns import Column, decode_columns, encode_columns, narrow
 from cerata.projections.columnar.hash_index import HashIndex
 from cerata.projections.facts.entities import Entities

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
+from cerata.agents.activities.events import EndActivity, RecordCall, StartActivity
+from cerata.agents.activities.projection import ActivitiesProjection
 from cerata.engine.events import (
     AssertFact,
     EventBody,
@@ -22,7 +23,6 @@ from cerata.engine.events import (
     UnlinkFacts,
     UnmergeEntities,
 )
-from cerata.projections.activities.projection import ActivitiesProjection
 from cerata.projections.columnar.columns import Column
 from cerata.projections.core.projection import BLOCK_SEQS, Forkable
 from cerata.projections.facts.projection import FactsProjection

@@ -1,8 +1,10 @@
-"""Activities as of any event: the reader of the columns that `activities` folds.
+"""Activities as of any event: the reader of the columns that `projection` folds.
 
 Owns the activities at seq n within a scope, their state, and look-ups of their calls. Leaves out
 arguments and values, which are in the events.
 """
+
+from __future__ import annotations
 
 from collections import Counter
 from typing import NamedTuple
@@ -10,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cerata.engine.events import Scope
+from cerata.projections.columnar.columns import I64, Mask, rows_up_to
+from cerata.projections.columnar.scopes import Reach, by_name, scope_text
 
-from ..columnar.columns import I64, Mask, rows_up_to
-from ..columnar.scopes import Reach, by_name, scope_text
 from .columns import (
     ActivityColumns,
     ActivityKind,
@@ -70,6 +72,10 @@ class Activities:
     def __init__(self, columns: ActivityColumns, seq: int) -> None:
         self.seq = seq
         self.columns = columns
+
+    def at(self, n: int, reach: Reach | None) -> ActivitiesAt:
+        """Return the activities at event ``n`` that ``reach`` admits."""
+        return ActivitiesAt(self, n, reach)
 
 
 class ActivitiesAt:

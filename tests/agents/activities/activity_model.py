@@ -6,10 +6,10 @@ It shares no code with the fold: each answer is computed again from the first ev
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
+from cerata.agents.activities.events import EndActivity, RecordCall, StartActivity
 from cerata.engine.events import RecallContext, Scope
 
-from ..histories import Folded
+from ...projections.histories import Folded
 
 KINDS = ("session", "run")
 STATUSES = ("done", "failed", "left")

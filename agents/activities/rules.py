@@ -2,7 +2,7 @@
 
 Owns the checks of these events before an append, and under the lock: an activity that an event
 names must be open, and a name must be free. Leaves out the existence of references
-(`reference_rules`).
+(`cerata.memory.batch.reference_rules`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from cerata.engine.agent_events import (
+from cerata.engine.errors import Closed, Conflict, InvalidInput
+from cerata.engine.late import late
+from cerata.memory.batch.rule import Rule, State, drafts_of
+from cerata.projections.columnar.scopes import is_same
+
+from .events import (
     ACTIVITY_KINDS,
     CALL_KINDS,
     DIGEST_SIZE,
@@ -20,23 +25,19 @@ from cerata.engine.agent_events import (
     RecordCall,
     StartActivity,
 )
-from cerata.engine.errors import Closed, Conflict, InvalidInput
-from cerata.engine.late import late
-from cerata.projections.columnar.scopes import is_same
-
-from .rule import Rule, State, drafts_of
+from .open_run import OpenRun
 
 if TYPE_CHECKING:
     from cerata.engine.events import Draft, Event, EventBody, Scope
     from cerata.engine.log import Validate
-    from cerata.projections.activities import columns as activity_columns
-    from cerata.projections.activities import reader as activity_reader
-    from cerata.projections.activities.reader import ActivitiesAt
+    from cerata.memory.batch.proof import Proof
 
-    from ..values.open_run import OpenRun
+    from . import columns as activity_columns
+    from . import projection as activity_projection
+    from .reader import ActivitiesAt
 else:
-    activity_columns = late("cerata.projections.activities.columns")
-    activity_reader = late("cerata.projections.activities.reader")
+    activity_columns = late("cerata.agents.activities.columns")
+    activity_projection = late("cerata.agents.activities.projection")
 
 _KINDS: Final = (StartActivity, EndActivity, RecordCall)
 
@@ -57,7 +58,8 @@ class ActivityRules(Rule):
         return bool(self._new)
 
     def check(self, state: State) -> Validate:
-        activities = activity_reader.ActivitiesAt(state.fold.activities(state.n), state.n, None)
+        kind = activity_projection.ActivitiesProjection
+        activities = state.fold.columns(kind, state.n).at(state.n, None)
         named: set[int] = set()
         started: list[tuple[Scope, Named]] = []
         for draft in self._new:
@@ -74,9 +76,9 @@ class ActivityRules(Rule):
                 named.add(target)
         return partial(_check_later, named, started)
 
-    def is_proven(self, proof: OpenRun) -> bool:
+    def is_proven(self, proof: Proof) -> bool:
         """Return whether all events are calls of the open run, in its scope."""
-        return all(
+        return isinstance(proof, OpenRun) and all(
             isinstance(draft.body, RecordCall)
             and draft.body.activity == proof.run
             and proof.has_scope(draft)

@@ -12,12 +12,21 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from cerata.engine.events import Scope
-
-from ..columnar.columns import I64, U8, U32, AnyColumn, AppendOnly, Columns, Mask, place_of, require
-from ..columnar.hash_index import HashIndex
-from ..columnar.names import Names
-from ..columnar.scopes import ScopeNames
-from ..columnar.tables import LoadedRows, Table, check_codes
+from cerata.projections.columnar.columns import (
+    I64,
+    U8,
+    U32,
+    AnyColumn,
+    AppendOnly,
+    Columns,
+    Mask,
+    place_of,
+    require,
+)
+from cerata.projections.columnar.hash_index import HashIndex
+from cerata.projections.columnar.names import Names
+from cerata.projections.columnar.scopes import ScopeNames
+from cerata.projections.columnar.tables import LoadedRows, Table, check_codes
 
 
 class ActivityKind(IntEnum):

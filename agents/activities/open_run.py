@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
 from cerata.engine.errors import Conflict
 from cerata.engine.events import (
     DeleteFrame,
     Draft,
     Event,
     EventBody,
+    PutFrame,
     Scope,
     SupersedeFrame,
 )
 from cerata.projections.columnar.scopes import is_same
+
+from .events import EndActivity, RecordCall, StartActivity
 
 if TYPE_CHECKING:
     from cerata.engine.log import Log
@@ -37,6 +39,8 @@ class OpenRun:
     later than the calls that the holder of the proof has counted.
     """
 
+    bodies: ClassVar[frozenset[type[EventBody]]] = frozenset((PutFrame, RecordCall))
+
     n: int
     replaced: int
     """`Fold.replaced` at the proof: an erasure or a rebuild ends it."""
@@ -45,6 +49,16 @@ class OpenRun:
     frame: int
     """Seq of the run's frame."""
     scope: Scope
+
+    @property
+    def open_events(self) -> frozenset[tuple[str, int]]:
+        """The run's frame and its start, by wire name and seq."""
+        return frozenset(((PutFrame.wire_name, self.frame), (StartActivity.wire_name, self.run)))
+
+    @property
+    def open_frames(self) -> tuple[int, ...]:
+        """The run's frame."""
+        return (self.frame,)
 
     def at_head(self, log: Log, replaced: int) -> OpenRun | None:
         """Return the proof for the newest event; None if an event since may have ended the run.

@@ -5,13 +5,13 @@ from random import Random
 
 import pytest
 
-from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
+from cerata.agents.activities.events import EndActivity, RecordCall, StartActivity
+from cerata.agents.activities.projection import ActivitiesProjection
+from cerata.agents.activities.reader import ActivitiesAt
 from cerata.engine.events import DEFAULT_SCOPE, Erased, EventBody, PutFrame, RecallContext, Scope
-from cerata.projections.activities.projection import ActivitiesProjection
-from cerata.projections.activities.reader import ActivitiesAt
 from cerata.projections.columnar.scopes import Reach
 
-from ..histories import OTHER_SCOPE, Folded
+from ...projections.histories import OTHER_SCOPE, Folded
 from .activity_model import activities_of
 
 SEEDS = range(12)

@@ -1,10 +1,10 @@
 """The events of agents: activities, and the calls of their runs.
 
-Owns the bodies. Leaves out their folds (`cerata.projections.activities`, `cerata.projections.rows`)
-and the recorder that writes them (`cerata.agents`). *Activity* and *used* are terms of W3C PROV.
+Owns the bodies. Leaves out their fold (`projection`) and the recorder that writes them
+(`cerata.agents.recording`). *Activity* and *used* are terms of W3C PROV.
 """
 
-from .events import EventBody, event
+from cerata.engine.events import EventBody, event
 
 ACTIVITY_KINDS = ("session", "run")
 STATUSES = ("done", "failed", "left")
@@ -26,6 +26,8 @@ class StartActivity(EventBody, frozen=True, kw_only=True):
     log. ``function`` is the module and name of a run's function, and ``code`` H of its source.
     """
 
+    makes_id = True
+
     kind: str
     name: str
     agent: str
@@ -38,6 +40,10 @@ class StartActivity(EventBody, frozen=True, kw_only=True):
     function: str | None = None
     code: bytes | None = None
 
+    def describe(self) -> str:
+        """Return the activity and its agent."""
+        return f"{self.kind} {self.name} of {self.agent} {self.agent_version}"
+
 
 @event("endActivity", references={"activity": "startActivity"})
 class EndActivity(EventBody, frozen=True, kw_only=True):
@@ -49,6 +55,10 @@ class EndActivity(EventBody, frozen=True, kw_only=True):
     activity: int
     status: str
     error: str | None = None
+
+    def describe(self) -> str:
+        """Return the activity, its status and its error."""
+        return f"#{self.activity} {self.status}{_error_text(self.error)}"
 
 
 @event(
@@ -85,3 +95,12 @@ class RecordCall(EventBody, frozen=True, kw_only=True):
     error: str | None = None
     value: str | None = None
     overlaps: int = 0
+
+    def describe(self) -> str:
+        """Return the call with its arguments and its error."""
+        call = f"{self.kind} {self.name} {self.arguments}"
+        return f"{call} in #{self.activity}{_error_text(self.error)}"
+
+
+def _error_text(error: str | None) -> str:
+    return f": {error}" if error else ""

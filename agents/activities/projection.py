@@ -17,12 +17,11 @@ Rules of the fold, which never fails:
 
 from typing import ClassVar, Final
 
-from cerata.engine.agent_events import EndActivity, RecordCall, StartActivity
 from cerata.engine.events import Erased, EventBody, RecallContext
+from cerata.projections.core.column_fold import ForkableFold
+from cerata.projections.core.event_batch import EventBatch
+from cerata.projections.core.projection import FoldedEvent
 
-from ..core.column_fold import ForkableFold
-from ..core.event_batch import EventBatch
-from ..core.projection import FoldedEvent
 from .columns import (
     ACTIVITY_KINDS,
     CALL_KINDS,
@@ -34,15 +33,13 @@ from .columns import (
     Birth,
     Call,
 )
+from .events import EndActivity, RecordCall, StartActivity
 from .reader import Activities
 
 _KINDS: Final[tuple[type[EventBody], ...]] = (
     *(StartActivity, EndActivity, RecordCall),
     RecallContext,
 )
-ACTIVITY_EVENTS: Final = frozenset(kind.wire_name for kind in _KINDS)
-"""The wire names of the handled events."""
-
 HANDOFF_BLOCK: Final = "handoff"
 """The block of a context that shows the handoff of a thread."""
 
@@ -54,6 +51,7 @@ class ActivitiesProjection(ForkableFold[ActivityColumns]):
 
     name: ClassVar[str] = "activities"
     version: ClassVar[int] = 2
+    drafted: ClassVar[frozenset[str]] = frozenset(kind.wire_name for kind in _KINDS)
 
     def __init__(self) -> None:
         super().__init__(ActivityColumns())
@@ -66,7 +64,7 @@ class ActivitiesProjection(ForkableFold[ActivityColumns]):
         return self._activities
 
     def _fold(self, events: EventBatch) -> None:
-        handled = events.of_types(ACTIVITY_EVENTS)
+        handled = events.of_types(self.drafted)
         if not handled:
             return
         batch = _Batch(self._columns)

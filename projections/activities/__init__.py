@@ -1,4 +1,0 @@
-"""Activities of agents, and their calls.
-
-Read first: `projection`, then `reader`.
-"""
