@@ -31,15 +31,6 @@ from cerata.memory.values.frames import FrameId, Receipt
 from cerata.memory.view import Basis, View
 from cerata.projections.columnar.scopes import check_reach
 from cerata.projections.columnar.times import to_microseconds
-from cerata.projections.messages.line import (
-    CHAT_MODE,
-    MAIN_THREAD,
-    MODE_DIMENSION,
-    SESSION_DIMENSION,
-    THREAD_DIMENSION,
-    Line,
-    line_of,
-)
 
 from .activities.columns import ActivityKind
 from .activities.events import EndActivity, StartActivity
@@ -83,6 +74,15 @@ from .growth import proposals
 from .growth.identity import Identity, identity_of
 from .growth.proposals import Proposal
 from .journal import LiveJournal, input_drafts
+from .messages.line import (
+    CHAT_MODE,
+    MAIN_THREAD,
+    MODE_DIMENSION,
+    SESSION_DIMENSION,
+    THREAD_DIMENSION,
+    Line,
+    line_of,
+)
 from .recording import INPUT_PREFIX, Recording, result_data
 from .replayed import ReplayedJournal
 from .rerun import Repetition, Rerun, chosen_function, repeat

@@ -13,7 +13,6 @@ from cerata.engine.events import ScopeValue
 from cerata.engine.handle import Handle
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.frames import Receipt
-from cerata.projections.messages.line import MODE_DIMENSION, THREAD_DIMENSION, Line
 
 from .code import Code
 from .contexts.assembly import Assembly, Block, Titles, check_request
@@ -28,6 +27,7 @@ from .continuity.resumption import Resumed
 from .continuity.retrieval import Recalled, recalled_for
 from .continuity.summaries import Summaries, Summary
 from .declarations import Source
+from .messages.line import MODE_DIMENSION, THREAD_DIMENSION, Line
 from .run import Ending, Run
 from .slot import Slot
 from .spec import SESSION_DIMENSION, MemorySpec

@@ -30,13 +30,13 @@ import numpy.typing as npt
 
 import cerata
 from cerata import Agent, Store
+from cerata.agents.messages.projection import MessagesProjection
 from cerata.agents.session import Session
 from cerata.engine.events import Draft, Event, PutFrame, Scope
 from cerata.memory.batch.writer import session_of
 from cerata.memory.embeddings.drafts import put_embedded
 from cerata.memory.frames.drafts import frame_draft, frame_fields
 from cerata.projections.columnar.times import to_datetime
-from cerata.projections.messages.projection import MessagesProjection
 
 from .continuity_policies import print_policies
 from .dialogue_dynamics import print_dynamics

@@ -21,12 +21,12 @@ import cerata
 from cerata import Agent, Environment, Filter, Store
 from cerata.agents.continuity.entropy import Entropies
 from cerata.agents.continuity.exchanges import Talk
+from cerata.agents.messages.entropy_parts import CALMED
+from cerata.agents.messages.lexicon import SIGNS, Lexicon, english_lexicon, lexicon_file
+from cerata.agents.messages.projection import MessagesProjection
 from cerata.engine.memory_storage import MemoryStorage
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.projections.columnar.times import to_microseconds
-from cerata.projections.messages.entropy_parts import CALMED
-from cerata.projections.messages.lexicon import SIGNS, Lexicon, english_lexicon, lexicon_file
-from cerata.projections.messages.projection import MessagesProjection
 
 SPREAD: Final = (0.0, 4.0, 20.0)
 AT_ONCE: Final = (0.0, 0.0, 0.0)

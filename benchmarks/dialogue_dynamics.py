@@ -17,12 +17,12 @@ from typing import Final, NamedTuple
 
 import cerata
 from cerata import Agent, Dynamics
+from cerata.agents.messages.dynamics.features import ONE
+from cerata.agents.messages.dynamics.message import heard
+from cerata.agents.messages.dynamics.predictor import Scored
+from cerata.agents.messages.dynamics.stream import Stream
 from cerata.engine.events import Event
 from cerata.memory.batch.writer import session_of
-from cerata.projections.dynamics.features import ONE
-from cerata.projections.dynamics.message import heard
-from cerata.projections.dynamics.predictor import Scored
-from cerata.projections.dynamics.stream import Stream
 from cerata.projections.rows.row_fold import RowFold, row_fold
 
 from .retrieval.conversations import load

@@ -22,7 +22,13 @@ import importlib
 
 __version__ = "0.1.0"
 
-PACKS = ("integrations.langgraph", "agents.slots", "agents.growth", "agents.activities")
+PACKS = (
+    "integrations.langgraph",
+    "agents.slots",
+    "agents.growth",
+    "agents.activities",
+    "agents.messages",
+)
 """The packs that Cerata ships, in the order in which their states are saved."""
 
 _HOMES = """
@@ -103,7 +109,7 @@ memory.values.result_change ResultChange
 memory.values.text_diff DiffLine
 memory.view View
 projections.columnar.intervals Allen
-projections.dynamics.projection Dynamics DynamicsState Surprise
+agents.messages.dynamics.projection Dynamics DynamicsState Surprise
 projections.facts.objects Standing
 projections.frames.filters Filter
 projections.frames.timeline Position

@@ -34,6 +34,9 @@ from cerata.agents.growth.identity import IdentityFile as IdentityFile
 from cerata.agents.growth.proposals import Gate as Gate
 from cerata.agents.growth.proposals import Gates as Gates
 from cerata.agents.growth.proposals import Proposal as Proposal
+from cerata.agents.messages.dynamics.projection import Dynamics as Dynamics
+from cerata.agents.messages.dynamics.projection import DynamicsState as DynamicsState
+from cerata.agents.messages.dynamics.projection import Surprise as Surprise
 from cerata.agents.prompt import RunContext as RunContext
 from cerata.agents.replayed import Divergence as Divergence
 from cerata.agents.rerun import Rerun as Rerun
@@ -153,9 +156,6 @@ from cerata.memory.values.result_change import ResultChange as ResultChange
 from cerata.memory.values.text_diff import DiffLine as DiffLine
 from cerata.memory.view import View as View
 from cerata.projections.columnar.intervals import Allen as Allen
-from cerata.projections.dynamics.projection import Dynamics as Dynamics
-from cerata.projections.dynamics.projection import DynamicsState as DynamicsState
-from cerata.projections.dynamics.projection import Surprise as Surprise
 from cerata.projections.facts.objects import Standing as Standing
 from cerata.projections.frames.filters import Filter as Filter
 from cerata.projections.frames.timeline import Position as Position

@@ -11,6 +11,7 @@ from cerata.agents.activities.reads import activities_at
 from cerata.agents.agent import Agent
 from cerata.agents.continuity.models import Model
 from cerata.agents.growth.proposals import proposals_of
+from cerata.agents.messages.reads import messages_at
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import DEFAULT_SCOPE
 from cerata.memory.snapshot.snapshot import Snapshot
@@ -77,4 +78,4 @@ def checked_agent(snapshot: Snapshot, name: str) -> None:
 def _names(snapshot: Snapshot) -> list[str]:
     """Return the agents that have messages or activities, by name."""
     acting = {row.agent for row in activities_at(snapshot).all_activities()}
-    return sorted(acting | set(snapshot.log_only.messages.agents()))
+    return sorted(acting | set(messages_at(snapshot.log_only).agents()))

@@ -34,7 +34,6 @@ _KERNEL_PROJECTIONS: Final = (
     "facts",
     "facttext",
     "links",
-    "messages",
     "vectors",
     "tags",
     "access",

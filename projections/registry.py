@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from .frames import projection as frames_projection
     from .fulltext import projection as fulltext_projection
     from .links import projection as links_projection
-    from .messages import projection as messages_projection
     from .rows import access_counts, row_projection
     from .rows import embedders as embedder_rows
     from .rows import row_fold as rows_fold
@@ -38,7 +37,6 @@ else:
     frames_projection = late("cerata.projections.frames.projection")
     fulltext_projection = late("cerata.projections.fulltext.projection")
     links_projection = late("cerata.projections.links.projection")
-    messages_projection = late("cerata.projections.messages.projection")
     vectors_projection = late("cerata.projections.vectors.projection")
     access_counts = late("cerata.projections.rows.access_counts")
     embedder_rows = late("cerata.projections.rows.embedders")
@@ -69,7 +67,6 @@ _MAKES: Final[Mapping[str, Make]] = {
     "facts": lambda: facts_projection.FactsProjection(),  # noqa: PLW0108
     "facttext": lambda: fact_text_projection.FactTextProjection(),  # noqa: PLW0108
     "links": lambda: links_projection.LinksProjection(),  # noqa: PLW0108
-    "messages": lambda: messages_projection.MessagesProjection(),  # noqa: PLW0108
     "vectors": lambda: vectors_projection.VectorsProjection(),  # noqa: PLW0108
     "tags": lambda: rows_fold.row_fold(tag_rows.Tags),
     "access": lambda: rows_fold.row_fold(access_counts.Accesses),
@@ -91,7 +88,6 @@ _KEYS: Final[Mapping[str, str]] = {
     "facts": "facts/4/4dfdae6f05554b00",
     "facttext": "facttext/5/4f8314773b4d7c1e",
     "links": "links/1/1bbadee4ec4cbf04",
-    "messages": "messages/3/922237e714493ae3",
     "vectors": "vectors/2/1bddd2019beea647",
     "tags": "tags/2/ca5f834418e5c25c",
     "access": "access/1/863f7fd6ea4ee7af",

@@ -71,8 +71,6 @@ if TYPE_CHECKING:
     from cerata.projections.fulltext.bm25 import Fulltext
     from cerata.projections.links import projection as links_projection
     from cerata.projections.links.reader import Links
-    from cerata.projections.messages import projection as messages_projection
-    from cerata.projections.messages.reader import Messages
     from cerata.projections.rows import embedders as embedder_rows
     from cerata.projections.rows import row_fold as rows_fold
     from cerata.projections.rows.embedders import UsedEmbedders
@@ -93,7 +91,6 @@ else:
     frames_projection = late("cerata.projections.frames.projection")
     fulltext_projection = late("cerata.projections.fulltext.projection")
     links_projection = late("cerata.projections.links.projection")
-    messages_projection = late("cerata.projections.messages.projection")
     embedder_rows = late("cerata.projections.rows.embedders")
     rows_fold = late("cerata.projections.rows.row_fold")
     vectors_projection = late("cerata.projections.vectors.projection")
@@ -308,14 +305,6 @@ class Fold:
         ``kind`` is a projection of columns of a pack.
         """
         return self._using_kind(kind, through, kind.snapshot)
-
-    def messages(self, through: int | None = None) -> Messages:
-        """Return messages folded through at least an event, by default the log's head."""
-        return self._using_kind(
-            messages_projection.MessagesProjection,
-            through,
-            messages_projection.MessagesProjection.snapshot,
-        )
 
     def vectors(self, through: int | None = None) -> Vectors:
         """Return vectors folded through at least an event, by default the log's head."""

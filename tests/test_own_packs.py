@@ -169,6 +169,7 @@ with cerata.open(sys.argv[1], actor="anna") as store:
     assert said == (
         "activities: not recomputed: pack or projection activities is missing, "
         "langgraph: not recomputed: pack or projection langgraph is missing, "
+        "messages: not recomputed: pack or projection messages is missing, "
         "slots: not recomputed: pack or projection slots is missing, "
         "verdicts: not recomputed: pack or projection verdicts is missing\n"
     )

@@ -30,7 +30,7 @@ VERBS: Final = {
 STORED: Final = {("engine/events.py", "startActivity")}
 """The recall of the kernel stores the session that it was shown in: a part of the file format."""
 
-COMMON: Final = {"growth", "identity", "value"}
+COMMON: Final = {"growth", "identity", "messages", "value"}
 """Names of packs and kinds of frames that are everyday words, also in code that means no pack."""
 
 

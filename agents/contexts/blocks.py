@@ -18,7 +18,6 @@ from cerata.memory.facts.search import fact_text, functional_facts, search_facts
 from cerata.memory.search.question_vectors import Stored
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.view import View
-from cerata.projections.messages.line import MAIN_THREAD, Line
 from cerata.retrieval.context.imitation import on_one_line
 
 from ..activities.projection import HANDOFF_BLOCK
@@ -37,6 +36,7 @@ from ..continuity.standing import standing_of
 from ..continuity.summaries import Summaries
 from ..continuity.wellbeing import wellbeing_of
 from ..growth.identity import identity_of
+from ..messages.line import MAIN_THREAD, Line
 from ..text.summaries import quoted
 from .assembly import Content, Piece, Section, Titles, indented
 from .warm_starts import warm_start_of
@@ -383,6 +383,8 @@ class Turn:
     def _summaries(self) -> list[Piece]:
         """Return the newest summary of each level, none beside one of its direct sources."""
         summaries = Summaries(self.snapshot, self.line.agent).newest(self.line)
+        if not summaries:
+            return []
         activities = activities_at(self.snapshot)
         pieces: list[Piece] = []
         for number, summary in enumerate(summaries):

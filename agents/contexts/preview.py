@@ -15,15 +15,6 @@ from cerata.engine.events import DEFAULT_SCOPE
 from cerata.engine.plain_value import PlainValue
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.view import View
-from cerata.projections.messages.line import (
-    CHAT_MODE,
-    MAIN_THREAD,
-    MODE_DIMENSION,
-    THREAD_DIMENSION,
-    Line,
-    line_of,
-    mode_of,
-)
 
 from ..activities.columns import ActivityKind
 from ..activities.reader import ActivityRow
@@ -36,6 +27,15 @@ from ..continuity.resumption import (
     scope_of_sessions,
     thread_of,
     without_thread,
+)
+from ..messages.line import (
+    CHAT_MODE,
+    MAIN_THREAD,
+    MODE_DIMENSION,
+    THREAD_DIMENSION,
+    Line,
+    line_of,
+    mode_of,
 )
 from ..text.names import check_label
 from .assembly import Assembly, Titles, assembled, check_request

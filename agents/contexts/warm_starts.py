@@ -10,7 +10,6 @@ from typing import Final
 from cerata.memory.frames.drafts import frame_fields
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.frames import Frame
-from cerata.projections.messages.line import Line
 
 from ..activities.events import RecordCall
 from ..activities.reads import activities_at
@@ -18,6 +17,7 @@ from ..continuity.candidates import REFLECTION_KIND, TASK
 from ..continuity.handoff import Handoff
 from ..continuity.models import Source, Task
 from ..continuity.tasks import MODEL_CALL, Writer, task_of
+from ..messages.line import Line
 
 WARM_START: Final = "warm_start"
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.columns import I64
-from cerata.projections.messages.lexicon import SIGN
 
+from ..messages.lexicon import SIGN
 from .exchanges import Talk
 
 AnchorKind: TypeAlias = Literal["identity", "contradiction", "tension", "principle"]

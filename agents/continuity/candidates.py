@@ -33,13 +33,14 @@ from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.columnar.columns import I64
 from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext.analyzer import terms, words
-from cerata.projections.messages.columns import MessageColumns
-from cerata.projections.messages.lexicon import SIGNS, english_lexicon
-from cerata.projections.messages.line import Line
 
+from ..messages.columns import MessageColumns
+from ..messages.lexicon import SIGNS, english_lexicon
+from ..messages.line import Line
 from .entropy import Entropies
 from .exchanges import USER, Exchange, Pair, Talk
 from .models import sentences
+from .surprises import surprising_exchanges
 
 ENTROPY: Final = 60
 """Hundredths of entropy from which an exchange is a candidate."""
@@ -231,7 +232,7 @@ def candidates_of(
     kept = KEPT.setdefault(talk.messages.columns, _Kept())
     with exactly() if every_pass else nullcontext():
         passes = _passes(snapshot, agent)
-    surprising = sorted(talk.snapshot.surprising_exchanges(agent))
+    surprising = sorted(surprising_exchanges(talk.snapshot, agent))
     moved = kept.moved(talk, lines, surprising)
     key = tuple(lines)
     choice = kept.choices.get(key, _Choice(passes)).before(moved, passes)

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from cerata.projections.columnar.columns import I64, U8, Mask
-from cerata.projections.messages.lexicon import SIGN, SIGNS
 
+from ..messages.lexicon import SIGN, SIGNS
 from .exchanges import Pair, Talk
 
 

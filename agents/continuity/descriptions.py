@@ -12,13 +12,13 @@ from cerata.engine.events import ScopeValue
 from cerata.engine.unreadable import frame_place, readable
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.frames.filters import Filter
-from cerata.projections.messages.line import (
+
+from ..messages.line import (
     CHAT_MODE,
     MODE_DIMENSION,
     SESSION_DIMENSION,
     Line,
 )
-
 from ..text.json_text import decoded
 from ..text.names import VALUE_KIND
 from .exchanges import Talk

@@ -28,8 +28,10 @@ from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.arguments import SPAN
 from cerata.projections.columnar.columns import I64
 from cerata.projections.columnar.times import to_datetime
-from cerata.projections.messages.line import Line, line_of
-from cerata.projections.messages.reader import MessagesAt
+
+from ..messages.line import Line, line_of
+from ..messages.reader import MessagesAt
+from ..messages.reads import messages_at
 
 USER = "user"
 ASSISTANT = "assistant"
@@ -111,7 +113,7 @@ class Talk:
         """
         self.snapshot = snapshot.log_only
         self.agent = agent
-        self.messages: MessagesAt = self.snapshot.messages
+        self.messages: MessagesAt = messages_at(self.snapshot)
         rows = self.messages.rows_of(agent, thread=thread, group=group)
         if line is not None:
             code = self.messages.columns.lines.find(line.text) or 0
@@ -275,7 +277,7 @@ class Talk:
             role=ASSISTANT if columns.by_agent.item(first) else USER,
             text=joined_text(frames),
             created=to_datetime(columns.created.item(first)),
-            session=self.messages.name(columns.session.item(first)),
+            session=columns.names.text(columns.session.item(first)) or "",
         )
 
 

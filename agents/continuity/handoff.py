@@ -15,9 +15,9 @@ from zoneinfo import ZoneInfo
 
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.times import to_datetime, to_microseconds
-from cerata.projections.messages.lexicon import SIGN
-from cerata.projections.messages.topics import WINDOW
 
+from ..messages.lexicon import SIGN
+from ..messages.topics import WINDOW
 from ..text.summaries import quoted
 from .anchors import RelationalState, anchors_of, newest_session, relational_state
 from .descriptions import description_of

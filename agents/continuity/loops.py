@@ -17,11 +17,11 @@ import numpy as np
 
 from cerata.engine.unreadable import frame_place, readable
 from cerata.memory.snapshot.snapshot import Snapshot
-from cerata.projections.messages.lexicon import SIGN
 
 from ..activities.columns import ActivityKind, CallKind
 from ..activities.reader import CallRow
 from ..activities.reads import activities_at
+from ..messages.lexicon import SIGN
 from .exchanges import Pair, Talk
 
 CALLS: Final = 20

@@ -14,10 +14,10 @@ from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, runtime_chec
 
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.fulltext.analyzer import term_of, words
-from cerata.projections.messages.lexicon import SIGNS, english_lexicon
-from cerata.projections.messages.topics import LETTERS_MIN
 from cerata.retrieval.tokenizer import tokenizer
 
+from ..messages.lexicon import SIGNS, english_lexicon
+from ..messages.topics import LETTERS_MIN
 from .exchanges import USER
 from .topics import word_in
 

@@ -9,8 +9,8 @@ from abc import ABC, abstractmethod
 
 from cerata.engine.unreadable import frame_place, readable
 from cerata.memory.snapshot.snapshot import Snapshot
-from cerata.projections.messages.line import CHAT_MODE, MAIN_THREAD, group_of
 
+from ..messages.line import CHAT_MODE, MAIN_THREAD, group_of
 from ..text.names import check_label
 from .candidates import Candidate, candidates_of
 from .entropy import Entropy, newest_entropy

@@ -27,8 +27,8 @@ from cerata.memory.values.arguments import arguments_hash
 from cerata.memory.values.frames import Receipt
 from cerata.projections.columnar.scopes import by_name, scope_text
 from cerata.projections.columnar.times import to_microseconds
-from cerata.projections.messages.projection import MESSAGE_KIND
 
+from ..messages.projection import MESSAGE_KIND
 from .exchanges import ASSISTANT, USER, Talk
 
 ROLES: Final = (USER, ASSISTANT)
@@ -153,7 +153,7 @@ class Recorder:
         """Return the receipt of the newest messages if they are these; else None."""
         snapshot = self._writer.snapshot()
         talk = Talk(snapshot, self.agent, session=self._session).newest(len(parts))
-        if len(talk) != len(parts):
+        if len(talk.rows) != len(parts):
             return None
         columns = talk.messages.columns
         now = self._writer.log.environment.now_us() if created is None else to_microseconds(created)

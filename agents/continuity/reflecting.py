@@ -32,8 +32,6 @@ from cerata.memory.frames.drafts import frame_fields
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.frames.filters import Filter
-from cerata.projections.messages.dimensions import DIMENSIONS
-from cerata.projections.messages.line import Line, line_of
 
 from ..activities.reads import activities_at
 from ..growth.gates import GatedProposal
@@ -46,6 +44,9 @@ from ..growth.proposals import (
     open_proposals,
     proposal_draft,
 )
+from ..messages.dimensions import DIMENSIONS
+from ..messages.line import Line, line_of
+from ..messages.reads import messages_at
 from .candidates import (
     CANDIDATE,
     PASSES,
@@ -462,7 +463,7 @@ def summary_task(due: DueSummary, sources: list[Source]) -> Task:
 def _title(snapshot: Snapshot, due: DueSummary, sources: list[Source]) -> str | None:
     """Return the 3 best topics of a summary's sources, or None."""
     if due.period.level == 0:
-        columns = snapshot.log_only.messages.columns
+        columns = messages_at(snapshot.log_only).columns
         rows = np.searchsorted(columns.seq.view(), np.array(due.sources))
         stems = Counter(chain.from_iterable(columns.topics_of(rows)))
         text = "\n".join(source.text for source in sources)

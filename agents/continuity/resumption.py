@@ -12,11 +12,11 @@ from cerata.engine.errors import Conflict
 from cerata.engine.events import Scope
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.columnar.scopes import is_same
-from cerata.projections.messages.line import MAIN_THREAD, THREAD_DIMENSION, Line
 
 from ..activities.columns import ActivityKind
 from ..activities.reader import ActivitiesAt, ActivityRow
 from ..activities.reads import activities_at
+from ..messages.line import MAIN_THREAD, THREAD_DIMENSION, Line
 
 Resumed: TypeAlias = Literal["new", "returned", "crashed"]
 

@@ -36,7 +36,9 @@ from cerata.memory.values.frames import Frame
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.frames.filters import Filter
 from cerata.projections.fulltext.analyzer import words
-from cerata.projections.messages.line import (
+from cerata.retrieval.ranking.profiles import profile_of
+
+from ..messages.line import (
     CHAT_MODE,
     MAIN_THREAD,
     MODE_DIMENSION,
@@ -44,9 +46,7 @@ from cerata.projections.messages.line import (
     Line,
     group_of,
 )
-from cerata.projections.messages.projection import MESSAGE_KIND
-from cerata.retrieval.ranking.profiles import profile_of
-
+from ..messages.projection import MESSAGE_KIND
 from .exchanges import ASSISTANT, Exchange, Pair, Talk
 
 PROFILE: Final = "default"

@@ -24,9 +24,10 @@ from cerata.engine.unreadable import frame_place, readable
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.quoting import quote
 from cerata.projections.frames.filters import Filter
-from cerata.projections.messages.line import Line, line_of
 
 from ..activities.reads import activities_at
+from ..messages.line import Line, line_of
+from ..messages.reads import messages_at
 from .exchanges import Talk
 from .periods import LEVELS, Period, day_of, named
 from .resumption import newest_entry, scope_of_sessions
@@ -84,7 +85,7 @@ class Summaries:
     @property
     def lines(self) -> list[Line]:
         """The lines that have messages or summaries within the scope."""
-        messages = self._snapshot.messages
+        messages = messages_at(self._snapshot)
         codes = messages.columns.line.view()[messages.rows_of(self._agent)]
         talked = [messages.line_of_code(code) for code in np.unique(codes).tolist()]
         return [*dict.fromkeys([*talked, *self._made])]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
@@ -136,7 +136,8 @@ class PendingFolds:
 
     def columns(self, kind: type[Readable[ReaderType]]) -> Readers[ReaderType]:
         """Return the readers of a projection of the log and of all drafts."""
-        return self._read(kind, kind.snapshot)
+        fork = cast("type[Forkable]", kind)
+        return self._read(fork, cast("Callable[[Forkable], Readers[ReaderType]]", kind.snapshot))
 
     def _read(self, kind: type[ForkableType], read: Callable[[ForkableType], Result]) -> Result:
         """Return the result of ``read`` on a fork, with all drafts folded."""

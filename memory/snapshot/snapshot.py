@@ -40,7 +40,6 @@ from cerata.projections.columnar.scopes import (
     tenant_of_rows,
 )
 from cerata.projections.columnar.times import to_datetime, to_microseconds
-from cerata.projections.dynamics import NAME as DYNAMICS
 
 from ..values.arguments import narrowed
 from ..values.frames import Frame, FrameId, frame_id
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
     from cerata.engine.log import Log
     from cerata.projections.columnar import relative_times
     from cerata.projections.core.projection import Readable, ReaderType
-    from cerata.projections.dynamics import projection as dynamics_projection
     from cerata.projections.facts import projection as facts_projection
     from cerata.projections.facts import reader as facts_reader
     from cerata.projections.facts import repeats as fact_repeats
@@ -63,8 +61,6 @@ if TYPE_CHECKING:
     from cerata.projections.links import reader as links_reader
     from cerata.projections.links.labelling import Labelling
     from cerata.projections.links.reader import LinksAt
-    from cerata.projections.messages import reader as messages_reader
-    from cerata.projections.messages.reader import MessagesAt
     from cerata.projections.rows import access_counts
     from cerata.projections.rows import embedders as embedder_rows
     from cerata.projections.rows import tags as rows_tags
@@ -92,14 +88,12 @@ if TYPE_CHECKING:
     from .pending import PendingBuilder, PendingEvents
 else:
     relative_times = late("cerata.projections.columnar.relative_times")
-    dynamics_projection = late("cerata.projections.dynamics.projection")
     facts_projection = late("cerata.projections.facts.projection")
     facts_reader = late("cerata.projections.facts.reader")
     fact_repeats = late("cerata.projections.facts.repeats")
     links_labelling = late("cerata.projections.links.labelling")
     links_projection = late("cerata.projections.links.projection")
     links_reader = late("cerata.projections.links.reader")
-    messages_reader = late("cerata.projections.messages.reader")
     access_counts = late("cerata.projections.rows.access_counts")
     embedder_rows = late("cerata.projections.rows.embedders")
     rows_tags = late("cerata.projections.rows.tags")
@@ -420,11 +414,6 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
             self._states[kind] = reader
         return reader
 
-    @once
-    def messages(self) -> MessagesAt:
-        """The messages of agents, of the log alone, closed ones too."""
-        return messages_reader.MessagesAt(self._fold.messages(self.basis), self.basis, self.reach)
-
     def is_current(self, frame: int) -> bool | None:
         """Return whether a frame, by its seq in `facts_at`, is current; None if out of scope."""
         number = fact_conversion.id_of_seq(frame, self.basis)
@@ -674,13 +663,21 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
         The rows are those of all scopes: the reader takes the rows of its scope.
 
         Raises:
-            NotFound: the store was opened without the projection.
+            NotFound: the store was opened without the projection, or with another of its name.
         """
         rows: OwnProjection | None = self._states.get(kind)
         if rows is None:
             rows = self._states[kind] = self._rows(kind.name)
-        assert isinstance(rows, kind)
+        if not isinstance(rows, kind):
+            raise NotFound(
+                f"The projection {kind.name!r} of this store is no {kind.__name__}",
+                remedy=f"Open the store without it, or with {kind.__name__} in projections=.",
+            )
         return rows
+
+    def has_state(self, name: str) -> bool:
+        """Return whether the store was opened with a projection of a name."""
+        return name in self._fold.registry.names
 
     @once
     def _states(self) -> dict[type, Any]:
@@ -705,18 +702,6 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True):
             scope = read_scope(text)
             if self.sees(scope):
                 yield scope, name, at, seq
-
-    def surprising_exchanges(self, agent: str) -> frozenset[int]:
-        """Return the exchanges of an agent that surprise Dynamics, by their first frames.
-
-        None in a store that was opened without this projection. Cost: its rows.
-        """
-        if DYNAMICS not in self._fold.registry.names:
-            return frozenset()
-        rows = self._rows(DYNAMICS)
-        if not isinstance(rows, dynamics_projection.Dynamics):
-            return frozenset()
-        return frozenset(exchange for scope, exchange in rows.surprising(agent) if self.sees(scope))
 
     # --- the embedder ----------------------------------------------------------------------------
 

@@ -187,11 +187,11 @@ class Readers(Protocol[ReaderType_co]):
         ...
 
 
-class Readable(Forkable, Protocol[ReaderType_co]):
+class Readable(Projection, Protocol[ReaderType_co]):
     """A projection of columns that a snapshot reads by its class.
 
-    - ``drafted`` are the wire names of the events that change it. If a transaction has a draft of
-      such an event, a read in the transaction has the drafts, too.
+    - ``drafted`` are wire names. If a transaction has a draft of such an event, a read in the
+      transaction has the drafts, too; the projection is then `Forkable`. Else it has the log alone.
     """
 
     drafted: ClassVar[frozenset[str]]

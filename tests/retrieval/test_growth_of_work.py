@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 import cerata
+from cerata.agents.messages.lexicon import english_lexicon
+from cerata.agents.messages.topics import topics_of
 from cerata.memory.facts.english import EnglishFacts
 from cerata.memory.search.request import SearchRequest
 from cerata.memory.values.text_diff import text_diff
 from cerata.projections.fulltext.analyzer import spans, terms, words
 from cerata.projections.fulltext.query import plain
-from cerata.projections.messages.lexicon import english_lexicon
-from cerata.projections.messages.topics import topics_of
 from cerata.retrieval.chunking import split_passages, split_sections
 from cerata.retrieval.context.best_span import best_span, ranked_rows
 from cerata.retrieval.context.duplicates import Duplicates, folded

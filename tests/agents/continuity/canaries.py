@@ -19,10 +19,10 @@ from typing import Final
 
 import cerata
 from cerata import Agent, Filter, Store
+from cerata.agents.messages.line import group_of
 from cerata.agents.session import Session
 from cerata.engine.environment import Environment
 from cerata.engine.memory_storage import MemoryStorage
-from cerata.projections.messages.line import group_of
 
 from ...clocks import StandingClock
 

@@ -24,10 +24,11 @@ from cerata.agents.continuity.candidates import (
 from cerata.agents.continuity.entropy import Entropies
 from cerata.agents.continuity.exchanges import Exchange, Pair, Talk
 from cerata.agents.continuity.summaries import Summaries
+from cerata.agents.messages.line import Line
+from cerata.agents.messages.reads import messages_at
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.fulltext.analyzer import terms
-from cerata.projections.messages.line import Line
 
 from ...clocks import StandingClock
 
@@ -115,7 +116,7 @@ def test_kept_candidates_are_those_of_a_whole_computation(
             snapshot = snapshot_of(store.at(basis)).within(scope)
             lines = Summaries(snapshot, "wyatt").lines
             expected = computed(snapshot)
-            kept += snapshot.log_only.messages.columns in KEPT
+            kept += messages_at(snapshot.log_only).columns in KEPT
             assert candidates_of(snapshot, "wyatt", lines) == expected
             count += len(expected)
     assert count > end

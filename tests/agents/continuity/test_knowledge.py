@@ -7,8 +7,8 @@ import pytest
 
 from cerata import Agent, Filter, Recalled, Store
 from cerata.agents.continuity import retrieval
+from cerata.agents.messages.line import Line
 from cerata.memory.search import relevance
-from cerata.projections.messages.line import Line
 from cerata.retrieval.tokenizer import tokenizer
 
 from ...clocks import StandingClock

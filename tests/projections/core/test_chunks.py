@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 from cerata.agents.activities.events import EndActivity, RecordCall, StartActivity
 from cerata.agents.activities.projection import ActivitiesProjection
 from cerata.agents.activities.reader import Activities, ActivitiesAt
+from cerata.agents.messages.lexicon import SIGNS
+from cerata.agents.messages.projection import MessagesProjection
+from cerata.agents.messages.reader import Messages, MessagesAt
 from cerata.engine.errors import Corrupt
 from cerata.engine.events import (
     DEFAULT_SCOPE,
@@ -49,9 +52,6 @@ from cerata.projections.fulltext.query import AnyWord, Phrase, Prefix, Term
 from cerata.projections.links.labelling import Labelling
 from cerata.projections.links.projection import LinksProjection
 from cerata.projections.links.reader import Links, LinksAt
-from cerata.projections.messages.lexicon import SIGNS
-from cerata.projections.messages.projection import MessagesProjection
-from cerata.projections.messages.reader import Messages, MessagesAt
 
 from ..histories import FILTERS, Folded, events_of, fold
 

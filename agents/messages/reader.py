@@ -1,15 +1,18 @@
-"""Messages as of any event: the reader of the columns that `messages` folds.
+"""Messages as of any event: the reader of the columns that `projection` folds.
 
 Owns the rows of an agent's messages at seq n within a scope, and their columns. Leaves out which of
 the messages are current, which `frames` knows, and their texts, which are in the events.
 """
 
+from __future__ import annotations
+
 from functools import cached_property
 
 import numpy as np
 
-from ..columnar.columns import I64, U8, Mask, rows_up_to
-from ..columnar.scopes import Reach
+from cerata.projections.columnar.columns import I64, U8, Mask, rows_up_to
+from cerata.projections.columnar.scopes import Reach
+
 from .columns import MessageColumns, unpacked_signs
 from .line import Line, read_line
 
@@ -20,6 +23,10 @@ class Messages:
     def __init__(self, columns: MessageColumns, seq: int) -> None:
         self.seq = seq
         self.columns = columns
+
+    def at(self, n: int, reach: Reach | None) -> MessagesAt:
+        """Return the messages at event ``n`` that ``reach`` admits."""
+        return MessagesAt(self, n, reach)
 
 
 class MessagesAt:

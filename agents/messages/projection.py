@@ -18,12 +18,12 @@ from typing import ClassVar, Final, NamedTuple, cast
 import numpy as np
 
 from cerata.engine.events import PutFrame, Scope
+from cerata.projections.columnar.hash_index import hashes64
+from cerata.projections.core.column_fold import ScopedFold
+from cerata.projections.core.event_batch import EventBatch
+from cerata.projections.core.projection import Parameters
+from cerata.projections.fulltext.analyzer import words
 
-from ..columnar.hash_index import hashes64
-from ..core.column_fold import ScopedFold
-from ..core.event_batch import EventBatch
-from ..core.projection import Parameters
-from ..fulltext.analyzer import words
 from .columns import WORDS_MAX, MessageColumns, Row, packed_signs
 from .lexicon import LEXICON, Lexicon, english_lexicon
 from .line import SESSION_DIMENSION, line_of, mode_of
@@ -49,6 +49,7 @@ class MessagesProjection(ScopedFold[MessageColumns]):
 
     name: ClassVar[str] = "messages"
     version: ClassVar[int] = 3
+    drafted: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self) -> None:
         super().__init__(MessageColumns())

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from ..columnar.columns import I64, Mask
+from cerata.projections.columnar.columns import I64, Mask
 
 META_EXCHANGES: Final = 6
 """Exchanges whose counts of own thinking are summed: this one and the 5 before."""

@@ -1,6 +1,6 @@
 """A drawn history of two agents, for the projection of Dynamics; as a program, its digest.
 
-``python -m tests.projections.dynamics.talk SEED`` prints the digest after a replay.
+``python -m tests.agents.messages.dynamics.talk SEED`` prints the digest after a replay.
 """
 
 import sys
@@ -15,7 +15,7 @@ from cerata.engine.environment import Environment
 from cerata.engine.memory_storage import MemoryStorage
 from cerata.projections.columnar.times import to_datetime
 
-from ...clocks import StandingClock
+from ....clocks import StandingClock
 
 START_US = 1_760_000_000_000_000
 _TEXT = (

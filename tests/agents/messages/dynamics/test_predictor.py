@@ -8,9 +8,15 @@ import numpy as np
 import pytest
 from blake3 import blake3
 
-from cerata.projections.dynamics import predictor as predictors
-from cerata.projections.dynamics.features import FEATURES, ONE, VALUE_MAX, Z_MAX, Moments
-from cerata.projections.dynamics.predictor import INPUTS, STATES, Predictor, PredictorState, Sequel
+from cerata.agents.messages.dynamics import predictor as predictors
+from cerata.agents.messages.dynamics.features import FEATURES, ONE, VALUE_MAX, Z_MAX, Moments
+from cerata.agents.messages.dynamics.predictor import (
+    INPUTS,
+    STATES,
+    Predictor,
+    PredictorState,
+    Sequel,
+)
 
 WEIGHT_MAX = (1 << 31) - 1
 

@@ -5,9 +5,8 @@ import re
 import pytest
 from blake3 import blake3
 
-from cerata.projections.fulltext.analyzer import words
-from cerata.projections.messages import lexicon
-from cerata.projections.messages.lexicon import (
+from cerata.agents.messages import lexicon
+from cerata.agents.messages.lexicon import (
     COUNT_MAX,
     PATTERNS,
     SIGNS,
@@ -16,6 +15,7 @@ from cerata.projections.messages.lexicon import (
     english_lexicon,
     lexicon_file,
 )
+from cerata.projections.fulltext.analyzer import words
 from tools import signs_page
 
 FILE = lexicon_file()

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ..fulltext.analyzer import words
+from cerata.projections.fulltext.analyzer import words
 
 LEXICON: Final = "english/1"
 """Name and version of the lexicon, a parameter of the projection."""
@@ -169,7 +169,7 @@ def _alternatives(word: str) -> list[bytes]:
 
 def lexicon_file() -> LexiconFile:
     """Return the data file of the lexicon, decoded."""
-    data = (files("cerata.projections.messages") / "english.toml").read_bytes()
+    data = (files("cerata.agents.messages") / "english.toml").read_bytes()
     return msgspec.convert(tomllib.loads(data.decode()), LexiconFile)
 
 

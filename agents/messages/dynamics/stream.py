@@ -18,8 +18,9 @@ from typing import Final, NamedTuple, TypeAlias, cast
 
 import msgspec
 
-from ..columnar.hash_index import hash_bytes64
-from ..messages.topics import WINDOW
+from cerata.projections.columnar.hash_index import hash_bytes64
+
+from ..topics import WINDOW
 from .features import (
     RATIO,
     WORDS_OF_USER,

@@ -8,15 +8,15 @@ from itertools import chain
 import numpy as np
 import pytest
 
+from cerata.agents.messages.lexicon import SIGNS, english_lexicon
+from cerata.agents.messages.line import Line, group_of
+from cerata.agents.messages.projection import MessagesProjection, simhashes
+from cerata.agents.messages.reader import MessagesAt
 from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, Erased, EventBody, PutFrame, Scope
 from cerata.projections.columnar.scopes import Reach
 from cerata.projections.fulltext.analyzer import terms, words
-from cerata.projections.messages.lexicon import SIGNS, english_lexicon
-from cerata.projections.messages.line import Line, group_of
-from cerata.projections.messages.projection import MessagesProjection, simhashes
-from cerata.projections.messages.reader import MessagesAt
 
-from ..histories import Folded
+from ...projections.histories import Folded
 
 _TEXT = (
     "deadline deadlines accountant scared afraid taxes letter the of and i remember do you "

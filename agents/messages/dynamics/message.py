@@ -1,6 +1,6 @@
 """Messages as the fold of Dynamics keeps them: counts without text.
 
-Owns the choice of events, which is that of `cerata.projections.messages.projection`, and the counts
+Owns the choice of events, which is that of `cerata.agents.messages.projection`, and the counts
 of a message. The stems of topics are the only words.
 """
 
@@ -8,14 +8,14 @@ from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from cerata.engine.events import PutFrame
+from cerata.projections.columnar.scopes import scope_text, tenant_of_rows
+from cerata.projections.core.projection import FoldedEvent
+from cerata.projections.fulltext.analyzer import words
 
-from ..columnar.scopes import scope_text, tenant_of_rows
-from ..core.projection import FoldedEvent
-from ..fulltext.analyzer import words
-from ..messages.lexicon import english_lexicon
-from ..messages.line import line_of
-from ..messages.projection import ASSISTANT, MESSAGE_KIND, session_of, simhashes, span_of
-from ..messages.topics import topics_of
+from ..lexicon import english_lexicon
+from ..line import line_of
+from ..projection import ASSISTANT, MESSAGE_KIND, session_of, simhashes, span_of
+from ..topics import topics_of
 
 StreamKey = tuple[str | int | bytes, str, str]
 """A tenant, an agent, and the text of a scope without session, thread and mode."""

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from ..fulltext.analyzer import term_of
+from cerata.projections.fulltext.analyzer import term_of
 
 WINDOW: Final = 12
 """Messages before a message whose topics count: 6 exchanges."""

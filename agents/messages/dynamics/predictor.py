@@ -18,7 +18,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from blake3 import blake3
 
-from ..columnar.columns import I64
+from cerata.projections.columnar.columns import I64
+
 from .features import FEATURES, ONE
 
 STATES: Final = 64

@@ -9,9 +9,8 @@ from typing import Final
 import msgspec
 
 from cerata.engine.events import Scope
-
-from ..columnar.columns import damaged
-from ..columnar.scopes import by_name
+from cerata.projections.columnar.columns import damaged
+from cerata.projections.columnar.scopes import by_name
 
 SESSION_DIMENSION: Final = "session_id"
 THREAD_DIMENSION: Final = "thread"

@@ -12,11 +12,11 @@ import msgspec
 
 from cerata.engine.events import EventBody, PutFrame, Scope, ScopeValue, SupersedeFrame
 from cerata.engine.plain_value import PlainValue
+from cerata.projections.columnar.scopes import read_scope, tenant_of_rows
+from cerata.projections.core.projection import FoldedEvent, Parameters
+from cerata.projections.rows.row_projection import RowProjection
 
-from ..columnar.scopes import read_scope, tenant_of_rows
-from ..core.projection import FoldedEvent, Parameters
-from ..messages.lexicon import LEXICON
-from ..rows.row_projection import RowProjection
+from ..lexicon import LEXICON
 from . import NAME
 from .features import FEATURES, ONE
 from .message import StreamKey, heard

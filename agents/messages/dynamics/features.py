@@ -10,10 +10,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ..columnar.columns import I64
-from ..messages.dimensions import change_of
-from ..messages.entropy_parts import CALM, CALM_US, CALMED, META_EXCHANGES, entropy_parts
-from ..messages.lexicon import SIGN, SIGNS
+from cerata.projections.columnar.columns import I64
+
+from ..dimensions import change_of
+from ..entropy_parts import CALM, CALM_US, CALMED, META_EXCHANGES, entropy_parts
+from ..lexicon import SIGN, SIGNS
 from .message import Message
 
 ONE: Final = 1 << 16

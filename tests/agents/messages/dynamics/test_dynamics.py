@@ -12,16 +12,17 @@ import pytest
 
 import cerata
 from cerata import Agent, Dynamics, Store, Unsupported
+from cerata.agents.continuity import candidates
 from cerata.agents.continuity.candidates import KEPT, Candidate
 from cerata.agents.continuity.entropy import Entropies
 from cerata.agents.continuity.exchanges import Talk
+from cerata.agents.messages.dynamics import predictor
+from cerata.agents.messages.dynamics.features import FEATURES, Moments, Values
 from cerata.engine.events import Draft, PutFrame, Scope
 from cerata.engine.log import Log
 from cerata.memory.batch.writer import session_of
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.snapshot.snapshot import Snapshot
-from cerata.projections.dynamics import predictor
-from cerata.projections.dynamics.features import FEATURES, Moments, Values
 from cerata.projections.registry import Registry
 from cerata.projections.rows.row_fold import RowFold, row_fold
 from cerata.replay.fold import Fold
@@ -70,7 +71,7 @@ def test_the_state_is_the_same_one_by_one_in_batches_and_from_a_checkpoint(seed:
 def test_two_processes_with_two_hash_seeds_agree(checkout: Path) -> None:
     lines = {
         subprocess.run(
-            [sys.executable, "-m", "tests.projections.dynamics.talk", "1"],
+            [sys.executable, "-m", "tests.agents.messages.dynamics.talk", "1"],
             capture_output=True,
             text=True,
             check=True,
@@ -212,7 +213,7 @@ with cerata.open(":memory:") as store:
     agent.session("s").exchange("Did he call?", "No.")
     agent.reflect(), agent.candidates(), store.checkpoint()
     print("dynamics" in store.digests())
-print([name for name in sys.modules if name.startswith("cerata.projections.dynamics.")])
+print([name for name in sys.modules if name.startswith("cerata.agents.messages.dynamics.")])
 """
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=checkout
@@ -236,7 +237,7 @@ def test_candidates_as_of_events_in_any_order_are_those_of_an_empty_cache() -> N
             KEPT.clear()
             cold.append(agent.at(n).candidates())
         assert warm == cold
-        with mock.patch.object(Snapshot, "surprising_exchanges", _nothing):
+        with mock.patch.object(candidates, "surprising_exchanges", _nothing):
             KEPT.clear()
             assert [agent.at(n).candidates() for n in points] != warm
         KEPT.clear()

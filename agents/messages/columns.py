@@ -10,12 +10,20 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from cerata.engine.events import Scope
+from cerata.projections.columnar.columns import (
+    I64,
+    U8,
+    U64,
+    AnyColumn,
+    AppendOnly,
+    Columns,
+    require,
+)
+from cerata.projections.columnar.hash_index import HashIndex
+from cerata.projections.columnar.names import NO_NAME, Names
+from cerata.projections.columnar.scopes import ScopeNames
+from cerata.projections.columnar.tables import Table, check_codes
 
-from ..columnar.columns import I64, U8, U64, AnyColumn, AppendOnly, Columns, require
-from ..columnar.hash_index import HashIndex
-from ..columnar.names import NO_NAME, Names
-from ..columnar.scopes import ScopeNames
-from ..columnar.tables import Table, check_codes
 from .lexicon import PATTERNS, SIGNS
 from .line import read_line
 from .topics import TOPICS_MAX
