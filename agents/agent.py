@@ -36,7 +36,7 @@ from .activities.columns import ActivityKind
 from .activities.events import EndActivity, StartActivity
 from .activities.reader import ActivityRow
 from .activities.reads import activities_at
-from .activity import (
+from .activities.values import (
     RUN_KIND,
     Activity,
     Call,

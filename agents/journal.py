@@ -22,7 +22,7 @@ from cerata.memory.values.frames import Receipt
 from .activities.events import RecordCall
 from .activities.reader import ActivityRow
 from .activities.reads import activities_at
-from .activity import RESULT_KIND, Result, body_of
+from .activities.values import RESULT_KIND, Result, body_of
 from .recording import result_of
 from .references import reference
 from .run_counts import Captured, RunCounts

@@ -19,7 +19,7 @@ from cerata.engine.log import Log
 
 from .activities.events import RecordCall, StartActivity
 from .activities.reader import ActivityRow
-from .activity import RESULT_KIND
+from .activities.values import RESULT_KIND
 
 _CALL: Final = RecordCall.wire_name
 

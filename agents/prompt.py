@@ -19,7 +19,7 @@ from cerata.retrieval.tokenizer import Tokenizer, tokenizer
 from .activities.columns import CallKind
 from .activities.events import RecordCall
 from .activities.reader import CallRow
-from .activity import Reference
+from .activities.values import Reference
 from .run_results import RunResults
 from .text.json_text import decoded, encoded
 from .text.summaries import on_one_line, quoted, size_text

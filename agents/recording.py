@@ -19,7 +19,7 @@ from cerata.memory.snapshot.snapshot import Snapshot
 from .activities.events import RecordCall
 from .activities.reader import ActivityRow, CallRow
 from .activities.reads import activities_at
-from .activity import Call, Result, body_of, call_of, is_input
+from .activities.values import Call, Result, body_of, call_of, is_input
 from .lost_calls import lost_calls
 from .references import reference
 from .run_results import RunResults

@@ -21,7 +21,7 @@ from cerata.engine.errors import RerunFailed
 from cerata.engine.events import JsonValue
 from cerata.engine.plain_value import PlainValue
 
-from .activity import Call, Result
+from .activities.values import Call, Result
 from .journal import Answer, LiveJournal, Request
 from .recording import RecordedCall, Recording, recorded_error
 from .run_results import RunResults

@@ -17,7 +17,7 @@ from cerata.engine.events import JsonValue
 from cerata.engine.plain_value import PlainValue
 
 from .activities.events import StartActivity
-from .activity import Activity, Call, body_of
+from .activities.values import Activity, Call, body_of
 from .code import AgentCode, SameCode, compared, recorded_function
 from .journal import LiveJournal
 from .recording import Recording

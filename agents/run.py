@@ -26,7 +26,7 @@ from cerata.memory.store import Store
 from cerata.memory.values.frames import Receipt
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 
-from .activity import Activity, Lineage, Reference, Result
+from .activities.values import Activity, Lineage, Reference, Result
 from .journal import RETURN, Answer, Journal, Request, request_of
 from .prompt import RunContext, context_of
 from .references import ParsedReference, resolved

@@ -19,7 +19,7 @@ from cerata.projections.columnar.times import to_datetime, to_microseconds
 from .activities.events import RecordCall
 from .activities.reader import ActivityRow, CallRow
 from .activities.reads import activities_at
-from .activity import Lineage, Reference, body_of
+from .activities.values import Lineage, Reference, body_of
 from .references import ParsedReference, parsed, pointed, reference, resolved
 from .text.json_text import decoded
 

@@ -28,11 +28,12 @@ PACKS = (
     "agents.growth",
     "agents.activities",
     "agents.messages",
+    "agents",
 )
 """The packs that Cerata ships, in the order in which their states are saved."""
 
 _HOMES = """
-agents.activity Activity Call Lineage Reference Result
+agents.activities.values Activity Call Lineage Reference Result
 agents.agent Agent
 agents.contexts.assembly Assembly AssemblyItem Block
 agents.continuity.exchanges Exchange Message

@@ -1,10 +1,10 @@
 # The table of `__init__.py` for type checkers; tests/test_exports.py compares them.
 from cerata import events as events
-from cerata.agents.activity import Activity as Activity
-from cerata.agents.activity import Call as Call
-from cerata.agents.activity import Lineage as Lineage
-from cerata.agents.activity import Reference as Reference
-from cerata.agents.activity import Result as Result
+from cerata.agents.activities.values import Activity as Activity
+from cerata.agents.activities.values import Call as Call
+from cerata.agents.activities.values import Lineage as Lineage
+from cerata.agents.activities.values import Reference as Reference
+from cerata.agents.activities.values import Result as Result
 from cerata.agents.agent import Agent as Agent
 from cerata.agents.contexts.assembly import Assembly as Assembly
 from cerata.agents.contexts.assembly import AssemblyItem as AssemblyItem

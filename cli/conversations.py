@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cerata.agents.activities.columns import ActivityKind
 from cerata.agents.activities.reads import activities_at
-from cerata.agents.activity import activity_of, activity_place
+from cerata.agents.activities.values import activity_of, activity_place
 from cerata.agents.agent import Agent
 from cerata.agents.continuity.descriptions import description_of
 from cerata.agents.continuity.exchanges import Talk

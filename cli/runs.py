@@ -4,7 +4,7 @@ from argparse import Namespace
 
 from cerata.agents.activities.columns import ActivityKind
 from cerata.agents.activities.reads import activities_at
-from cerata.agents.activity import Activity, activities_of, calls_of, run_named
+from cerata.agents.activities.values import Activity, activities_of, calls_of, run_named
 from cerata.agents.agent import Agent
 from cerata.agents.code import function_named
 from cerata.engine.errors import InvalidInput

@@ -6,7 +6,7 @@ import difflib
 import json
 from argparse import Namespace
 
-from cerata.agents.activity import run_named
+from cerata.agents.activities.values import run_named
 from cerata.agents.agent import Agent
 from cerata.agents.declarations import spec_of
 from cerata.agents.slot import Slot, SlotItem

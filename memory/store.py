@@ -127,7 +127,7 @@ class Store(
     if not TYPE_CHECKING:
         # A type checker knows the functions of packs, and no further name of a store.
         def __getattr__(self, name: str) -> Any:
-            """Return a function of a pack, such as `cerata.agents.judge`, with this store."""
+            """Return a function of a pack, such as ``judge`` of the agents, with this store."""
             call = None if name.startswith("_") else calls_of_packs().get(name)
             if call is None:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

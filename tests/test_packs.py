@@ -23,14 +23,15 @@ KERNEL: Final = ("engine", "projections", "replay", "retrieval", "memory", "aio"
 VERBS: Final = {
     *("cli/agent_options.py", "cli/growth.py", "cli/growth_verbs.py"),
     *("cli/slots.py", "cli/slots_verbs.py", "cli/verbs.py"),
-    *("cli/conversations.py", "cli/runs.py", "cli/runs_verbs.py"),
+    *("cli/archive.py", "cli/assemble.py", "cli/conversations.py", "cli/reflect.py"),
+    *("cli/recall_comparison.py", "cli/runs.py", "cli/runs_verbs.py"),
 }
 """Verbs of packs that are still in the command line's room; only fewer."""
 
 STORED: Final = {("engine/events.py", "startActivity")}
 """The recall of the kernel stores the session that it was shown in: a part of the file format."""
 
-COMMON: Final = {"growth", "identity", "messages", "value"}
+COMMON: Final = {"agents", "growth", "identity", "messages", "summary", "value"}
 """Names of packs and kinds of frames that are everyday words, also in code that means no pack."""
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Final
 
 from cerata.agents.activities.events import RecordCall
-from cerata.agents.activity import Activity
+from cerata.agents.activities.values import Activity
 from cerata.agents.agent import Agent
 from cerata.agents.growth.commands import judge
 from cerata.agents.growth.events import Judge

@@ -49,7 +49,7 @@ StoredVector: TypeAlias = tuple[Embedding, bytes]
 
 
 _RESULT_KIND: Final = "tool_result"
-"""The kind of the frames that hold results of calls (`cerata.agents`)."""
+"""The kind of the frames that hold results of calls."""
 
 
 def embedded_text(body: PutFrame) -> str | None:

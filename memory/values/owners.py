@@ -19,8 +19,6 @@ from cerata.engine.packs import Owned, Pack, Role, of_packs, packs
 
 _KERNEL: Final = (
     Owned("the file", None, events=("branch", "erase", "gap"), is_copied=False),
-    Owned("reflections", Role.AGENT, ("reflection",), is_memory=False),
-    Owned("summaries", Role.AGENT, ("summary",)),
     Owned("LangChain's stores", Role.LANGCHAIN, ("langchain.document", "langchain.bytes")),
     Owned("sessions of OpenAI's SDK", Role.OPENAI, ("openai.item",), ("openai:",)),
     Owned("the memory tool", Role.ANTHROPIC, ("anthropic.file",)),

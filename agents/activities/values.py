@@ -20,11 +20,11 @@ from cerata.engine.unreadable import readable
 from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.columnar.times import to_datetime
 
-from .activities.columns import ActivityKind, CallKind
-from .activities.events import EndActivity, RecordCall, StartActivity
-from .activities.reader import ActivityRow, CallRow
-from .activities.reads import activities_at
-from .text.json_text import decoded
+from ..text.json_text import decoded
+from .columns import ActivityKind, CallKind
+from .events import EndActivity, RecordCall, StartActivity
+from .reader import ActivityRow, CallRow
+from .reads import activities_at
 
 RESULT_KIND: Final = "tool_result"
 """The kind of the frames that hold results. On disk: never change it."""
