@@ -3,7 +3,7 @@
 import importlib.util
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from hypothesis import settings
 from cerata.engine.compact import Steps
 
 from .quick import FILES
+from .slow import check_reason, check_time, seconds
 from .watching import watched
 
 SEED = int(os.environ.get("CERATA_SEED", "20240229"))
@@ -50,7 +51,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path in FILES and not item.get_closest_marker("slow"):
+        slow = item.get_closest_marker("slow")
+        if slow is not None:
+            check_reason(slow, item.nodeid)
+        elif item.path in FILES:
             item.add_marker(pytest.mark.quick)
     for extra, module in EXTRAS.items():
         if importlib.util.find_spec(module) is not None:
@@ -59,6 +63,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker(extra):
                 item.add_marker(missing)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """A test that grew until it is slow fails, instead of making each change wait."""
+    start = seconds()
+    yield
+    check_time(item.get_closest_marker("slow") is not None, seconds() - start)
 
 
 @pytest.fixture(autouse=True)

@@ -414,14 +414,19 @@ def test_a_page_shows_what_its_program_prints() -> None:
 
 @pytest.mark.parametrize("page", [page for page in pages() if to_run(page)], ids=name_of)
 def test_commands_and_programs_of_a_page_run(page: Path, tmp_path: Path) -> None:
-    """What a page shows can be typed, in the page's order, and a program twice.
-
-    A program that appended to a file in the reader's folder printed other lines the second time.
-    """
+    """What a page shows can be typed, in the page's order."""
     shown = output_of(page)
     for block in to_run(page):
         output = run_block(block, tmp_path)
         assert output == shown.get(block.line, output), block.place
+
+
+@pytest.mark.slow("runs the programs of all pages twice")
+@pytest.mark.parametrize("page", [page for page in pages() if to_run(page)], ids=name_of)
+def test_a_program_of_a_page_prints_the_same_twice(page: Path, tmp_path: Path) -> None:
+    """A program that appended to a file in the reader's folder printed other lines then."""
+    for block in to_run(page):
+        output = run_block(block, tmp_path)
         if block.language == "python" and "once" not in block.marks:
             assert run_block(block, tmp_path) == output, block.place
 

@@ -42,7 +42,7 @@ def all_alike(question: AskedWords) -> np.ndarray:
     return (np.bincount(rows, weights, question._scoring.rows) > 0).astype(np.float64)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("remembers 2,000 files")
 def test_the_right_file_is_among_the_first_five(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,7 +153,7 @@ def test_a_folder_search_finds_the_file_with_the_answer(tmp_path: Path) -> None:
     assert again == f"0 files added, 3 unchanged\n{answers}"
 
 
-@pytest.mark.slow
+@pytest.mark.slow("remembers the modules of the standard library")
 def test_a_folder_search_over_real_files_has_the_right_file_first(tmp_path: Path) -> None:
     """The modules of the standard library, without their tests: the file first for 18 of 20."""
     library = twenty_questions.library()

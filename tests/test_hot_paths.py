@@ -10,6 +10,9 @@ from .hot_paths import ATTEMPTS, HOT_PATHS, HotPath, Sides, slowed, too_slow
 
 pytestmark = pytest.mark.unwatched("it measures")
 
+# tests/test_calls.py bounds the work of the calls at each change.
+compares_times = pytest.mark.slow("compares times, which other programs on the machine change")
+
 Guarded = tuple[HotPath, Sides]
 
 
@@ -23,11 +26,13 @@ def guarded(
         yield path, sides
 
 
+@compares_times
 def test_a_hot_path_keeps_its_ratio(guarded: Guarded) -> None:
     """The records are in `tests/hot_paths.py`; a later change must not take the gain away."""
     assert too_slow(*guarded) == []
 
 
+@compares_times
 def test_a_hot_path_twice_as_slow_is_seen(guarded: Guarded) -> None:
     """A delay is planted into the code of the path, which the guard must find."""
     path, sides = guarded

@@ -31,6 +31,7 @@ def test_the_pages_name_the_command(page: str) -> None:
     assert "pytest -m quick" in (ROOT / page).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow("collects the quick tests in a process of its own")
 def test_the_mark_selects_these_files_and_no_slow_test(tmp_path: Path) -> None:
     """The count shows that the mark is on whole files, in each folder."""
     run = subprocess.run(
@@ -48,7 +49,8 @@ def test_the_mark_selects_these_files_and_no_slow_test(tmp_path: Path) -> None:
     assert 1_500 <= len(lines) <= 4_000
 
 
-def test_the_readme_has_the_time_of_all_tests() -> None:
+def test_the_readme_has_the_times_of_the_tests() -> None:
     """A newcomer typed the second command and did not know whether it hung."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert re.search(r"All tests take about [\w ]+ on 2 cores", text)
+    assert re.search(r"The tests take about [\w ]+ on 2 cores", text)
+    assert re.search(r"`\.ci/nightly`.* takes about [\w ]+ hours", text)

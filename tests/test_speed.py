@@ -27,6 +27,8 @@ from cerata.fault_injection.mutation.mutants import BY_NAME
 
 pytestmark = pytest.mark.unwatched("it measures")
 
+compares_times = pytest.mark.slow("compares times, which other programs on the machine change")
+
 
 @dataclass
 class Counter:
@@ -90,6 +92,7 @@ def test_without_its_mechanism_an_append_syncs_twice_or_never() -> None:
         assert a_single_append() == (1, 0)
 
 
+@compares_times
 def test_a_durable_append_costs_one_sync_and_little_more(tmp_path: Path) -> None:
     """In processor time, over the bare write and sync: measured 1.0 to 1.3 times that in memory."""
     over, in_memory = append_bench.single_appends(tmp_path, 200)
@@ -121,11 +124,13 @@ def _one_by_one(log: Log, drafts: Sequence[Draft]) -> None:
         log.append([draft])
 
 
+@compares_times
 def test_a_batch_costs_less_an_event_than_single_appends() -> None:
     """Locks and records are shared: measured 8.6 to 9.1 times, with no disk."""
     assert batch_ratio(lambda log, drafts: log.append(drafts)) > 3
 
 
+@compares_times
 def test_without_batches_an_event_costs_what_it_costs() -> None:
     """The ratio is that of batches and nothing else."""
     assert batch_ratio(_one_by_one) < 1.5
@@ -182,6 +187,7 @@ def test_an_open_that_reads_events_is_seen(monkeypatch: pytest.MonkeyPatch) -> N
     assert bytes_read_to_open(20_000) > 1.1 * bytes_read_to_open(2_000)
 
 
+@compares_times
 def test_opening_takes_less_time_than_reading(tmp_path: Path) -> None:
     """Measured 1 ms for a million events, whose reading takes seconds."""
     opening_ms = append_bench.opening(tmp_path, 20_000, 5)
@@ -209,11 +215,13 @@ def recovery_ratio(path: str) -> float:
     return best / min(one.floor.processor for one in found)
 
 
+@compares_times
 def test_recovery_costs_what_its_tail_costs(twenty_thousand: str) -> None:
     """Measured 5 to 8 times its floor, however many events are sealed."""
     assert recovery_ratio(twenty_thousand) < 25
 
 
+@compares_times
 def test_a_recovery_that_reads_what_is_sealed_is_seen(
     twenty_thousand: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,11 +242,13 @@ def verify_ratio(path: str) -> float:
     return floor / rate
 
 
+@compares_times
 def test_verify_costs_little_more_than_hashing(twenty_thousand: str) -> None:
     """Measured 5 to 7 times one hash a payload: commitment, leaf, chain and tree are four."""
     assert verify_ratio(twenty_thousand) < 16
 
 
+@compares_times
 def test_a_verify_that_unpacks_a_block_for_each_event_is_seen(
     twenty_thousand: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,8 +1,8 @@
 """The crash test of the engine as one command: the gate, the soak, or a share of them, counted.
 
-``python -m cerata.fault_injection.report --gate`` tries at least a million crash states on all
-cores; ``--soak`` ten million. Leaves out the selection of tasks (`budgets`) and their work
-(`tasks`).
+``python -m cerata.fault_injection.report --change`` tries at least 250,000 crash states on all
+cores, ``--gate`` a million, ``--soak`` ten million. Leaves out the selection of tasks (`budgets`)
+and their work (`tasks`).
 """
 
 import argparse

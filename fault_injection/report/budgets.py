@@ -1,6 +1,6 @@
-"""How much is tried: the gate of every change, the soak, and a share for the tests.
+"""How much is tried: for every change, the gate of each night, the soak, a share for the tests.
 
-Owns the three scales and the tasks of each. All are the same at every run with the same seed.
+Owns the four scales and the tasks of each. All are the same at every run with the same seed.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -72,6 +72,20 @@ GATE: Final = Scale(
     lives_max=1,
     schedules=12,
 )
+CHANGE: Final = replace(
+    GATE,
+    name="change",
+    length=1,
+    sampled=39,
+    drawn=6,
+    stores=15,
+    runs=8,
+    judged_every=4,
+    faults_every=8,
+    schedules=4,
+    documents=4,
+)
+"""A share of the gate: all operations alone from each set-up, and a sample of the pairs."""
 SOAK: Final = Scale(
     "soak",
     length=3,
@@ -106,7 +120,7 @@ SHARE: Final = Scale(
     schedules=1,
     documents=2,
 )
-SCALES: Final = {scale.name: scale for scale in (GATE, SOAK, SHARE)}
+SCALES: Final = {scale.name: scale for scale in (CHANGE, GATE, SOAK, SHARE)}
 
 
 def tasks(scale: Scale, seed: int = 0, cases: str | None = None) -> Iterator[Task]:

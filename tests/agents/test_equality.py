@@ -11,14 +11,16 @@ from cerata.projections.columnar.times import to_datetime
 from . import equality
 
 
-@pytest.mark.parametrize("seed", [3, 15])
+@pytest.mark.parametrize(
+    "seed", [3, pytest.param(15, marks=pytest.mark.slow("compares a long life"))]
+)
 def test_every_read_is_the_same_in_four_ways(seed: int) -> None:
     # The life of seed 15 has a pending name and a meta-pattern.
     states, _ = equality.compare(seed, acts=8)
     assert states >= 6
 
 
-@pytest.mark.slow
+@pytest.mark.slow("makes five lives in two processes with another hash seed each")
 def test_two_processes_with_different_hash_seeds_see_the_same() -> None:
     lines = equality.run_elsewhere(1, 5, acts=5)
     assert lines[0] == lines[1]

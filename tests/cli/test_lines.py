@@ -68,6 +68,7 @@ def told(
     }
 
 
+@pytest.mark.slow("runs every verb at several widths")
 @pytest.mark.unwatched("damages files")
 def test_no_line_of_a_terminal_breaks_inside_a_word(
     tmp_path: Path,

@@ -81,6 +81,7 @@ def counts() -> Iterator[Counts]:
     sys.stdout.writelines(lines)
 
 
+@pytest.mark.slow("flips thousands of bits and opens each file")
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_no_flipped_bit_goes_unseen(
     specimen: Specimen, seed: int, counts: Counts, shard: int

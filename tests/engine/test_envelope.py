@@ -203,7 +203,7 @@ def test_an_embedding_of_384_floats() -> None:
     assert np.array_equal(np.stack(read), rows)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("writes 200 MiB and compares times")
 def test_a_blob_of_200_mib(tmp_path: Path) -> None:
     """In one append, through a spill, a seal and a reopening."""
     data = np.random.default_rng(7).bytes(200 << 20)

@@ -9,7 +9,7 @@ from cerata.fault_injection.mutation.mutants import BY_NAME
 from .kills import AWAITED_MAX, kill
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.slow("kills hundreds of writers"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 

@@ -35,6 +35,7 @@ def survives(story: Story) -> int:
     return writing.tally.states
 
 
+@pytest.mark.slow("the crash gate of each change tries these stories")
 @pytest.mark.parametrize("act", ALPHABET)
 def test_a_crash_during_one_operation(act: str) -> None:
     """The smallest workloads first: each operation alone from an empty store."""
@@ -49,6 +50,7 @@ def test_a_crash_during_creation() -> None:
 UNSYNCED_GROUP = ("small", "long", "small", "small")
 
 
+@pytest.mark.slow("the crash gate of each change tries these stories")
 @pytest.mark.parametrize(
     ("acts", "sync"), [story for story in STORIES if story[0] != UNSYNCED_GROUP], ids=str
 )

@@ -28,6 +28,7 @@ def crashed(story: Story, plan: Plan) -> Tally:
     return Campaign(recover, plan, life=again, life_every=1, lives_max=1 << 20).check(story)
 
 
+@pytest.mark.slow("the crash gate of each change tries these stories")
 def test_a_document_of_several_batches_goes_on_after_any_crash(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

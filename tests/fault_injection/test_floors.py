@@ -78,7 +78,10 @@ def fallen(found: Counts, floor: Counts) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("kind", COUNTS)
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param("parts", marks=pytest.mark.slow("runs every part")), "models", "labels"],
+)
 def test_nothing_is_tried_less_than_it_was(kind: str) -> None:
     """Part by part, model by model, operation by operation."""
     found = COUNTS[kind]()

@@ -17,6 +17,7 @@ ASKED = {
 """A read of each kind of store that folds what the kind is about, and the share of its strikes."""
 
 
+@pytest.mark.slow("sweeps over the functions of each read")
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_exception_in_a_read_changes_no_answer(kind: str, seed: int) -> None:
     """An interrupted search left half of the index, and a checkpoint kept it."""
@@ -27,6 +28,7 @@ def test_an_exception_in_a_read_changes_no_answer(kind: str, seed: int) -> None:
     assert tally.raised > 5
 
 
+@pytest.mark.slow("signals at drawn times")
 def test_ctrl_c_in_a_cold_read_changes_no_answer(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

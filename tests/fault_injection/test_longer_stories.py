@@ -1,5 +1,6 @@
 """Longer stories than one would think of: Hypothesis draws, the enumerator crashes them."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ ACTS = st.lists(st.sampled_from([*ALPHABET, *EXTRA]), min_size=3, max_size=8)
 SYNCS = st.sampled_from(["commit", "always", 4_096, 1 << 20])
 
 
+@pytest.mark.slow("the crash gate of each change tries these stories")
 @settings(max_examples=12, derandomize=True, deadline=None, database=None)
 @given(start=st.sampled_from(sorted(STARTS)), acts=ACTS, sync=SYNCS)
 def test_a_drawn_story_survives_each_of_its_crashes(

@@ -18,6 +18,7 @@ SECONDS_MAX = 60.0
 """Of processor time, for all of them: the machine may be busy with other tests."""
 
 
+@pytest.mark.slow("plants 47 bugs, with stories for each")
 def test_every_planted_bug_is_noticed_within_a_minute() -> None:
     """The smoke enumeration, the monitor, the damage, the scheduler or a promise notices it."""
     started = time.process_time()

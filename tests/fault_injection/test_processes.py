@@ -17,6 +17,7 @@ from cerata.fault_injection.stories.parallel import run_shards
 from cerata.fault_injection.stories.processes import OpenWorld, SharedWorld, lives
 
 
+@pytest.mark.slow("the crash gate of each change tries these stories")
 @pytest.mark.parametrize("meeting", LIVES.values(), ids=LIVES)
 def test_every_schedule_keeps_what_was_told(meeting: Meeting) -> None:
     """No deadlock, no lost or doubled seq, no wrong order of writes, no crash that loses."""
@@ -44,6 +45,7 @@ def test_a_follower_of_events_that_are_not_synced_is_caught() -> None:
     assert len(tally.problems) == 1
 
 
+@pytest.mark.slow("the crash gate of each change tries these stories")
 @pytest.mark.parametrize("meeting", OPERATIONS.values(), ids=OPERATIONS)
 def test_three_operations_of_two_writers_and_a_reader(meeting: Meeting) -> None:
     """Every pair of operations with a reader that follows, or opens meanwhile."""
@@ -53,6 +55,7 @@ def test_three_operations_of_two_writers_and_a_reader(meeting: Meeting) -> None:
     assert tally.traces > 3
 
 
+@pytest.mark.slow("the crash gate of each change tries these stories")
 def test_all_schedules_of_one_meeting() -> None:
     """One of the meetings whole, as the report runs all of them: with two preemptions."""
     tally = explore_meeting(OPERATIONS["small and small, open"], preemptions=2)

@@ -7,20 +7,43 @@ import pytest
 
 from cerata.fault_injection.mutation.mutants import BY_NAME
 from cerata.fault_injection.report import __main__ as report
-from cerata.fault_injection.report.budgets import GATE, SHARE, SOAK, having_one_of, tasks
+from cerata.fault_injection.report.budgets import (
+    CHANGE,
+    GATE,
+    SHARE,
+    SOAK,
+    Scale,
+    having_one_of,
+    tasks,
+)
 from cerata.fault_injection.report.tasks import PARTS, Result, work
 from cerata.fault_injection.stories.engine_workloads import ALPHABET, fresh_image
 from cerata.fault_injection.stories.initial_states import STARTS
 
 
+def stories(scale: Scale) -> set[tuple[str, tuple[str, ...]]]:
+    """Return the stories of the log that a scale runs, with their set-ups."""
+    return {
+        (task.start, acts)
+        for task in tasks(scale)
+        if task.part == "log"
+        for acts, _ in task.stories
+    }
+
+
+def test_a_change_runs_each_operation_from_each_set_up() -> None:
+    """The pairs are a sample, and every part of the gate is there."""
+    short = stories(CHANGE)
+    assert short >= {(start, (act,)) for start in STARTS for act in ALPHABET}
+    assert sum(len(acts) == 2 for _, acts in short) > 100
+    assert {task.part for task in tasks(CHANGE)} == set(PARTS)
+
+
 def test_the_gate_is_what_is_claimed_of_it() -> None:
     """All sequences of two operations, from eight set-ups; three are whole in the soak."""
     gate = list(tasks(GATE))
-    stories = {
-        (task.start, acts) for task in gate if task.part == "log" for acts, _ in task.stories
-    }
     for start in STARTS:
-        pairs = {acts for name, acts in stories if name == start and len(acts) == 2}
+        pairs = {acts for name, acts in stories(GATE) if name == start and len(acts) == 2}
         assert len(pairs) == len(ALPHABET) ** 2
     assert {task.part for task in gate} == set(PARTS)
     assert len(STARTS) >= 5
@@ -31,6 +54,7 @@ def test_the_gate_is_what_is_claimed_of_it() -> None:
     assert {task.start for task in deep} == set(STARTS)
 
 
+@pytest.mark.slow("the crash gate of each change tries these stories")
 def test_a_share_of_everything_holds() -> None:
     """A few parts once, in this process; the same counts at every run."""
     for part in ("judged", "lying", "rot", "failing", "store"):

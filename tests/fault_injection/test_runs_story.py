@@ -12,6 +12,7 @@ from cerata.fault_injection.stories.store_stories import Judge, prepared_image, 
 from cerata.memory.store import open_store
 
 
+@pytest.mark.slow("the crash gate of each change tries these stories")
 def test_every_crash_of_a_run_leaves_whole_calls() -> None:
     """The run dies after a call, is continued, and ends; each of its writes is crashed."""
     judge = Judge(Runs)

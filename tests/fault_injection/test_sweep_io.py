@@ -12,6 +12,7 @@ from cerata.fault_injection.sweeps.system_call_sweep import sweep_io
 pytestmark = pytest.mark.unwatched("its disk is broken")
 
 
+@pytest.mark.slow("sweeps over every system call")
 def test_every_failing_call_has_a_true_outcome(seed: int) -> None:
     """Typed errors, nothing acknowledged lost, nothing refused there, and the file reopens."""
     tally = sweep_io(share=12, seed=seed)

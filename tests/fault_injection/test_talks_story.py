@@ -11,6 +11,7 @@ from cerata.fault_injection.stories.talks import Talks
 from cerata.memory.store import open_store
 
 
+@pytest.mark.slow("the crash gate of each change tries these stories")
 @pytest.mark.parametrize("acts", [("say", "kill", "ask"), ("sum_up", "ask", "say")])
 def test_every_crash_of_a_conversation_leaves_whole_exchanges(acts: tuple[str, ...]) -> None:
     """Messages, a context and a summary; each of the writes is crashed."""

@@ -31,6 +31,7 @@ def test_a_task_that_is_asked_again_is_seen(tmp_path: Path) -> None:
     assert (result.acknowledged, result.repeated, result.during) == (1, 2, 2)
 
 
+@pytest.mark.slow("kills four agents that sum up")
 def test_a_doubled_and_a_stale_summary_are_seen(life: Path) -> None:
     with cerata.open(life / "memory.cera") as store:
         assert reflect_kills.summary_faults(store, is_ended=True) == []

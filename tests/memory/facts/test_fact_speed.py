@@ -29,7 +29,10 @@ from cerata.projections.fulltext.analyzer import folded_name
 
 from ...timing import seconds
 
-pytestmark = pytest.mark.unwatched("it measures")
+pytestmark = [
+    pytest.mark.unwatched("it measures"),
+    pytest.mark.slow("compares times, which other programs on the machine change"),
+]
 
 SHAPE = Shape(facts=8_000, subjects=1_600, predicates=20, objects=160)
 FACTS = assertions(SHAPE, random.Random(3))

@@ -39,6 +39,7 @@ def ask_some(view: View, seed: int) -> None:
 CHECK = ModelCheck(ask_some, HISTORIES, IS_LONG)
 
 
+@pytest.mark.slow("compares every view of drawn facts with a model")
 @CHECK.settings
 @given(batches=BATCHES)
 def test_every_view_answers_as_the_model(batches: Sequence[Sequence[Act]]) -> None:

@@ -67,7 +67,7 @@ def test_the_state_is_the_same_one_by_one_in_batches_and_from_a_checkpoint(seed:
         assert store.verify().ok
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts two processes with another hash seed each")
 def test_two_processes_with_two_hash_seeds_agree(checkout: Path) -> None:
     lines = {
         subprocess.run(
