@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from benchmarks.beside.sqlite import DURABLE
 from cerata import Assertion, Entity
-from cerata.cli.bench_sqlite import DURABLE
 
 BATCH: Final = 1_000
 START: Final = datetime(2020, 1, 1, tzinfo=UTC)

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Final
 
 import cerata
-from cerata.cli.bench_documents import vocabulary
+from benchmarks.beside.documents import vocabulary
 
 from .append_bench import machine
 

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cerata.cli.bench_documents import vocabulary
+from benchmarks.beside.documents import vocabulary
 
 from .fulltext_bench import SEED as TEXT_SEED
 from .fulltext_bench import WORDS_A_DOCUMENT

@@ -58,7 +58,7 @@ def asking(side: str, path: str) -> Generator[Callable[..., Any]]:
         yield ask
         opened[0].close()
     else:
-        from cerata.cli.bench_sqlite import Tables
+        from benchmarks.beside.sqlite import Tables
 
         tables: list[Tables] = []
 
@@ -80,7 +80,7 @@ def import_all(side: str, text: str, vector: Any) -> None:
                 store.put_frame(text, embedding=vector, space="bench")
                 store.checkpoint()
         else:
-            from cerata.cli.bench_sqlite import Tables
+            from benchmarks.beside.sqlite import Tables
 
             tables = Tables(path)
             tables.create()

@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 import cerata
-from cerata.cli.bench_documents import vocabulary
+from benchmarks.beside.documents import vocabulary
 from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, EventBody, PutFrame, Scope
 from cerata.projections.frames.projection import FramesProjection
 from cerata.projections.fulltext.bm25 import FulltextView

@@ -25,8 +25,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 import cerata
-from cerata.cli.bench_documents import BATCH
-from cerata.cli.bench_sqlite import Tables
+from benchmarks.beside.documents import BATCH
+from benchmarks.beside.sqlite import Tables
 from cerata.engine.events import PutFrame
 
 from .beside_sqlite import report, report_machine

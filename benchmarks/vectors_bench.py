@@ -29,9 +29,9 @@ import numpy as np
 import numpy.typing as npt
 
 import cerata
+from benchmarks.beside.documents import BATCH, K
+from benchmarks.beside.sqlite import Tables
 from cerata import Store
-from cerata.cli.bench_documents import BATCH, K
-from cerata.cli.bench_sqlite import Tables
 from cerata.projections.core.projection import Projection
 from cerata.projections.vectors.nearest import exact_scores, lengths_of
 from cerata.projections.vectors.projection import VectorsProjection

@@ -25,7 +25,6 @@ LINK_KINDS: Final = (
 )
 OBJECT_KINDS: Final = ("string", "entity", "number", "boolean", "time")
 ORDERS: Final = ("score", "time")
-PEERS: Final = ("sqlite", "lancedb", "chroma")
 POLICIES: Final = ("whole", "tiered")
 PROFILES: Final = ("default", "words", "continuity", "used")
 _KERNEL_PROJECTIONS: Final = (

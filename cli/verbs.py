@@ -56,7 +56,6 @@ SUBJECTS: Final = {
     "compact_verbs": ("compact", "maintain"),
     "tour_verbs": ("tour",),
     "crash_test_verbs": ("crash-test",),
-    "bench_verbs": ("bench",),
     "completion_verbs": ("completion",),
 }
 """The verbs of each module of parsers; a command loads the module of its verb."""

@@ -24,11 +24,11 @@ import pytest
 import zstandard
 
 import cerata
+from benchmarks.beside.documents import Documents, Question
+from benchmarks.beside.sqlite import Tables
 from benchmarks.beside_sqlite import START, Shape, assertions
 from benchmarks.facts_bench import Tables as FactTables
 from cerata import Store
-from cerata.cli.bench_documents import Documents, Question
-from cerata.cli.bench_sqlite import Tables
 from cerata.engine.events import PutFrame, decoders
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log

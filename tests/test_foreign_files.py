@@ -33,9 +33,6 @@ NO_PARSERS = {
     "engine/segment_writer.py": "zstandard",  # it compresses; its decoder is in the page
     "retrieval/byte_pairs.py": "zlib",  # a checksum
     "retrieval/embedders/static.py": "zstandard",  # a table of the package, with its digest
-    "cli/bench_chroma.py": "chromadb",  # a database of our benchmarks
-    "cli/bench_cold.py": "json.load",  # answers of our benchmarks
-    "cli/bench_rounds.py": "json.loads",
 }
 
 

@@ -273,7 +273,7 @@ def test_a_verify_that_unpacks_a_block_for_each_event_is_seen(
         ("working_memory_bench", "capture of"),
         ("continuity_bench", "folded a second"),
         ("append_bench", "open, mode="),
-        ("comparison_bench", "first answer, cold"),
+        ("__main__", "first answer, cold"),
         ("checkpoint_bench", "200 checkpoints: TOC"),
         ("filters_bench", "hash of all answers"),
         ("compact_bench", "live: waits of a writer"),

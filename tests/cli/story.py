@@ -426,8 +426,6 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(f"tune {_TALKS}", "tune-refused", 2),
     _step(f"search mill --profile mine.json -k 2 {_TALKS}", "search-tuned"),
     _step(f"search mill --profile judged.jsonl.json {_TALKS}", "search-profile-missing", 6),
-    _step("bench --sizes 100,200 --rounds 1 --queries 2 --peers sqlite --svg growth.svg"),
-    _step("bench --sizes 10", "bench-refused", 2),
     _step("completion bash"),
     _step(
         "put 'Lanes for bicycles too?' --kind message --role Anna --track chat"

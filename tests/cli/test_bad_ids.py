@@ -38,7 +38,7 @@ WRITES: Final[Mapping[str, tuple[str, ...]]] = {
 OTHERS: Final = {
     # They write, and take no id of a thing to change.
     *("put", "remember", "import", "embed", "sweep", "tag", "slots", "reflect", "recall", "search"),
-    *("fork", "rerun", "mcp", "assemble", "tune", "crash-test", "bench", "tour", "maintain"),
+    *("fork", "rerun", "mcp", "assemble", "tune", "crash-test", "tour", "maintain"),
     *("compact", "checkpoint", "rebuild", "repair", "backup", "export", "completion"),
     # They read.
     *("explain", "show", "frames", "timeline", "access", "facts", "graph", "why", "log", "audit"),

@@ -25,7 +25,7 @@ WIDTHS = (60, 80, 120)
 WIDE = 2_000
 WHOLE = ("completion", "mcp-claude-code", "mcp-vscode", "audit-markdown", "recall-messages")
 """Steps whose lines are copied, so they stay whole: scripts, and Markdown and JSON."""
-DRAWN = ("bench", "tour", "crash-test")
+DRAWN = ("tour", "crash-test")
 """Verbs with measured figures, or with bars as wide as the terminal."""
 STYLES = re.compile(r"\x1b\[[0-9;]*m")
 

@@ -39,9 +39,8 @@ WRITERS: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {
 }
 """The commands that write a file, by verb and the argument that names the file."""
 
-OUTPUTS = {"to", "html", "plot", "svg", "archive"}
+OUTPUTS = {"to", "html", "plot", "archive"}
 NO_OUTPUTS = {
-    ("bench", "svg"): "a picture of measurements, of no memory",
     ("graph", "to"): "an entity",
     ("unlink", "to"): "a frame",
     ("link", "to"): "a frame",

@@ -93,7 +93,6 @@ def test_every_start_of_python_is_without_the_folder() -> None:
         line
         for room in (*rooms, "integrations")
         for path in (root / room).rglob("*.py")
-        if path.name != "bench_rounds.py"  # a benchmark, by hand
         for line in path.read_text().splitlines()
         if "[sys.executable" in line
     ]

@@ -10,7 +10,6 @@ import pytest
 
 import cerata
 from cerata.cli import choices
-from cerata.cli.bench_systems import SYSTEMS
 from cerata.cli.verb_parser import Parser
 from cerata.cli.verbs import SUBJECTS, parser
 from cerata.engine.errors import InvalidInput
@@ -217,7 +216,6 @@ def test_choices_are_those_of_the_rooms() -> None:
     assert get_args(Order) == choices.ORDERS
     assert tuple(POLICIES) == choices.POLICIES
     assert tuple(PROFILES) == choices.PROFILES
-    assert tuple(SYSTEMS) == ("cerata", *choices.PEERS)
     assert tuple(BUILT_IN) == choices.PROJECTIONS
 
 

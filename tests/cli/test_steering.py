@@ -164,7 +164,6 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "repair": (("repair",),),
     "tour": (("tour", EVIL),),
     "crash-test": (("crash-test", EVIL), ("crash-test", "broken.py")),
-    "bench": (("bench", "--folder", EVIL), ("bench", "--svg", EVIL), ("bench", "--peers", EVIL)),
     "mcp": (
         ("mcp", "--print-config", "cursor", "--scope", f"user={EVIL}"),
         ("mcp", "--print-config", "claude-code", "--actor", EVIL),
@@ -174,7 +173,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 """Commands of each verb, over a memory that has hostile text wherever text can be."""
 
-REFUSED = ("tune", "embed", "import", "tour", "crash-test", "bench", "rerun")
+REFUSED = ("tune", "embed", "import", "tour", "crash-test", "rerun")
 """Verbs of which every command above is refused, with a message that names the input."""
 
 

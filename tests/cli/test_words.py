@@ -47,10 +47,6 @@ def masked(answer: Answer) -> str:
     if answer.step.verb == CRASH_TEST:
         # How many states there are is the simulator's to change.
         text = re.sub(r"^ +N", "  N", re.sub(r"\b\d[\d,]*\b", "N", text), flags=re.MULTILINE)
-    if answer.step.verb == "bench" and answer.code == 0:
-        # Times and versions are those of the machine; the labels and the columns are ours.
-        text = re.sub(r"(?ms)^\S+, \d+ cores.*?\n(?=Documents)", "MACHINE\n", text)
-        text = re.sub(r" +[+-]?\d[\d,.]*( / \d[\d,.]*)?%?", " N", text)
     if answer.step.verb == "mcp":
         text = text.replace(str(Path.cwd()), "/FOLDER")
     if answer.step.verb == "completion":
@@ -123,7 +119,8 @@ def test_every_verb_answers_json_as_its_schema_says(
         schema(schema_of(answer))(said)
         seen.add(schema_of(answer))
     definitions = json.loads(SCHEMA.read_text(encoding="utf-8"))["definitions"]
-    assert seen == {name for name in definitions if name[0].islower()}
+    # The comparison with other systems is a benchmark; its test has this part of the schema.
+    assert seen == {name for name in definitions if name[0].islower()} - {"bench"}
 
 
 def verbs() -> dict[str, Parser]:

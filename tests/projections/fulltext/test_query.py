@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cerata.cli.bench_documents import vocabulary
+from benchmarks.beside.documents import vocabulary
 from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.engine.events import PutFrame
 from cerata.projections.columnar.columns import I64, U32, Mask

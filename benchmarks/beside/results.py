@@ -1,4 +1,4 @@
-"""Results of `cerata bench`: medians over rounds, growth exponents, and their form in JSON."""
+"""Results of the comparison: medians over rounds, growth exponents, and their form in JSON."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ import numpy as np
 
 from cerata.engine.events import JsonValue
 
-from .bench_rounds import OPERATIONS, Cost, Round
+from .rounds import OPERATIONS, Cost, Round
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""Rounds of `cerata bench`: the systems take turns batch by batch and question by question.
+"""Rounds of `python -m benchmarks`: the systems take turns batch by batch and question by question.
 
-Owns the order of work and the clocks; leaves out medians and exponents (`bench_results`). A round
+Owns the order of work and the clocks; leaves out medians and exponents (`results`). A round
 begins with new files: batches, close, reopening, questions, deletes, close, and the first answer
 of a new process. Every time is that of the clock and that of the processor, user and system.
 """
@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
-from .bench_documents import Answers, Documents, K, Question
-from .bench_systems import SYSTEMS, System
+from .documents import Answers, Documents, K, Question
+from .systems import SYSTEMS, System
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ _DELETES_PART: Final = 10
 
 _MATCHES_MAX: Final = 1_000
 
-_CHILD: Final = "from cerata.cli.bench_cold import main; main()"
+_CHILD: Final = "from benchmarks.beside.cold import main; main()"
 
 
 class Cost(NamedTuple):

@@ -4,7 +4,7 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from .bench_documents import Batch, K, Question, Vector
+from .documents import Batch, K, Question, Vector
 
 
 class Chroma:

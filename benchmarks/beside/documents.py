@@ -1,7 +1,7 @@
 """Made documents: Zipf words and clustered vectors, equal in every run and for every system.
 
 Owns texts, vectors, questions and the right answers; leaves out the systems that are asked
-(`bench_systems`). A batch comes from a seed and its number, so 1,000,000 documents need little
+(`systems`). A batch comes from a seed and its number, so 1,000,000 documents need little
 memory. Vectors are in clusters that share a direction, like the vectors of sentence models
 (K. Ethayarajh, How Contextual are Contextualized Word Representations?, EMNLP 2019).
 """
@@ -72,7 +72,7 @@ class Documents:
     def __init__(self, count: int) -> None:
         self.count = count
         size = min(VOCABULARY_MAX, max(count, 200))
-        words = vocabulary(size, random.Random(SEED))  # noqa: S311 - equal in every run
+        words = vocabulary(size, random.Random(SEED))
         weights = list(accumulate(1 / (rank + _FLATTENED_RANKS) for rank in range(len(words))))
         self._words = np.array(words, object)
         self._ends = np.array(weights) / weights[-1]

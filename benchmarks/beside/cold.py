@@ -1,4 +1,4 @@
-"""The child process of `cerata bench`: it opens a store, answers once, and prints the time."""
+"""The child process of the comparison: it opens a store, answers once, and prints the time."""
 
 import json
 import sys
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .bench_documents import Batch, Question
-from .bench_systems import SYSTEMS, Entry
+from .documents import Batch, Question
+from .systems import SYSTEMS, Entry
 
 
 def main() -> None:

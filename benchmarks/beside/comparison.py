@@ -1,4 +1,4 @@
-"""The verb that compares Cerata with other systems: bench."""
+"""The comparison with other systems: the order of the work, the tables and the picture."""
 
 import os
 import platform
@@ -8,17 +8,17 @@ from importlib.metadata import version
 from typing import Final
 
 import cerata
+from cerata.cli.output import Output
+from cerata.cli.output_files import form_of, write_picture
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.memory.values.words import counted
 
-from .bench_chart import chart
-from .bench_documents import BATCH, DIMENSION, WORDS, K
-from .bench_results import SystemResult, exponents, result_of
-from .bench_rounds import OPERATIONS, Round, one_round, work_of
-from .bench_systems import SYSTEMS, Entry
-from .output import Output
-from .output_files import form_of, write_picture
+from .chart import chart
+from .documents import BATCH, DIMENSION, WORDS, K
+from .results import SystemResult, exponents, result_of
+from .rounds import OPERATIONS, Round, one_round, work_of
+from .systems import SYSTEMS, Entry
 
 Results = Mapping[int, Mapping[str, SystemResult]]
 """For each size the result of each system, by the key of `SYSTEMS`."""
@@ -38,7 +38,7 @@ _LABEL_WIDTH: Final = 20
 _CELL_WIDTH: Final = 15
 
 
-def run_bench(options: Namespace, output: Output) -> int:
+def compare(options: Namespace, output: Output) -> int:
     """Measure all installed systems, and print a table for each size."""
     svg: str | None = options.svg
     form = None if svg is None else form_of(svg)

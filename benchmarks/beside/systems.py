@@ -1,7 +1,7 @@
-"""The systems that `cerata bench` compares: one protocol, Cerata itself, and the list of peers.
+"""The systems of the comparison: one protocol, Cerata itself, and the list of peers.
 
-Owns the questions that a system must answer; leaves out time (`bench_rounds`) and the adapters of
-peers (`bench_sqlite`, `bench_lancedb`, `bench_chroma`). A document is known by its number from 0.
+Owns the questions that a system must answer; leaves out time (`rounds`) and the adapters of
+peers (`sqlite`, `lancedb`, `chroma`). A document is known by its number from 0.
 """
 
 import importlib
@@ -19,7 +19,7 @@ from cerata.memory.store import Store
 from cerata.memory.values.frames import Hit
 from cerata.memory.view import View
 
-from .bench_documents import Batch, K, Question, Vector
+from .documents import Batch, K, Question, Vector
 
 SPACE: Final = "bench"
 
@@ -160,8 +160,8 @@ SYSTEMS: Final = {
     ),
     "sqlite": Entry(
         "SQLite",
-        _peer("bench_sqlite", "SQLite"),
-        ("cerata.cli.bench_sqlite", "apsw", "sqlite_vec"),
+        _peer("sqlite", "SQLite"),
+        ("benchmarks.beside.sqlite", "apsw", "sqlite_vec"),
         ("apsw", "sqlite-vec"),
         "bench",
         "sync a batch",
@@ -170,8 +170,8 @@ SYSTEMS: Final = {
     ),
     "lancedb": Entry(
         "LanceDB",
-        _peer("bench_lancedb", "LanceDB"),
-        ("cerata.cli.bench_lancedb", "lancedb"),
+        _peer("lancedb", "LanceDB"),
+        ("benchmarks.beside.lancedb", "lancedb"),
         ("lancedb",),
         "peers",
         "no sync",
@@ -180,8 +180,8 @@ SYSTEMS: Final = {
     ),
     "chroma": Entry(
         "Chroma",
-        _peer("bench_chroma", "Chroma"),
-        ("cerata.cli.bench_chroma", "chromadb"),
+        _peer("chroma", "Chroma"),
+        ("benchmarks.beside.chroma", "chromadb"),
         ("chromadb",),
         "peers",
         "sync a batch",

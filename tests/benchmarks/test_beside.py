@@ -1,22 +1,26 @@
-"""`cerata bench`: the same documents in every run, right answers, and peers that may be missing."""
+"""`python -m benchmarks`: equal documents in every run, right answers, missing peers."""
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Final
 
+import fastjsonschema
 import numpy as np
 import pytest
 
-from cerata.cli import bench_rounds
-from cerata.cli.bench_chart import chart
-from cerata.cli.bench_documents import BATCH, Documents, K
-from cerata.cli.bench_results import exponents, result_of
-from cerata.cli.bench_rounds import Cost, Round, one_round, work_of
-from cerata.cli.bench_systems import SYSTEMS, Cerata
+from benchmarks.__main__ import main
+from benchmarks.beside import rounds as bench_rounds
+from benchmarks.beside.chart import chart
+from benchmarks.beside.documents import BATCH, Documents, K
+from benchmarks.beside.results import exponents, result_of
+from benchmarks.beside.rounds import Cost, Round, one_round, work_of
+from benchmarks.beside.systems import SYSTEMS, Cerata
 
-from .conftest import Run
+ROOT: Final = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.unwatched("it measures")
 
@@ -84,23 +88,47 @@ def test_wrong_answers_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_missing_peer_is_one_line_with_the_extra(
-    run: Run, monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every peer is optional, and no peer disappears in silence."""
     entry = replace(SYSTEMS["chroma"], packages=("cerata-no-such-package",))
     monkeypatch.setitem(SYSTEMS, "chroma", entry)
-    words = ["bench", "--sizes", "100", "--rounds", "1", "--queries", "1", "--peers", "chroma"]
+    words = ["--sizes", "100", "--rounds", "1", "--queries", "1", "--peers", "chroma"]
     monkeypatch.setattr(bench_rounds, "_first_answer", no_process)
-    code, out, _ = run(*words)
-    assert code == 0
-    assert out.startswith(
+    assert main(words) == 0
+    assert capsys.readouterr().out.startswith(
         "Chroma is skipped; to compare, run pip install '.[peers]' in a checkout of Cerata\n"
     )
-    code, out, _ = run(*words, "--json")
-    answer = json.loads(out)
+    assert main([*words, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
     assert answer["skipped"] == {"chroma": "pip install '.[peers]' in a checkout of Cerata"}
     assert list(answer["systems"]) == ["cerata"]
     assert answer["exponents"] == {}
+
+
+def test_the_tables_of_two_sizes_and_the_object_have_their_form(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs and readers compare runs; SQLite is installed with the extra for tests."""
+    monkeypatch.setenv("COLUMNS", "80")
+    words = ["--sizes", "100,200", "--rounds", "1", "--queries", "2", "--peers", "sqlite"]
+    assert main([*words, "--svg", str(tmp_path / "growth.svg")]) == 0
+    out = capsys.readouterr().out
+    heads = [line for line in out.splitlines() if re.search("Cerata +SQLite$", line)]
+    assert [head.split("  ")[0] for head in heads] == ["100 documents", "200 documents", "growth"]
+    for label in ("durability", "documents/s", "hybrid search", "first answer, cold"):
+        assert len(re.findall(rf"^{label} ", out, re.MULTILINE)) >= 2
+    assert main([*words, "--json"]) == 0
+    whole = json.loads((ROOT / "docs" / "answers.schema.json").read_text(encoding="utf-8"))
+    check: Any = fastjsonschema.compile({**whole, "$ref": "#/definitions/bench"})
+    check(json.loads(capsys.readouterr().out))
+
+
+def test_a_wrong_size_is_an_error_of_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--sizes", "10"])
+    assert "must be from 100 to 10,000,000, not 10" in capsys.readouterr().err
+    assert main(["--svg", "growth.jpg"]) == 2
 
 
 def test_medians_are_over_rounds_and_growth_is_of_processor_time() -> None:
@@ -131,12 +159,14 @@ def test_equal_results_are_an_equal_picture() -> None:
 _COLD = """
 import sys
 from pathlib import Path
+from typing import Any, Final
 
+import fastjsonschema
 import numpy as np
 
-from cerata.cli.bench_cold import import_all
-from cerata.cli.bench_documents import Documents
-from cerata.cli.bench_systems import SYSTEMS
+from benchmarks.beside.cold import import_all
+from benchmarks.beside.documents import Documents
+from benchmarks.beside.systems import SYSTEMS
 
 documents = Documents(20)
 question = documents.questions(1)[0]

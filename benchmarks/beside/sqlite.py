@@ -1,6 +1,6 @@
 """SQLite as a peer: FTS5 for words, sqlite-vec for vectors, fused by reciprocal ranks.
 
-Owns the tables, also for ``benchmarks/``; leaves out the comparison (`bench_systems`).
+Owns the tables, also for ``benchmarks/``; leaves out the comparison (`systems`).
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from cerata.engine.loading import loading
 
-from .bench_documents import DIMENSION, Batch, K, Matrix, Question, Vector
+from .documents import DIMENSION, Batch, K, Matrix, Question, Vector
 
 DURABLE: Final = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-2000000;"
 """The settings with which a transaction is as durable as a batch of Cerata."""
@@ -99,7 +99,7 @@ class Tables:
 
 
 class SQLite:
-    """The tables as a system of `cerata bench`."""
+    """The tables as a system of `python -m benchmarks`."""
 
     def __init__(self, folder: Path) -> None:
         self._tables = Tables(str(folder / "bench.sqlite"))

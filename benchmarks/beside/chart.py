@@ -1,4 +1,4 @@
-"""The picture of `cerata bench`: times over sizes, both axes logarithmic, a panel an operation.
+"""The picture of the comparison: times over sizes, both axes logarithmic, a panel an operation.
 
 Leaves out drawing itself (`cerata.memory.plots.canvas`).
 """
