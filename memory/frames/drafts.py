@@ -84,13 +84,13 @@ def frame_fields(
 
 
 def _times(name: str, values: Sequence[date | str]) -> tuple[int, ...]:
-    if type(values) is tuple and not values:
+    if isinstance(values, tuple) and not values:
         return ()
     return tuple(map(to_microseconds, listed(name, values)))
 
 
 def _strings(name: str, values: Sequence[str]) -> tuple[str, ...]:
-    if type(values) is tuple and not values:
+    if isinstance(values, tuple) and not values:
         return ()
     items = listed(name, values)
     for value in items:

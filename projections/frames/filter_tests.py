@@ -45,6 +45,8 @@ def either(parts: Sequence[Expression]) -> Expression:
 
 def strings(name: str, values: Collection[str]) -> list[str]:
     """Return a checked list of strings."""
+    if isinstance(values, tuple) and not values:
+        return []
     if isinstance(values, str):
         raise InvalidInput(
             f"{name} must be a list of strings, not one string",
@@ -56,6 +58,8 @@ def strings(name: str, values: Collection[str]) -> list[str]:
 
 def words(name: str, values: Collection[str]) -> list[str]:
     """Return a checked list of strings, none of them empty: no frame has an empty tag."""
+    if isinstance(values, tuple) and not values:
+        return []
     checked = strings(name, values)
     if "" in checked:
         raise InvalidInput(

@@ -33,6 +33,7 @@ time of recording.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Final, cast
 
 from cerata.engine.arguments import expect_text
@@ -126,15 +127,15 @@ class Filter:
         uri_prefix: str | None = None,
         absent: Collection[str] = (),
     ) -> None:
-        parts: list[Expression] = [equals("tag", tag) for tag in words("tags", tags)]
-        parts += [equals("label", label) for label in words("labels", labels)]
+        parts: list[Expression] = [*map(partial(equals, "tag"), words("tags", tags))]
+        parts += map(partial(equals, "label"), words("labels", labels))
         if kind is not None:
             parts.append(Named("kind", names_of("kind", kind)))
         if role is not None:
             parts.append(Named("role", names_of("role", role)))
         if track is not None:
             parts.append(either([equals("track", name) for name in names_of("track", track)]))
-        for name, value in pairs("scope", scope):
+        for name, value in () if scope is None else pairs("scope", scope):
             if not isinstance(exact(value), str | int):
                 raise InvalidInput(
                     f"scope {name!r} must be a string, an integer or a bool, not "
@@ -142,7 +143,7 @@ class Filter:
                     remedy="Pass a str, int or bool.",
                 )
             parts.append(equals(f"scope.{name}", value))
-        for name, test in pairs("metadata", metadata):
+        for name, test in () if metadata is None else pairs("metadata", metadata):
             parts += metadata_tests(name, test)
         for time, span in (("created", created), ("recorded", recorded), ("content", content)):
             if span is not None:
