@@ -48,7 +48,6 @@ from cerata.memory.interchange.export import ExportedEvents, ExportProgress
 from cerata.memory.interchange.importing import ImportedEvents, ImportProgress
 from cerata.memory.interchange.line_files import Target as LineFilesTarget
 from cerata.memory.links.why import Why
-from cerata.memory.plots.canvas import Form
 from cerata.memory.recall_explanation import RecallExplanation
 from cerata.memory.recall_reads import RecallId
 from cerata.memory.search.request import Grouping, Mode, Rerank
@@ -91,7 +90,7 @@ from cerata.projections.vectors.columns import Matrix
 from cerata.projections.vectors.maxsim import Tokens
 from cerata.replay.rebuild import Rebuild
 from cerata.replay.verify import Verification
-from cerata.retrieval.context.entries import Form as EntriesForm
+from cerata.retrieval.context.entries import Form
 from cerata.retrieval.context.packing import Order
 from cerata.retrieval.context.policies import ContextPolicy
 from cerata.retrieval.embedders.embedder import Embedder
@@ -145,20 +144,6 @@ class AsyncView(Handle):
         self, entity: EntityLike, *, valid_at: date | str | None = None, facts_max: int = ...
     ) -> list[Cooccurrence]: ...
     async def count(self, where: Filter | None = None) -> tuple[int, int]: ...
-    async def draw_facts(
-        self, facts: Iterable[Fact], *, title: str = "Facts", form: Form = "svg"
-    ) -> bytes: ...
-    async def draw_graph(
-        self,
-        entity: str | Entity,
-        *,
-        hops: int = 1,
-        entities_max: int = 30,
-        predicate: str | None = None,
-        direction: Direction = "both",
-        valid_at: date | str | None = None,
-        form: Form = "svg",
-    ) -> bytes: ...
     async def embedding(self, frame: FrameId, space: str | None = None) -> Matrix | None: ...
     def entities(self, kind: str | None = None) -> AsyncIterator[EntityInfo]: ...
     async def entity(self, name: str | Entity) -> EntityInfo: ...
@@ -281,7 +266,7 @@ class AsyncView(Handle):
         where: Filter | None = None,
         when: TimeRange | None = None,
         profile: str | Profile | None = None,
-        form: EntriesForm = "text",
+        form: Form = "text",
         policy: str | ContextPolicy | None = None,
         order: Order = "score",
         framing: bool = False,
@@ -518,20 +503,6 @@ class AsyncStore(Handle):
     ) -> Diff: ...
     async def digests(self, *, replay: bool = False) -> dict[str, bytes]: ...
     async def drafts_after(self, store: AsyncStore) -> list[Draft]: ...
-    async def draw_facts(
-        self, facts: Iterable[Fact], *, title: str = "Facts", form: Form = "svg"
-    ) -> bytes: ...
-    async def draw_graph(
-        self,
-        entity: str | Entity,
-        *,
-        hops: int = 1,
-        entities_max: int = 30,
-        predicate: str | None = None,
-        direction: Direction = "both",
-        valid_at: date | str | None = None,
-        form: Form = "svg",
-    ) -> bytes: ...
     async def embed_missing(
         self,
         *,
@@ -789,7 +760,7 @@ class AsyncStore(Handle):
         where: Filter | None = None,
         when: TimeRange | None = None,
         profile: str | Profile | None = None,
-        form: EntriesForm = "text",
+        form: Form = "text",
         policy: str | ContextPolicy | None = None,
         order: Order = "score",
         framing: bool = False,

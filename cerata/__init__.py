@@ -29,6 +29,7 @@ PACKS = (
     "agents.activities",
     "agents.messages",
     "agents",
+    "packs.plots",
 )
 """The packs that Cerata ships, in the order in which their states are saved."""
 
@@ -135,7 +136,8 @@ _HOME_OF = {
     for home, *names in map(str.split, _HOMES.strip().splitlines())
     for name in names
 }
-_HOME_OF["events"] = "cerata"
+_MODULES = {"events": "cerata", "plots": "cerata.packs"}
+_HOME_OF |= _MODULES
 __all__ = sorted(["__version__", *_HOME_OF])  # noqa: PLE0605 - made from the table
 
 
@@ -144,8 +146,8 @@ def __getattr__(name: str) -> object:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'cerata' has no attribute {name!r}")
-    if name == "events":
-        return importlib.import_module("cerata.events")
+    if name in _MODULES:
+        return importlib.import_module(f"{home}.{name}")
     from cerata.engine.loading import loading
 
     with loading(home):

@@ -155,6 +155,7 @@ from cerata.memory.values.links import Link as Link
 from cerata.memory.values.result_change import ResultChange as ResultChange
 from cerata.memory.values.text_diff import DiffLine as DiffLine
 from cerata.memory.view import View as View
+from cerata.packs import plots as plots
 from cerata.projections.columnar.intervals import Allen as Allen
 from cerata.projections.facts.objects import Standing as Standing
 from cerata.projections.frames.filters import Filter as Filter

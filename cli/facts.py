@@ -22,6 +22,7 @@ from cerata.memory.values.facts import (
 )
 from cerata.memory.values.words import clipped, counted
 from cerata.memory.view import View
+from cerata.packs.plots import draw_facts
 from cerata.projections.facts.objects import Standing
 
 from .filter_options import count_of
@@ -65,7 +66,7 @@ def run_facts(options: Namespace, output: Output) -> int:
         answer: dict[str, JsonValue] = {"basis": view.basis, "facts": rows}
         if plot is not None and form is not None and page:
             title = options.subject or options.predicate or "Facts"
-            picture = view.draw_facts(page, title=title, form=form)
+            picture = draw_facts(view, page, title=title, form=form)
             write_picture(plot, picture, file_of(options))
             output.line(f"drawn: {plot}", style="dim")
             answer["plot"] = plot

@@ -8,11 +8,12 @@ from rich.cells import cell_len, set_cell_size
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
-from cerata.memory.plots.canvas import Form
 from cerata.memory.values.facts import Entity, Fact
 from cerata.memory.values.graph import Cooccurrence, FactPath, Neighbour, Reached
 from cerata.memory.values.words import clipped, counted
 from cerata.memory.view import View
+from cerata.packs.plots import draw_graph
+from cerata.packs.plots.canvas import Form
 
 from .facts import when_text
 from .filter_options import count_of
@@ -56,7 +57,8 @@ def run_graph(options: Namespace, output: Output) -> int:
 
 
 def _drawn(view: View, options: Namespace, form: Form) -> bytes:
-    return view.draw_graph(
+    return draw_graph(
+        view,
         options.entity,
         hops=options.hops or 1,
         predicate=options.predicate,

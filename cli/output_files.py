@@ -8,7 +8,7 @@ from typing import IO
 
 from cerata.engine.errors import Conflict, InvalidInput, NotFound
 from cerata.memory.interchange.made_files import create_made_file
-from cerata.memory.plots.canvas import FORMS, Form
+from cerata.packs.plots.canvas import FORMS, Form
 
 
 @contextmanager

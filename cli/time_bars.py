@@ -1,7 +1,7 @@
 """Bars of time in a terminal: the density of events, periods, and single moments.
 
 Owns the drawing, in ASCII where the output lacks the blocks. Leaves out the choice of
-the times and pictures in files (`cerata.memory.plots`).
+the times and pictures in files.
 """
 
 import sys

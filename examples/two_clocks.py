@@ -14,7 +14,8 @@ from pathlib import Path
 import cerata
 from cerata import Entity, Environment
 from cerata.engine.memory_storage import MemoryStorage
-from cerata.memory.plots.canvas import FORMS
+from cerata.packs.plots import draw_facts, draw_graph
+from cerata.packs.plots.canvas import FORMS
 
 
 class Calendar:
@@ -88,11 +89,11 @@ def main() -> None:
         live(store, calendar)
         history = store.fact_history("alice")
         for form in FORMS:
-            drawn = store.draw_facts(history, title="alice", form=form)
+            drawn = draw_facts(store, history, title="alice", form=form)
             (folder / f"facts.{form}").write_bytes(drawn)
         befriend(store)
         for form in FORMS:
-            drawn = store.draw_graph("alice", hops=2, valid_at="now", form=form)
+            drawn = draw_graph(store, "alice", hops=2, valid_at="now", form=form)
             (folder / f"graph.{form}").write_bytes(drawn)
     print("facts.svg, facts.png, graph.svg and graph.png")
 

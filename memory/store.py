@@ -52,7 +52,6 @@ from .ingest.commands import IngestCommands
 from .links.commands import LinkCommands
 from .links.reads import LinkReads
 from .links.why_reads import WhyReads
-from .plots.reads import PlotReads
 from .recall_reads import RecallReads
 from .resident_modules import load_resident_modules
 from .snapshot.store_embedder import AUTO, Choice
@@ -109,7 +108,6 @@ class Store(
     LinkReads,
     WhyReads,
     GraphReads,
-    PlotReads,
 ):
     """A memory in one file, returned by `cerata.open`.
 

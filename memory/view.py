@@ -27,7 +27,6 @@ from .frames.timeline_reads import TimelineReads
 from .graph.reads import GraphReads
 from .links.reads import LinkReads
 from .links.why_reads import WhyReads
-from .plots.reads import PlotReads
 from .recall_reads import RecallReads
 from .snapshot.points import seq_of_point
 from .values.frames import Context, Receipt
@@ -50,7 +49,6 @@ class View(
     LinkReads,
     WhyReads,
     GraphReads,
-    PlotReads,
     Handle,
 ):
     """The memory at seq ``basis``: the first ``basis`` events and nothing after.

@@ -23,6 +23,7 @@ KERNEL: Final = ("engine", "projections", "replay", "retrieval", "memory", "aio"
 VERBS: Final = {
     *("cli/agent_options.py", "cli/growth.py", "cli/growth_verbs.py"),
     *("cli/slots.py", "cli/slots_verbs.py", "cli/verbs.py"),
+    *("cli/bench_chart.py", "cli/facts.py", "cli/graph.py", "cli/output_files.py"),
     *("cli/archive.py", "cli/assemble.py", "cli/conversations.py", "cli/reflect.py"),
     *("cli/recall_comparison.py", "cli/runs.py", "cli/runs_verbs.py"),
 }

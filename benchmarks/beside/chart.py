@@ -1,14 +1,14 @@
 """The picture of the comparison: times over sizes, both axes logarithmic, a panel an operation.
 
-Leaves out drawing itself (`cerata.memory.plots.canvas`).
+Leaves out drawing itself (`cerata.packs.plots.canvas`).
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from cerata.memory.plots.canvas import Canvas, Form
-from cerata.memory.plots.colours import FAINT, INK, SOFT, colours_of
+from cerata.packs.plots.canvas import Canvas, Form
+from cerata.packs.plots.colours import FAINT, INK, SOFT, colours_of
 
 Line = Sequence[tuple[int, float]]
 """A system's times: (documents, milliseconds)."""

@@ -119,7 +119,14 @@ EXACT = {"rerun_recall"}
 """Repetitions, which compare what was with what is: their outcome is unknown then."""
 
 ALONE = {
-    *("access", "at", "basis", "blame", "content", "count", "draw_facts", "draw_graph"),
+    *(
+        "access",
+        "at",
+        "basis",
+        "blame",
+        "content",
+        "count",
+    ),
     *("embedding", "entity", "explain", "fact", "frame", "get", "head", "highlights"),
     *("log_id", "now", "projection", "remembered_embedder", "resolve", "scope", "shared", "since"),
     *("source_of", "speculate", "token_embedding", "true_at", "view", "within"),

@@ -26,6 +26,7 @@ from cerata.integrations.mcp.service import Service
 from cerata.memory.batch.writer import session_of
 from cerata.memory.tuning.recall_comparison import compare_recalls
 from cerata.memory.tuning.recall_settings import RecallSettings
+from cerata.packs.plots import draw_graph
 
 from ..clocks import StandingClock
 from ..damage import Damage
@@ -142,7 +143,7 @@ READINGS: dict[str, Callable[[World], Sequence[object]]] = {
         change.seq
         for change in compare_recalls(world.store, RecallSettings(profile="words")).recalls
     ],
-    "draw_graph": lambda world: [bool(world.store.draw_graph("A"))],
+    "draw_graph": lambda world: [bool(draw_graph(world.store, "A"))],
     "entropy": lambda world: [world.agent.entropy() is None],
     "extract": lambda world: [each.frame for each in world.store.extract(dry_run=True).frames],
     "handoff": lambda world: [each.id for each in world.agent.handoff().messages],

@@ -21,6 +21,7 @@ from cerata.agents import judge
 from cerata.engine.environment import Environment, SystemClock
 from cerata.engine.events import JsonValue, PutFrame
 from cerata.engine.salted_hashes import judged_hash
+from cerata.packs.plots import draw_facts, draw_graph
 
 FILE = "notes.html"
 MESSAGE: Mapping[str, JsonValue] = {"role": "user", "content": "Which tea?"}
@@ -50,8 +51,8 @@ READS: dict[str, Call] = {
     "conflicts": lambda memory: memory.conflicts(),
     "content": lambda memory: memory.content(1),
     "cooccurring": lambda memory: memory.cooccurring("Ann"),
-    "draw_facts": lambda memory: memory.draw_facts(memory.facts()),
-    "draw_graph": lambda memory: memory.draw_graph("Ann"),
+    "draw_facts": lambda memory: draw_facts(memory, memory.facts()),
+    "draw_graph": lambda memory: draw_graph(memory, "Ann"),
     "embedding": lambda memory: memory.embedding(1),
     "entities": lambda memory: list(memory.entities()),
     "entity": lambda memory: memory.entity("Ann"),

@@ -65,7 +65,6 @@ NOT_COMPARED = {
     *("scope", "shared", "view", "within"),
     *("at", "speculate", "since"),  # compared by test_composed_views and test_composed_diffs
     *("head", "log_id"),  # the log's own
-    *("draw_facts", "draw_graph"),  # pictures of what is read
     "projection",  # read through the fold, which it passes on to
 }
 

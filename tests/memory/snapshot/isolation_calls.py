@@ -19,6 +19,7 @@ from cerata.agents import judge
 from cerata.engine.events import DeleteFrame, Draft, PutEmbedding, PutFrame, PutTag, RetractFact
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.vectors import vectors
+from cerata.packs.plots import draw_facts, draw_graph
 
 from .tenants import DIMENSIONS, SCOPES, Own, is_seen, mark, owner_of
 
@@ -135,8 +136,8 @@ READS: Final[Mapping[str, Calls | str]] = {
     "content": by_id(lambda asked, one: asked.content(one)),
     "cooccurring": by_name(lambda asked, name: asked.cooccurring(name)),
     "count": once(lambda asked: (asked.count(), len(asked))),
-    "draw_facts": once(lambda asked: asked.draw_facts(asked.facts("Ada", "lives in"))),
-    "draw_graph": once(lambda asked: asked.draw_graph("Ada", hops=3)),
+    "draw_facts": once(lambda asked: draw_facts(asked, asked.facts("Ada", "lives in"))),
+    "draw_graph": once(lambda asked: draw_graph(asked, "Ada", hops=3)),
     "embedding": by_id(
         lambda asked, one: (asked.embedding(one), asked.embedding(one, "shared-space"))
     ),
@@ -413,7 +414,7 @@ def _forged(owner: str) -> Draft:
     return Draft(PutFrame(text="forged"), tuple(SCOPES[owner].items()))
 
 
-OF_PACKS: Final = {"judge"}
+OF_PACKS: Final = {"draw_facts", "draw_graph", "judge"}
 """Calls that packs of Cerata add: functions over a store, tried like its methods."""
 
 WRITES: Final[Mapping[str, Calls | str]] = {

@@ -18,20 +18,20 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 import cerata
 from cerata import Entity, InvalidInput, NotFound, Store, Unsupported, View
-from cerata.memory.plots import bitemporal as facts
-from cerata.memory.plots import canvas
-from cerata.memory.plots.canvas import Form, fitting, width_of
-from cerata.memory.plots.regions import Region, is_endless, regions_of
-from cerata.memory.plots.ring_layout import Way, places_of, rings_of
-from cerata.memory.plots.time_axis import lines_in, said, stretch
 from cerata.memory.snapshot.reader import snapshot_of
+from cerata.packs.plots import bitemporal as facts
+from cerata.packs.plots import canvas, draw_facts, draw_graph
+from cerata.packs.plots.canvas import Form, fitting, width_of
+from cerata.packs.plots.regions import Region, is_endless, regions_of
+from cerata.packs.plots.ring_layout import Way, places_of, rings_of
+from cerata.packs.plots.time_axis import lines_in, said, stretch
 from cerata.projections.columnar.intervals import BEGINNING, ENDLESS, Interval
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 
-from ..facts.acts import Act
-from ..facts.histories import BATCHES, run
-from ..facts.questions import times_in
-from ..facts.world import events_of
+from ...memory.facts.acts import Act
+from ...memory.facts.histories import BATCHES, run
+from ...memory.facts.questions import times_in
+from ...memory.facts.world import events_of
 
 DAY_US = 86_400_000_000
 
@@ -105,7 +105,7 @@ def test_what_a_transaction_gathered_is_drawn_too(store: Store) -> None:
         view = store.view()
         [region] = regions_of(snapshot_of(view), view.facts())
         assert region.fact.id == -1
-        assert faults_in(view.draw_facts(view.facts()), "svg") == []
+        assert faults_in(draw_facts(view, view.facts()), "svg") == []
 
 
 # --- the calendar --------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ def life(store: Store) -> View:
 @pytest.mark.parametrize("form", canvas.FORMS)
 def test_a_picture_is_whole(store: Store, form: Form) -> None:
     view = life(store)
-    picture = view.draw_facts(view.facts(include_ended=True, include_retracted=True), form=form)
+    picture = draw_facts(view, view.facts(include_ended=True, include_retracted=True), form=form)
     assert faults_in(picture, form) == []
 
 
@@ -262,7 +262,7 @@ def test_no_region_covers_another_in_its_panel(store: Store) -> None:
 def test_forty_facts_are_a_picture(store: Store) -> None:
     for number in range(40):
         store.assert_fact("it", f"is {number % 7}", number, valid_from=f"20{10 + number % 9}-01-01")
-    assert faults_in(store.draw_facts(store.facts(), form="svg"), "svg") == []
+    assert faults_in(draw_facts(store, store.facts(), form="svg"), "svg") == []
 
 
 @pytest.mark.parametrize(
@@ -270,23 +270,23 @@ def test_forty_facts_are_a_picture(store: Store) -> None:
 )
 def test_any_range_can_be_drawn(store: Store, start: str | None, end: str | None) -> None:
     store.assert_fact("it", "is", "so", valid_from=start, valid_to=end)
-    assert faults_in(store.draw_facts(store.facts()), "svg") == []
+    assert faults_in(draw_facts(store, store.facts()), "svg") == []
 
 
 def test_what_cannot_be_drawn_is_refused(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     fact = store.assert_fact("it", "is", "so")
     wrong: Any = [fact]
     with pytest.raises(InvalidInput, match="no facts to draw"):
-        store.draw_facts([])
+        draw_facts(store, [])
     with pytest.raises(InvalidInput, match="items of the type Fact"):
-        store.draw_facts(wrong)
+        draw_facts(store, wrong)
     with pytest.raises(InvalidInput, match="A picture cannot be 'gif'"):
-        store.draw_facts(store.facts(), form=cast("Form", "gif"))
+        draw_facts(store, store.facts(), form=cast("Form", "gif"))
     monkeypatch.setattr(facts, "FACTS_MAX", 0)
     with pytest.raises(InvalidInput, match="at most 0 facts, not 1"):
-        store.draw_facts(store.facts())
+        draw_facts(store, store.facts())
     with cerata.open(":memory:") as other, pytest.raises(NotFound):
-        other.draw_facts(store.facts())
+        draw_facts(other, store.facts())
 
 
 def test_who_lacks_matplotlib_is_told_what_to_install(
@@ -303,13 +303,13 @@ def test_who_lacks_matplotlib_is_told_what_to_install(
         one.cache_clear()
     said = r"pip install '\.\[plot\]'"
     with pytest.raises(Unsupported, match=said):
-        store.draw_facts(store.facts())
+        draw_facts(store, store.facts())
     with pytest.raises(Unsupported, match=said):
-        store.draw_graph("it")
+        draw_graph(store, "it")
     monkeypatch.undo()
     for one in caches:
         one.cache_clear()
-    assert store.draw_graph("it")
+    assert draw_graph(store, "it")
 
 
 # --- words ---------------------------------------------------------------------------------------
@@ -382,7 +382,7 @@ def test_entities_of_one_name_in_two_tenants_are_one_here(store: Store) -> None:
             store.assert_fact(one, "to", Entity(other), scope={"tenant": tenant})
     rings = rings_of(snapshot_of(store), "a", hops=3, entities_max=30, way=WAY)
     assert rings.hops == {"a": 0, "b": 1, "c": 1, "d": 3}
-    assert faults_in(store.draw_graph("a", hops=3), "svg") == []
+    assert faults_in(draw_graph(store, "a", hops=3), "svg") == []
 
 
 def test_what_is_left_out_is_counted(store: Store) -> None:
@@ -396,7 +396,7 @@ def test_what_is_left_out_is_counted(store: Store) -> None:
 def test_a_graph_is_a_picture(store: Store, form: Form, count: int) -> None:
     connect(store, count)
     store.put_entity("hub", kind="center of it all")
-    assert faults_in(store.draw_graph("hub", hops=2, form=form), form) == []
+    assert faults_in(draw_graph(store, "hub", hops=2, form=form), form) == []
 
 
 def test_a_graph_is_narrowed_as_a_walk_is(store: Store) -> None:
@@ -426,7 +426,7 @@ def test_what_has_ended_is_drawn_otherwise(store: Store) -> None:
         ("c", ("lives in",), False),
         ("d", ("owns", "left (ended)"), False),
     ]
-    picture = store.draw_graph("a").decode()
+    picture = draw_graph(store, "a").decode()
     assert picture.count("stroke-dasharray") == 1
     then = rings_of(
         snapshot_of(store), "a", hops=1, entities_max=9, way=WAY._replace(valid_at="2000-06-01")
@@ -435,14 +435,14 @@ def test_what_has_ended_is_drawn_otherwise(store: Store) -> None:
         (("lived in", "owns"), False),
         (("owns",), False),
     ]
-    assert b"stroke-dasharray" not in store.draw_graph("a", valid_at="2000-06-01")
+    assert b"stroke-dasharray" not in draw_graph(store, "a", valid_at="2000-06-01")
 
 
 def test_a_graph_of_nothing_is_refused(store: Store) -> None:
     store.put_entity("alone")
     with pytest.raises(InvalidInput, match="No fact joins 'alone'"):
-        store.draw_graph("alone")
+        draw_graph(store, "alone")
     with pytest.raises(NotFound):
-        store.draw_graph("nobody")
+        draw_graph(store, "nobody")
     with pytest.raises(InvalidInput, match="cannot show 151 entities"):
-        store.draw_graph("alone", entities_max=151)
+        draw_graph(store, "alone", entities_max=151)

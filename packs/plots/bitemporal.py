@@ -12,11 +12,11 @@ from itertools import pairwise
 from typing import Final
 
 from cerata.engine.errors import InvalidInput
+from cerata.memory.snapshot.snapshot import Snapshot
+from cerata.memory.values.facts import Fact, plain_object
 from cerata.projections.columnar.intervals import BEGINNING, ENDLESS
 from cerata.projections.columnar.times import to_microseconds
 
-from ..snapshot.snapshot import Snapshot
-from ..values.facts import Fact, plain_object
 from .canvas import Canvas, Form, Point, check_form, fitting, width_of
 from .colours import FAINT, GROUND, INK, PAPER, SOFT, colours_of, ink_on, mixed
 from .regions import Piece, Region, is_endless, regions_of
@@ -64,7 +64,7 @@ class _Panel:
         return self.row * len(self.times) + _OPEN
 
 
-def draw_facts(snapshot: Snapshot, facts: Sequence[Fact], *, title: str, form: Form) -> bytes:
+def picture_of_facts(snapshot: Snapshot, facts: Sequence[Fact], *, title: str, form: Form) -> bytes:
     """Return a picture of facts as a view sees them.
 
     Raises:

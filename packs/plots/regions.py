@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from cerata.engine.errors import NotFound
+from cerata.memory.snapshot.fact_conversion import spans_of, to_fact
+from cerata.memory.snapshot.snapshot import Snapshot
+from cerata.memory.values.facts import Fact
 from cerata.projections.columnar.intervals import ENDLESS, Interval
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.facts.entity_resolution import Act
-
-from ..snapshot.fact_conversion import spans_of, to_fact
-from ..snapshot.snapshot import Snapshot
-from ..values.facts import Fact
 
 _RULING: Final = (Act.PREDICATE, Act.MERGE, Act.SPLIT, Act.END)
 """Acts that can change the valid time of facts that were known before."""

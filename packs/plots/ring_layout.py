@@ -10,12 +10,11 @@ from datetime import date
 from math import cos, hypot, pi, sin
 from typing import Final, NamedTuple, TypeAlias
 
+from cerata.memory.graph.reads import GraphView
+from cerata.memory.snapshot.fact_conversion import entity_named
+from cerata.memory.snapshot.snapshot import Snapshot
+from cerata.memory.values.facts import Fact
 from cerata.projections.facts.graph import Direction
-
-from ..graph.reads import GraphView
-from ..snapshot.fact_conversion import entity_named
-from ..snapshot.snapshot import Snapshot
-from ..values.facts import Fact
 
 RING: Final = 1.7
 """Least inches from one ring to the next, downwards."""

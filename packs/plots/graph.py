@@ -10,9 +10,9 @@ from typing import Final
 
 from cerata.engine.arguments import expect_integer
 from cerata.engine.errors import InvalidInput, number_text
+from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.facts.graph import Direction
 
-from ..snapshot.snapshot import Snapshot
 from .canvas import Canvas, Form, Point, check_form, fitting, width_of
 from .colours import FAINT, GROUND, INK, PAPER, SOFT, colours_of, ink_on, mixed
 from .ring_layout import Join, Rings, Way, border, places_of, rings_of
@@ -35,7 +35,7 @@ _TOP: Final = 0.7
 _WIDTH_MIN: Final = 7.0
 
 
-def draw_graph(
+def picture_of_graph(
     snapshot: Snapshot,
     entity: str,
     *,
