@@ -169,6 +169,14 @@ def test_every_page_of_docs_is_in_the_reading_order() -> None:
     assert {page.relative_to(ROOT).as_posix() for page in missing} == set()
 
 
+def test_the_index_begins_with_four_paths_of_five_pages() -> None:
+    """A list of forty pages was no way to begin."""
+    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    header, _, *rows = [line for line in text.splitlines() if line.startswith("|")][:7]
+    assert re.findall(r"I \w+", header) == ["I build", "I operate", "I contribute", "I audit"]
+    assert [len(re.findall(r"\]\(", row)) for row in rows] == [4] * 5
+
+
 # --- decisions and measurements ------------------------------------------------------------------
 
 PARTS = ["Decision", "Why", "Rejected", "Measured by"]
@@ -184,6 +192,16 @@ def malformed_decisions(text: str) -> list[str]:
         if body.strip() and parts not in (PARTS, [name for name in PARTS if name != "Rejected"]):
             faults.append(heading)
     return faults
+
+
+DECISION_LINES_MAX = 12
+
+
+def long_decisions(text: str) -> list[str]:
+    """Return the headings of the decisions that are too long, without blank lines."""
+    sections = re.split(r"^#{2,3} ", text, flags=re.MULTILINE)[1:]
+    lines = [[line for line in section.splitlines() if line.strip()] for section in sections]
+    return [heading for heading, *body in lines if len(body) > DECISION_LINES_MAX]
 
 
 def missing_files(text: str) -> set[str]:
@@ -205,6 +223,7 @@ def test_every_decision_has_its_parts(page: Path) -> None:
         text = page.read_text(encoding="utf-8")
         assert "**Decision.**" in text
         assert malformed_decisions(text) == []
+        assert long_decisions(text) == []
 
 
 @pytest.mark.parametrize("page", [*DECISIONS, ROOT / "docs" / "measurements.md"], ids=name_of)
@@ -220,6 +239,8 @@ def test_a_malformed_decision_is_found() -> None:
         "`tests/none.py`, `python -m benchmarks.none`\n\n### B\n\n**Decision.** x\n"
     )
     assert malformed_decisions(text) == ["B"]
+    assert long_decisions(text) == []
+    assert long_decisions("## A\n\n" + "x\n" * 13 + "\n## B\n") == ["A"]
     assert missing_files(text) == {"tests/none.py", "benchmarks/none.py"}
 
 
