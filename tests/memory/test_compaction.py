@@ -88,6 +88,7 @@ def said(store: Store, n: int) -> str:
     return kept
 
 
+@pytest.mark.slow("compares every answer at every point")
 @pytest.mark.usefixtures("any_size")
 def test_every_answer_at_every_point_is_the_same(seed: int) -> None:
     """Compaction changes bytes, never a word; digests, ids and hashes stay."""

@@ -15,6 +15,7 @@ from cerata.replay.checkpoint import Chunk, read_chunk
 from ..acts import ACTS, Act, everything, perform
 
 
+@pytest.mark.slow("compares every read at every event")
 @settings(max_examples=25)
 @given(st.lists(ACTS, min_size=1, max_size=9), st.integers(0, 8))
 def test_every_read_at_n_is_that_of_the_store_that_stopped_at_n(
