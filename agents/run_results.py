@@ -283,7 +283,7 @@ def _place(frame: int) -> str:
 def _outside(frame: int) -> Corrupt:
     return Corrupt(
         f"The result in frame {frame:,} lies outside the scope of its run",
-        remedy="Run 'cerata verify', then 'cerata rebuild'.",
+        remedy="Run 'cerata file verify', then 'cerata file maintain --only rebuild'.",
     )
 
 

@@ -106,7 +106,7 @@ def check_json(schema: str, value: bytes, where: str) -> None:
         raise InvalidInput(
             f"The value does not match the schema of the slot: {check.fault}",
             where=f"{where}, {check.path}",
-            remedy="Pass a value of the schema, which 'cerata slots --json' prints.",
+            remedy="Pass a value of the schema, which 'cerata agents slots --json' prints.",
         )
 
 

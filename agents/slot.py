@@ -491,7 +491,7 @@ class Slot(Handle):
             raise Corrupt(
                 f"The value in frame {frame.id:,} lies outside its instance",
                 where=f"slot {self._instance.slot!r}",
-                remedy="Run 'cerata verify', then 'cerata rebuild'.",
+                remedy="Run 'cerata file verify', then 'cerata file maintain --only rebuild'.",
             )
         return frame
 

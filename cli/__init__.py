@@ -2,8 +2,8 @@
 
 Each verb is a thin caller of `cerata.memory` and `cerata.replay`; it prints for people, and
 returns the same as plain values for ``--json``. Leaves out every decision about data. No other room
-reads the user's files. ``<subject>_verbs.py`` has the parsers of a subject and loads no engine;
-``<subject>.py`` has the functions that run. Start at `main`, then `verbs`.
+reads the user's files. A file has the verbs of a subject as data and the functions that run, which
+load the engine. Start at `main`, then `verb` and `parser`.
 """
 
 from .main import main

@@ -1,23 +1,93 @@
 """crash-test: crash a workload's stories in every way, on all cores, and report broken rules."""
 
+from __future__ import annotations
+
+import argparse
 import os
-import shlex
 import time
-from argparse import Namespace
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from cerata.engine.errors import InvalidInput
-from cerata.memory.ingest.document import open_regular
-from cerata.memory.values.words import counted
 
-from .crash_test_verbs import BUDGET_S
-from .output import Output
+from .verb import Arg, Option, Verb, seconds
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Mapping
+
     from cerata.fault_injection.crash_test import CrashReport, Violation
     from cerata.fault_injection.stories.workload import Workload
+
+    from .output import Output
+
+_CASES: Final = "crash-cases"
+
+_BUDGET_S: Final = 60.0
+"""Seconds of a run that names neither a time nor a number of stories."""
+
+
+def _budget(text: str) -> float:
+    value = seconds(text)
+    if value == 0:
+        raise ValueError
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be 1 or more, not {value}")
+    return value
+
+
+def _python_files(prefix: str, **_: object) -> list[str]:
+    return [str(path) for path in sorted(Path().glob(f"{prefix}*.py"))]
+
+
+def _saved_cases(prefix: str, **_: object) -> list[str]:
+    return [str(path) for path in sorted(Path().glob(f"{prefix or _CASES + '/'}*.case"))]
+
+
+VERBS: Final = (
+    Verb(
+        "crash-test",
+        "admin",
+        "crash a program in every way, and check the recovered file",
+        "crash_test:run_crash_test",
+        (
+            Arg(
+                "workload",
+                "a file with one Workload class (an agent's memory)",
+                "?",
+                metavar="WORKLOAD.py",
+                completer=_python_files,
+            ),
+            Option("--budget SECONDS", f"how long to test ({_BUDGET_S:.0f})", type=_budget),
+            Option(
+                "--stories COUNT",
+                "test so many stories, without a time limit: equal counts each time",
+                type=_count,
+            ),
+            Option("--jobs N", "number of processes (one for each core)", type=_count),
+            Option("--seed N", "seed of all randomness (0)", type=int, default=0),
+            Option("--cases FOLDER", f"folder for saved violations ({_CASES})", default=_CASES),
+            Option(
+                "--replay CASE",
+                "open a saved crash again, and crash its story again",
+                completer=_saved_cases,
+            ),
+        ),
+        (
+            "--budget 30",
+            "shop.py --budget 60",
+            "shop.py --stories 200 --json | jq .violations",
+            "shop.py --replay crash-cases/sell.1.case",
+        ),
+        scoped=False,
+        page="fault-injection.md",
+    ),
+)
 
 _VIOLATIONS_SHOWN: Final = 3
 _INTERRUPTED: Final = 130
@@ -83,13 +153,13 @@ def run_crash_test(options: Namespace, output: Output) -> int:
     return 1 if report.violations else 0
 
 
-def _built_in() -> "type[Workload]":
+def _built_in() -> type[Workload]:
     from cerata.fault_injection.stories.agent import Agent
 
     return Agent
 
 
-def _alphabet(kind: "type[Workload]") -> tuple[list[str], list[str]]:
+def _alphabet(kind: type[Workload]) -> tuple[list[str], list[str]]:
     """Return the names of a workload's operations, and of the operations of all workloads."""
     from cerata.fault_injection.stories.workload import COMMON
 
@@ -104,12 +174,12 @@ def _alphabet(kind: "type[Workload]") -> tuple[list[str], list[str]]:
 
 
 def _tested(
-    workload: "type[Workload] | str", options: Namespace, output: Output
-) -> "tuple[CrashReport, bool]":
+    workload: type[Workload] | str, options: Namespace, output: Output
+) -> tuple[CrashReport, bool]:
     """Run the crash test under a bar; return the report, and whether the user interrupted."""
     from cerata.fault_injection.crash_test import CrashReport, crash_test
 
-    budget = options.budget or (BUDGET_S if options.stories is None else float("inf"))
+    budget = options.budget or (_BUDGET_S if options.stories is None else float("inf"))
     total = options.stories or max(1, round(budget))
     folder = Path(options.cases)
     is_new = not folder.exists()
@@ -144,12 +214,14 @@ def _tested(
     return latest, interrupted
 
 
-def _so_far(report: "CrashReport") -> str:
+def _so_far(report: CrashReport) -> str:
+    from cerata.memory.values.words import counted
+
     broken = counted(len(report.violations), "violation") if report.violations else "no violation"
     return f"{report.states:,} crash states, {broken}"
 
 
-def _first_of_each(report: "CrashReport") -> "list[Violation]":
+def _first_of_each(report: CrashReport) -> list[Violation]:
     """Return one violation of each kind, with its shortest story: one bug breaks many states."""
     shortest: dict[tuple[str, str], Violation] = {}
     for violation in sorted(report.violations, key=lambda violation: len(violation.operations)):
@@ -157,7 +229,9 @@ def _first_of_each(report: "CrashReport") -> "list[Violation]":
     return list(shortest.values())
 
 
-def _print_counts(report: "CrashReport", options: Namespace, output: Output) -> None:
+def _print_counts(report: CrashReport, options: Namespace, output: Output) -> None:
+    from cerata.memory.values.words import counted
+
     jobs = options.jobs or os.cpu_count() or 1
     cores = "one core" if jobs == 1 else f"{jobs} cores"
     rows = (
@@ -173,7 +247,7 @@ def _print_counts(report: "CrashReport", options: Namespace, output: Output) -> 
         output.row((f"{count:>12,}  ", "bold"), f"{label:<14}", (more, "dim"))
 
 
-def _print_violation(number: int, violation: "Violation", replay: str, output: Output) -> None:
+def _print_violation(number: int, violation: Violation, replay: str, output: Output) -> None:
     rule = f" ({violation.rule})" if violation.rule.startswith("O") else ""
     meaning = _MEANINGS.get(violation.rule, "A rule was broken")
     output.line()
@@ -191,8 +265,10 @@ def _print_violation(number: int, violation: "Violation", replay: str, output: O
 
 
 def _print_verdict(
-    report: "CrashReport", violations: "list[Violation]", output: Output, *, was_interrupted: bool
+    report: CrashReport, violations: list[Violation], output: Output, *, was_interrupted: bool
 ) -> None:
+    from cerata.memory.values.words import counted
+
     output.line()
     more = len(violations) - _VIOLATIONS_SHOWN
     if more > 0:
@@ -211,18 +287,22 @@ def _print_verdict(
 # --- replay --------------------------------------------------------------------------------------
 
 
-def _replay_command(options: Namespace, violation: "Violation") -> str:
+def _replay_command(options: Namespace, violation: Violation) -> str:
     """Return the command that shows a violation again; empty without a saved state."""
+    import shlex
+
     if violation.case is None:
         return ""
-    words = ["cerata", "crash-test", *([options.workload] if options.workload else [])]
+    words = ["cerata", "admin", "crash-test", *([options.workload] if options.workload else [])]
     return shlex.join([*words, "--replay", violation.case])
 
 
-def _replay(kind: "type[Workload]", options: Namespace, output: Output) -> int:
+def _replay(kind: type[Workload], options: Namespace, output: Output) -> int:
     """Open a saved crash state again, then crash its story again; 1 if that breaks a rule."""
     from cerata.fault_injection.cases import decode_case
     from cerata.fault_injection.crash_test import crash_test, replay
+    from cerata.memory.ingest.document import open_regular
+    from cerata.memory.values.words import counted
 
     try:
         with open_regular(Path(options.replay)) as file:

@@ -1,34 +1,122 @@
-"""The verb that prints facts and their periods: facts."""
+"""The verbs that print and write facts: list, assert and retract."""
+
+from __future__ import annotations
 
 import contextlib
-from argparse import Namespace
-from collections.abc import Sequence
-from datetime import datetime
-
-from rich.cells import cell_len, set_cell_size
+from typing import TYPE_CHECKING, Final
 
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import JsonValue
-from cerata.memory.facts.changes import FactChange
-from cerata.memory.values.facts import (
-    Contradiction,
-    Entity,
-    EvidenceText,
-    Fact,
-    FactObject,
-    Period,
-    plain_object,
-    stored_object,
-)
-from cerata.memory.values.words import clipped, counted
-from cerata.memory.view import View
-from cerata.packs.plots import draw_facts
-from cerata.projections.facts.objects import Standing
 
-from .filter_options import count_of
-from .output import Output
-from .output_files import form_of, write_picture
-from .store_options import file_of, reading, view_of
+from .files import form_of, write_picture
+from .options import (
+    FACT_SOURCES,
+    OBJECT_KINDS,
+    changing,
+    check_goes_with,
+    count_of,
+    file_of,
+    reading,
+    view_of,
+    writing,
+)
+from .verb import ACTOR, COUNT, LISTS, REASONS, Arg, Option, Verb, identifier
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from cerata.engine.events import JsonValue
+    from cerata.memory.facts.changes import FactChange
+    from cerata.memory.store import Store
+    from cerata.memory.values.facts import Contradiction, EvidenceText, Fact, FactObject, Period
+    from cerata.memory.view import View
+
+    from .output import Output
+
+VERBS: Final = (
+    Verb(
+        "list",
+        "facts",
+        "print facts, with the periods when they are true",
+        "facts:run_list",
+        (
+            Arg("subject", "an entity's name", "?", metavar="SUBJECT"),
+            Option("--predicate NAME", "only facts with this predicate"),
+            Option("--object VALUE", "an entity's name, a string or a number"),
+            Option("--valid-at TIME", "only facts true at this time"),
+            Option("--ended", "include facts that have ended"),
+            Option("--retracted", "include retracted facts"),
+            Option("--matching QUESTION", "the best facts for a question, best first"),
+            Option("--evidence", "print the evidence of each fact, too"),
+            Option("--invalid", "include facts that links make invalid"),
+            Option("--conflicts", "print contradictions, in pairs"),
+            Option("--plot FILE", "draw the facts, too, as .svg or .png"),
+            COUNT,
+            *LISTS,
+        ),
+        (
+            "alice",
+            "alice --predicate 'lives in' --valid-at 2024-01-01",
+            "--object paris --at HEAD~10",
+            "alice --evidence",
+            "--matching 'where does Alice live?'",
+            "--conflicts",
+            "alice --ended --retracted --plot alice.svg",
+        ),
+        page="facts.md",
+    ),
+    Verb(
+        "assert",
+        "facts",
+        "assert that a fact is true, also instead of a wrong fact",
+        "facts:run_assert",
+        (
+            Arg("subject", "an entity's name; with --instead no word", "?", metavar="SUBJECT"),
+            Arg("predicate", "the property or relation", "?", metavar="PREDICATE"),
+            Arg("object", "the value", "?", metavar="OBJECT"),
+            Option(
+                "--instead ID",
+                "id of a wrong fact, which is retracted; its other parts stay",
+                type=identifier,
+            ),
+            Option("--object VALUE", "with --instead: the right value", dest="value"),
+            Option("--as", "kind of the value (string)", dest="kind", choices=OBJECT_KINDS),
+            Option("--valid-from TIME", "true from then on, or 'open'"),
+            Option("--valid-to TIME", "true until then, or 'open'"),
+            Option("--confidence P", "probability, from 0 to 1", type=float),
+            Option(
+                "--evidence ID",
+                "a frame in which it was read; repeat for several",
+                repeats=True,
+                type=identifier,
+            ),
+            Option("--source", "where it is from (observed)", choices=FACT_SOURCES),
+            Option(
+                "--assumption ASSUMPTION", "holds only under it; repeat for several", repeats=True
+            ),
+            Option("--because FACT", "the fact that led to this fact", type=identifier),
+            ACTOR,
+            Option("--reason TEXT", "with --instead: the cause, recorded in the log"),
+        ),
+        (
+            "alice 'lives in' paris --as entity --valid-from open",
+            "staging 'database port' 5433 --as number --evidence '#3'",
+            "--instead 12 --object rome --as entity",
+            "--instead 12 --valid-to 2025-06-01",
+        ),
+        page="facts.md",
+    ),
+    Verb(
+        "retract",
+        "facts",
+        "retract facts; earlier views keep them",
+        "facts:run_retract",
+        (Arg("facts", "ids of facts", "+", type=identifier, metavar="FACT"), *REASONS),
+        ("12", "12 13"),
+        page="facts.md",
+    ),
+)
 
 _SIGNS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
 
@@ -39,8 +127,10 @@ _COLUMNS_MAX = {"subject": 24, "predicate": 20, "object": 28}
 """Most characters of a column: longer texts are cut in the table, not in --json."""
 
 
-def run_facts(options: Namespace, output: Output) -> int:
+def run_list(options: Namespace, output: Output) -> int:
     """Print facts as a table, oldest first, or contradictions in two lines each."""
+    from cerata.memory.values.words import counted
+
     count = count_of(options)
     plot: str | None = options.plot
     form = None if plot is None else form_of(plot)
@@ -66,7 +156,7 @@ def run_facts(options: Namespace, output: Output) -> int:
         answer: dict[str, JsonValue] = {"basis": view.basis, "facts": rows}
         if plot is not None and form is not None and page:
             title = options.subject or options.predicate or "Facts"
-            picture = draw_facts(view, page, title=title, form=form)
+            picture = view.draw_facts(page, title=title, form=form)
             write_picture(plot, picture, file_of(options))
             output.line(f"drawn: {plot}", style="dim")
             answer["plot"] = plot
@@ -127,6 +217,8 @@ def _matches(view: View, options: Namespace) -> list[Fact]:
 
 
 def _objects(text: str) -> list[FactObject]:
+    from cerata.memory.values.facts import Entity
+
     objects: list[FactObject] = [Entity(text), text]
     for number in (int, float):
         with contextlib.suppress(ValueError):
@@ -138,6 +230,8 @@ def _objects(text: str) -> list[FactObject]:
 
 def _is_storable(value: FactObject) -> bool:
     """Return whether a fact can have a value: no NaN, no whole number over 64 bits."""
+    from cerata.memory.values.facts import stored_object
+
     try:
         stored_object(value)
     except InvalidInput:
@@ -146,6 +240,8 @@ def _is_storable(value: FactObject) -> bool:
 
 
 def _run_conflicts(view: View, options: Namespace, count: int, output: Output) -> int:
+    from cerata.memory.values.words import counted
+
     conflicts = view.conflicts(options.subject, options.predicate)
     page = conflicts[:count]
     with output.pages():
@@ -181,6 +277,11 @@ def _print(facts: Sequence[Fact], output: Output, quoting: View | None) -> None:
 
     With ``quoting`` each fact is followed by its evidence.
     """
+    from rich.cells import cell_len, set_cell_size
+
+    from cerata.memory.values.words import clipped
+    from cerata.projections.facts.objects import Standing
+
     rows = [(fact.subject, fact.predicate, object_text(fact)) for fact in facts]
     widths = [
         min(limit, max((cell_len(row[place]) for row in rows), default=0))
@@ -205,6 +306,8 @@ def _print(facts: Sequence[Fact], output: Output, quoting: View | None) -> None:
 
 
 def _print_evidence(evidence: EvidenceText, output: Output) -> None:
+    from cerata.memory.values.words import clipped
+
     if evidence.text is None:
         words = "(erased)"
     else:
@@ -233,6 +336,8 @@ def print_fact_change(change: FactChange, output: Output) -> None:
 
 def object_text(fact: Fact) -> str:
     """Return a fact's object for people, a string in quotes."""
+    from cerata.memory.values.facts import plain_object
+
     value = plain_object(fact.object)
     return f'"{value}"' if isinstance(fact.object, str) else str(value)
 
@@ -258,3 +363,124 @@ def _hint(view: View, options: Namespace, output: Output) -> None:
     candidates = [name for name in view.resolve(options.subject) if name != options.subject]
     if candidates:
         output.warn(f"no fact is about {options.subject!r}; did you mean {candidates[0]!r}?")
+
+
+def run_assert(options: Namespace, output: Output) -> int:
+    """Assert a fact, also instead of a wrong fact, and print it with its id."""
+    is_new = options.instead is None
+    words = {
+        "SUBJECT": options.subject,
+        "PREDICATE": options.predicate,
+        "OBJECT": options.object,
+        "--source": options.source,
+        "--assumption": options.assumption,
+        "--because": options.because,
+    }
+    check_goes_with("a fact without --instead", words, is_passed=is_new)
+    correction = {"--object": options.value, "--reason": options.reason}
+    check_goes_with("--instead", correction, is_passed=not is_new)
+    return (_assert if is_new else _correct)(options, output)
+
+
+def _assert(options: Namespace, output: Output) -> int:
+    if options.object is None:
+        raise InvalidInput(
+            "assert needs SUBJECT, PREDICATE and OBJECT", remedy="Pass all three, or --instead ID."
+        )
+    value = _object(options.object, options.kind)
+    with writing(options, output) as store:
+        receipt = store.assert_fact(
+            options.subject,
+            options.predicate,
+            value,
+            valid_from=options.valid_from,
+            valid_to=options.valid_to,
+            confidence=1.0 if options.confidence is None else options.confidence,
+            source=options.source or "observed",
+            evidence=options.evidence,
+            assumptions=options.assumption,
+            because=options.because,
+        )
+        fact = store.fact(receipt.id)
+        _print_change("+", fact, output, "" if receipt.added else ", unchanged")
+        output.result({"file": store.path, "fact": fact.to_dict(), **receipt.to_dict()})
+    return 0
+
+
+def _correct(options: Namespace, output: Output) -> int:
+    """Replace a wrong fact by the right one, and print both."""
+    value = None if options.value is None else _object(options.value, options.kind)
+    if value is None and options.kind is not None:
+        raise InvalidInput("--as needs --object", remedy="Pass --object VALUE, or remove --as.")
+    with changing(options, output) as store:
+        receipt = store.correct_fact(
+            options.instead,
+            object=value,
+            valid_from=options.valid_from,
+            valid_to=options.valid_to,
+            confidence=options.confidence,
+            evidence=options.evidence,
+            reason=options.reason,
+        )
+        old, new = store.fact(options.instead), store.fact(receipt.id)
+        _print_change("-", old, output)
+        _print_change("+", new, output)
+        output.result(
+            {"file": store.path, "old": old.to_dict(), "fact": new.to_dict(), **receipt.to_dict()}
+        )
+    return 0
+
+
+def run_retract(options: Namespace, output: Output) -> int:
+    """Retract facts, all or none."""
+    with changing(options, output) as store:
+        facts = _facts(store, options.facts)
+        receipt = store.retract_facts(facts, reason=options.reason)
+        for fact in facts:
+            _print_change("-", fact, output)
+        output.line(f"Still readable with --at {receipt.seqs[0] - 1}.", style="dim")
+        output.result(
+            {"file": store.path, "retracted": [fact.id for fact in facts], **receipt.to_dict()}
+        )
+    return 0
+
+
+def _facts(store: Store, ids: list[int]) -> list[Fact]:
+    return [store.fact(number) for number in dict.fromkeys(ids)]
+
+
+def _object(text: str, kind: str | None) -> FactObject:
+    """Return the value that a word of the command line means.
+
+    Raises:
+        InvalidInput: the word is no value of the kind.
+    """
+    from cerata.memory.values.facts import Entity
+    from cerata.projections.columnar.times import to_datetime, to_microseconds
+
+    if kind == "entity":
+        return Entity(text)
+    if kind == "time":
+        return to_datetime(to_microseconds(text))
+    if kind == "boolean" and text in ("true", "false"):
+        return text == "true"
+    if kind == "number":
+        for number in (int, float):
+            with contextlib.suppress(ValueError):
+                return number(text)
+    if kind in ("boolean", "number"):
+        example = "true or false" if kind == "boolean" else "a number such as 5433 or 0.5"
+        raise InvalidInput(
+            f"The object {text!r} is no {kind}", remedy=f"Pass {example}, or another --as."
+        )
+    return text
+
+
+def _print_change(sign: str, fact: Fact, output: Output, note: str = "") -> None:
+    colour = "green" if sign == "+" else "red"
+    output.row(
+        (f"{sign} ", colour),
+        (f"#{fact.id} ", "dim"),
+        f"{fact.subject} · {fact.predicate} · {object_text(fact)}  ",
+        (f"{when_text(fact.valid)}{note}", "dim"),
+    )

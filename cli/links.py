@@ -1,12 +1,123 @@
-"""The verbs of links between facts: why, link and unlink."""
+"""The verbs of links between facts and of their graph: link, why, graph and extract."""
 
-from argparse import Namespace
+from __future__ import annotations
 
-from cerata.memory.store import Store
-from cerata.memory.values.links import Link
+from typing import TYPE_CHECKING, Final
 
-from .output import Output
-from .store_options import changing, reading, view_of
+from cerata.engine.errors import InvalidInput
+
+from .facts import when_text
+from .files import form_of, write_picture
+from .options import (
+    DIRECTIONS,
+    LINK_KINDS,
+    changing,
+    check_goes_with,
+    count_of,
+    file_of,
+    reading,
+    view_of,
+    where_of,
+)
+from .verb import ACTOR, AT, COUNT, FILTERS, LISTS, Arg, Option, Verb, identifier
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from cerata.engine.events import JsonValue
+    from cerata.memory.facts.extraction import Extracted, Extraction
+    from cerata.packs.plots.canvas import Form
+    from cerata.memory.store import Store
+    from cerata.memory.values.facts import Fact
+    from cerata.memory.values.graph import Cooccurrence, FactPath, Neighbour
+    from cerata.memory.values.links import Link
+    from cerata.memory.view import View
+
+    from .output import Output
+
+VERBS: Final = (
+    Verb(
+        "link",
+        "facts",
+        "link a fact to another fact, or to a frame, or remove a link",
+        "links:run_link",
+        (
+            Arg("fact", "id of the fact", "?", type=identifier, metavar="FACT"),
+            Arg("kind", ", ".join(LINK_KINDS), "?", choices=LINK_KINDS, metavar="KIND"),
+            Arg("target", "id of a fact or frame", "?", type=identifier, metavar="TARGET"),
+            Option("--remove LINK", "id of a link to remove", type=identifier),
+            ACTOR,
+            Option("--reason TEXT", "with --remove: the cause, recorded in the log"),
+        ),
+        ("14 depends_on 9", "21 invalidates 14", "14 generated_from 3", "--remove 22"),
+        page="links.md",
+    ),
+    Verb(
+        "why",
+        "facts",
+        "explain why a fact stands, or does not",
+        "links:run_why",
+        (
+            Arg("fact", "id of the fact", type=identifier, metavar="FACT"),
+            Option("--depth COUNT", "most levels (16)", type=int, default=16),
+            AT,
+        ),
+        ("14", "14 --at before-the-move", "14 --depth 2"),
+        page="links.md#reasons",
+    ),
+    Verb(
+        "graph",
+        "facts",
+        "print the neighbours of an entity, and paths between entities",
+        "links:run_graph",
+        (
+            Arg("entity", "name of the entity", metavar="ENTITY"),
+            Option(
+                "--hops COUNT",
+                "entities at most so many facts away, ranked",
+                type=int,
+                either="shape",
+            ),
+            Option("--to ENTITY", "shortest paths to another entity", either="shape"),
+            Option("--together", "entities named in the same frames", either="shape"),
+            Option("--predicate NAME", "only facts with this predicate"),
+            Option(
+                "--direction",
+                "out: from subject to object (both)",
+                choices=DIRECTIONS,
+                default="both",
+            ),
+            Option("--valid-at TIME", "only facts true at this time"),
+            Option("--plot FILE", "draw the neighbourhood, as .svg or .png"),
+            COUNT,
+            *LISTS,
+        ),
+        (
+            "alice",
+            "alice --hops 3 --valid-at 2024-01-01",
+            "alice --to acme",
+            "alice --together --at HEAD~10",
+            "alice --hops 2 --plot alice.svg",
+        ),
+        page="graph.md",
+    ),
+    Verb(
+        "extract",
+        "facts",
+        "find facts in the text of frames",
+        "links:run_extract",
+        (
+            Arg("ids", "ids of frames (all current frames)", "*", type=identifier, metavar="ID"),
+            Option("--dry-run", "print the facts; write nothing"),
+            *FILTERS,
+            ACTOR,
+        ),
+        ("--dry-run", "12 13", "--tag people"),
+        page="extraction.md",
+    ),
+)
 
 _STYLES = {"stands": "", "disputed": "yellow", "invalid": "red"}
 
@@ -23,7 +134,17 @@ def run_why(options: Namespace, output: Output) -> int:
 
 
 def run_link(options: Namespace, output: Output) -> int:
-    """Link a fact, and print the standing of both ends."""
+    """Link a fact, or remove a link, and print the standing of both ends."""
+    is_new = options.remove is None
+    words = {"FACT": options.fact, "KIND": options.kind, "TARGET": options.target}
+    check_goes_with("a new link, without --remove", words, is_passed=is_new)
+    check_goes_with("--remove", {"--reason": options.reason}, is_passed=not is_new)
+    if not is_new:
+        return _unlink(options, output)
+    if options.target is None:
+        raise InvalidInput(
+            "link needs FACT, KIND and TARGET", remedy="Pass all three, or --remove LINK."
+        )
     with changing(options, output) as store:
         receipt = store.link(options.fact, options.kind, options.target)
         link = next(link for link in store.links(options.fact) if link.id == receipt.id)
@@ -33,12 +154,12 @@ def run_link(options: Namespace, output: Output) -> int:
     return 0
 
 
-def run_unlink(options: Namespace, output: Output) -> int:
+def _unlink(options: Namespace, output: Output) -> int:
     """Remove a link, and print the standing of both ends."""
     with changing(options, output) as store:
-        receipt = store.unlink(options.link, reason=options.reason)
+        receipt = store.unlink(options.remove, reason=options.reason)
         links = store.links(include_unlinked=True)
-        link = next(link for link in links if link.id == options.link)
+        link = next(link for link in links if link.id == options.remove)
         output.line(f"unlinked: {link}" + ("" if receipt.added else ", unchanged"))
         _print_ends(store, link, output)
         output.result({"file": store.path, "link": link.to_dict(), **receipt.to_dict()})
@@ -51,3 +172,194 @@ def _print_ends(store: Store, link: Link, output: Output) -> None:
         output.row(
             (f"{f'#{fact.id}':>7}  ", "dim"), f"{fact}: ", (fact.standing, _STYLES[fact.standing])
         )
+
+
+_NAME_MAX: Final = 24
+
+_PREDICATE_MAX: Final = 20
+"""Most characters of a cell: longer texts are cut in the table, not in --json."""
+
+
+def run_graph(options: Namespace, output: Output) -> int:
+    """Print neighbours, a walk, paths to another entity, or entities in the same frames."""
+    count = count_of(options)
+    plot: str | None = options.plot
+    form = None if plot is None else form_of(plot)
+    if form is not None and (options.together or options.to is not None):
+        raise InvalidInput("--plot does not go with --to or --together", remedy="Remove --plot.")
+    with reading(options) as store:
+        view = view_of(store, options)
+        name, answer = _answer(view, options)
+        page = answer[:count]
+        with output.pages():
+            _print(page, output, marking=options.valid_at is None)
+            if len(answer) > count:
+                output.line(f"{len(answer) - count:,} more: -n COUNT", style="dim")
+        if not answer:
+            output.line("There are no results.")
+            _hint(view, options, output)
+        items: list[JsonValue] = [item.to_dict() for item in page]
+        result: dict[str, JsonValue] = {"basis": view.basis, "entity": options.entity, name: items}
+        if plot is not None and form is not None and answer:
+            write_picture(plot, _drawn(view, options, form), file_of(options))
+            output.line(f"drawn: {plot}", style="dim")
+            result["plot"] = plot
+        output.result(result, items=name)
+    return 0
+
+
+def _drawn(view: View, options: Namespace, form: Form) -> bytes:
+    return view.draw_graph(
+        options.entity,
+        hops=options.hops or 1,
+        predicate=options.predicate,
+        direction=options.direction,
+        valid_at=options.valid_at,
+        form=form,
+    )
+
+
+def _answer(
+    view: View, options: Namespace
+) -> tuple[str, Sequence[Neighbour | FactPath | Cooccurrence]]:
+    if options.together:
+        if options.predicate is not None or options.direction != "both":
+            raise InvalidInput(
+                "--together takes neither --predicate nor --direction",
+                remedy="Remove these options.",
+            )
+        return "together", view.cooccurring(options.entity, valid_at=options.valid_at)
+    by: dict[str, Any] = {
+        "predicate": options.predicate,
+        "direction": options.direction,
+        "valid_at": options.valid_at,
+    }
+    if options.to is not None:
+        return "paths", view.paths(options.entity, options.to, limit=options.n + 1, **by)
+    if options.hops is not None:
+        return "reached", view.walk(options.entity, hops=options.hops, **by)
+    return "neighbours", view.neighbours(options.entity, **by)
+
+
+def _print(
+    answer: Sequence[Neighbour | FactPath | Cooccurrence], output: Output, *, marking: bool
+) -> None:
+    """Print the results; with ``marking``, facts that have ended are marked."""
+    from cerata.memory.values.graph import Cooccurrence, FactPath, Neighbour, Reached
+    from cerata.memory.values.words import counted
+
+    near = [item for item in answer if not isinstance(item, FactPath)]
+    width = _width((item.entity for item in near), _NAME_MAX)
+    predicate_width = _width(
+        (fact.predicate for item in near if type(item) is Neighbour for fact in item.facts),
+        _PREDICATE_MAX,
+    )
+    for item in answer:
+        if isinstance(item, FactPath):
+            _print_path(item, output, marking=marking)
+            continue
+        name = _cell(item.entity, width)
+        if isinstance(item, Cooccurrence):
+            frames = ", ".join(f"#{number}" for number in item.frames)
+            output.row(f"{name}  ", (f"{counted(item.count, 'frame')}: {frames}", "dim"), indent=2)
+        elif isinstance(item, Reached):
+            details = f"{item.score:.4f}  {counted(item.hop, 'hop'):<7}  "
+            first, *rest = sorted(item.facts, key=lambda fact: marking and fact.is_ended)
+            ended = _ended(first, marking=marking)
+            more = f" and {len(rest):,} more" if rest else ""
+            output.row((details, "dim"), f"{name}  ", (f"{first}{ended}{more}", "dim"), indent=2)
+        else:
+            _print_neighbour(item, name, predicate_width, output, marking=marking)
+
+
+def _ended(fact: Fact, *, marking: bool) -> str:
+    return "  ended" if marking and fact.is_ended else ""
+
+
+def _print_neighbour(
+    neighbour: Neighbour, name: str, width: int, output: Output, *, marking: bool
+) -> None:
+    """Print a line for each fact; the arrow points from its subject to its object."""
+    from cerata.memory.values.facts import Entity
+
+    for fact in neighbour.facts:
+        arrow = "→" if fact.object == Entity(neighbour.entity) else "←"
+        output.row(
+            (f"{f'#{fact.id}':>7}  ", "dim"),
+            f"{arrow} {name}  {_cell(fact.predicate, width)}  ",
+            (when_text(fact.valid) + _ended(fact, marking=marking), "dim"),
+        )
+
+
+def _width(texts: Iterable[str], limit: int) -> int:
+    from rich.cells import cell_len
+
+    return min(limit, max(map(cell_len, texts), default=0))
+
+
+def _cell(text: str, width: int) -> str:
+    from rich.cells import set_cell_size
+
+    from cerata.memory.values.words import clipped
+
+    return set_cell_size(clipped(text, width), width)
+
+
+def _print_path(path: FactPath, output: Output, *, marking: bool) -> None:
+    from cerata.memory.values.words import counted
+
+    output.row((f"{counted(len(path), 'step')}: {path}", "bold"))
+    for step in path.steps:
+        for fact in step.facts:
+            output.row(
+                (f"{f'#{fact.id}':>7}  ", "dim"),
+                f"{fact}  ",
+                (when_text(fact.valid) + _ended(fact, marking=marking), "dim"),
+            )
+
+
+def _hint(view: View, options: Namespace, output: Output) -> None:
+    """Suggest an entity for an unknown name."""
+    if output.as_json:
+        return
+    for name in (options.entity, options.to):
+        candidates = [] if name is None else view.resolve(name)
+        if candidates and name not in candidates:
+            output.warn(f"no entity is named {name!r}; did you mean {candidates[0]!r}?")
+
+
+def run_extract(options: Namespace, output: Output) -> int:
+    """Assert the facts of plain English sentences, with evidence."""
+    opening = reading(options) if options.dry_run else changing(options, output)
+    with opening as store:
+        with output.progress("reading", 0) as steps:
+
+            def report(_extracted: Extracted, at: int, total: int) -> None:
+                steps.stand("reading", at, total)
+
+            extraction = store.extract(
+                options.ids or None, where=where_of(options), dry_run=options.dry_run, report=report
+            )
+        with output.pages():
+            _print_extraction(extraction, store.view(), output)
+        output.result({"file": store.path, **extraction.to_dict()})
+    return 0
+
+
+def _print_extraction(extraction: Extraction, view: View, output: Output) -> None:
+    from cerata.memory.values.words import counted
+
+    for extracted in extraction.frames:
+        if extracted.candidates:
+            output.row((f"[{view.source_of(view.frame(extracted.frame))}]", "bold"))
+        for number, candidate in enumerate(extracted.candidates):
+            fact = "" if extraction.dry_run else f"#{extracted.facts[number]}"
+            output.row((f"{fact:>7}  ", "dim"), str(candidate))
+    read = sum(extracted.added for extracted in extraction.frames)
+    frames = counted(len(extraction.frames), "frame")
+    summary = f"{counted(extraction.found, 'fact')} in {frames}"
+    output.line(
+        f"{summary}; nothing was written: this was a dry run" if extraction.dry_run else summary
+    )
+    if not extraction.dry_run and read < len(extraction.frames):
+        output.line(f"{len(extraction.frames) - read:,} were read before", style="dim")

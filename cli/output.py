@@ -191,7 +191,7 @@ class Output:
             yield
             return
         with loading("the pager"):
-            from .pager import paged
+            from .styled_output import paged
         with paged() as into:
             if into is None:
                 yield

@@ -1,25 +1,73 @@
-"""Styled output: colours, widths of characters, wrapped paragraphs and the progress bar, by rich.
+"""Styled output: colours, widths of characters, paragraphs, the progress bar, and the pager.
 
-Owns every use of rich. Leaves out the choice of the stream and of the form (`output`).
+Owns every use of rich. Leaves out the choice of the stream and of the form (`output`). The pager is
+$CERATA_PAGER, else $PAGER, else less, with options to show colours, to quit at once if the text
+fits on one screen, and not to clear the screen. An empty value or ``cat`` means no pager.
 """
 
+from __future__ import annotations
+
+import os
 import re
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
-from typing import IO
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from .visible_text import BIDIRECTIONAL, CONTROLS, ONE_LINE, Part, visible
+from .visible_text import BIDIRECTIONAL, CONTROLS, ONE_LINE, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+    from typing import IO
+
+    from .visible_text import Part
+
+
+def pager_command() -> list[str]:
+    """Return the pager and its arguments; empty without a pager."""
+    import shlex
+    import shutil
+
+    setting = os.environ.get("CERATA_PAGER", os.environ.get("PAGER", "less"))
+    try:
+        command = shlex.split(setting)
+    except ValueError:
+        return []
+    if not command or command == ["cat"] or shutil.which(command[0]) is None:
+        return []
+    return command
+
+
+@contextmanager
+def paged() -> Generator[IO[str] | None]:
+    """Yield the pager's input; None without a pager. Standard output is a terminal."""
+    import signal
+    import subprocess
+
+    command = pager_command()
+    if not command:
+        yield None
+        return
+    environment = {"LESS": "FRX", "LV": "-c", **os.environ}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, text=True, encoding="utf-8", env=environment
+    ) as child:
+        assert child.stdin is not None
+        try:
+            yield child.stdin
+        finally:
+            # A pager that quit has closed its end; the rest of the text is not needed.
+            with suppress(BrokenPipeError):
+                child.stdin.close()
+            # Leave Ctrl-C to the pager, which restores the terminal when it quits.
+            before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+            try:
+                child.wait()
+            finally:
+                signal.signal(signal.SIGINT, before)
 
 
 def _plain(text: Text, *, is_terminal: bool) -> Text:

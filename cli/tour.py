@@ -3,45 +3,60 @@
 The tour remembers documents, asks, kills a writing child, reopens, shows that nothing acknowledged
 is missing, corrects a frame and asks again as of before, and rebuilds every index from the log.
 Each step checks its promise; a broken promise is printed, and the tour exits with 1. The
-tour leaves no file behind unless ``-f`` names one.
+tour leaves no file behind unless ``-f`` names one. Run as a module, this is the child to be killed.
 """
 
-import importlib.resources
+from __future__ import annotations
+
 import os
-import shlex
-import subprocess
 import sys
 import time
-from argparse import Namespace
-from collections.abc import Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Final
-
-from rich.text import Text
+from functools import cache
+from itertools import islice
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Final
 
 import cerata
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import JsonValue, PutFrame
-from cerata.memory.ingest.discovery import find_files
-from cerata.memory.store import Store
-from cerata.memory.values.words import counted
-from cerata.retrieval.context.best_span import best_span
-from cerata.retrieval.tables import find_tables
 
-from .excerpts import excerpt
-from .output import Output
-from .tour_question import question_about
+from .search import excerpt
+from .verb import Arg, Verb
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+
+    from rich.text import Text
+
+    from cerata.engine.events import JsonValue
+    from cerata.memory.store import Store
+    from cerata.memory.values.frames import Frame
+
+    from .output import Output
+
+VERBS: Final = (
+    Verb(
+        "tour",
+        "admin",
+        "demonstrate: remember, ask, kill, correct, rebuild",
+        "tour:run_tour",
+        (Arg("paths", "your files (Cerata's documentation)", "*", type=Path, metavar="PATH"),),
+        ("", "~/notes --json | jq .holds"),
+        scoped=False,
+    ),
+)
 
 QUESTION: Final = "What happens to a torn tail after a crash?"
 _ACKNOWLEDGED_BEFORE_KILL: Final = 200
 _KILL_SECONDS_MAX: Final = 20.0
 _MEETING: Final = "The team meets on Tuesday at ten."
 _MOVED: Final = "The team meets on Thursday at nine."
+
 _KEPT: Final = "tour.cera"
 """The suggested name of a kept file; `store_options` does not count it as a memory."""
 
 _ITEMS_PRINTED: Final = 3
+
 _LINES: Final = 4
 """Entries of a context that the tour prints."""
 
@@ -50,11 +65,13 @@ _TEAM_QUESTION: Final = "When does the team meet?"
 
 def run_tour(options: Namespace, output: Output) -> int:
     """Show the promises on the given paths or on Cerata's documentation."""
+    from tempfile import TemporaryDirectory
+
     started = time.monotonic()
     if options.file == ":memory:":
         raise InvalidInput(
             "The tour needs a file on disk, since it kills a process that writes to it",
-            remedy="Name a new file: cerata -f NEW.cera tour.",
+            remedy="Name a new file: cerata admin tour -f NEW.cera.",
         )
     with TemporaryDirectory(prefix="cerata-tour-") as folder:
         file = options.file or str(Path(folder) / _KEPT)
@@ -62,6 +79,10 @@ def run_tour(options: Namespace, output: Output) -> int:
 
 
 def _run_steps(file: str, options: Namespace, output: Output, started: float) -> int:
+    import shlex
+
+    from cerata.engine.events import JsonValue
+
     result: dict[str, JsonValue] = {"file": options.file}
     steps = (_remember, _ask, _kill, _correct, _rebuild)
     holds = True
@@ -81,11 +102,13 @@ def _run_steps(file: str, options: Namespace, output: Output, started: float) ->
     commands = [
         f"cerata log -f {name}",
         f"cerata recall -f {name} {shlex.quote(str(question_step['question']))}",
-        f"cerata diff -f {name} HEAD~2",
+        f"cerata time diff -f {name} HEAD~2",
     ]
     if not options.file:
         commands[2:] = []
-        commands.insert(0, shlex.join(["cerata", "tour", "-f", name, *map(str, options.paths)]))
+        commands.insert(
+            0, shlex.join(["cerata", "admin", "tour", "-f", name, *map(str, options.paths)])
+        )
     for command in commands:
         output.line(f"    {command}")
     output.result({**result, "next": list[JsonValue](commands)})
@@ -94,6 +117,11 @@ def _run_steps(file: str, options: Namespace, output: Output, started: float) ->
 
 def _remember(file: str, paths: Sequence[Path], output: Output) -> dict[str, JsonValue]:
     """Remember documents."""
+    import importlib.resources
+
+    from cerata.memory.ingest.discovery import find_files
+    from cerata.memory.values.words import counted
+
     sources = list(paths) or [Path(str(importlib.resources.files("cerata") / "docs"))]
     total = len(find_files(sources).files)
     started = time.monotonic()
@@ -137,6 +165,9 @@ def _ask(file: str, paths: Sequence[Path], output: Output) -> dict[str, JsonValu
 
 def _excerpt(store: Store, text: str, question: str) -> Text:
     """Return the lines of an entry that answer the question best."""
+    from cerata.retrieval.context.best_span import best_span
+    from cerata.retrieval.tables import find_tables
+
     marks = store.highlights(text, question)
     lines = excerpt(text, best_span(text, marks, find_tables(text)), marks, lines=_LINES)
     lines.style = "green"
@@ -150,6 +181,8 @@ def _question(store: Store, paths: Sequence[Path]) -> str:
 
 def _kill(file: str, _paths: Sequence[Path], output: Output) -> dict[str, JsonValue]:
     """Kill a process while it writes, and look for its acknowledged writes."""
+    from cerata.engine.events import PutFrame
+
     acknowledged = _write_until_killed(file)
     with cerata.open(file) as store:
         written = {
@@ -178,7 +211,9 @@ def _kill(file: str, _paths: Sequence[Path], output: Output) -> dict[str, JsonVa
 
 def _write_until_killed(file: str) -> list[str]:
     """Let a child write, kill it at some instant, and return its acknowledged texts."""
-    command = [sys.executable, "-P", "-m", "cerata.cli.tour_writer", file]
+    import subprocess
+
+    command = [sys.executable, "-P", "-m", "cerata.cli.tour", file]
     acknowledged: list[str] = []
     # The child imports the same Cerata as this process, installed or not.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -233,3 +268,84 @@ def _rebuild(file: str, _paths: Sequence[Path], output: Output) -> dict[str, Jso
 def _digests(store: Store) -> tuple[dict[str, bytes], dict[str, bytes]]:
     """Return the digests of checkpoint plus tail, and those of a replay of the whole log."""
     return store.digests(), store.digests(replay=True)
+
+
+_FRAMES_MAX: Final = 2_000
+
+_TERMS: Final = range(2, 6)
+"""Words of a good heading: one word is vague, and a sentence is no subject."""
+
+_SIZE_MAX: Final = 60
+
+_PROSE: Final = ("", ".md", ".markdown", ".txt", ".rst", ".html", ".htm", ".pdf")
+"""Suffixes of files whose headings are not definitions of code."""
+
+_GENERIC_HEADINGS: Final = (
+    "about abstract acknowledgements api appendix args arguments attributes authors background"
+    " badge basic basics build bugs change changelog changes class code com command conclusion"
+    " config configuration contact contents contribute contributing copyright credits demo"
+    " dependencies description details development docs documentation download entry example"
+    " examples faq features file files function getting guide help helpers history home index"
+    " init install installation installing introduction intro issues layout legal license"
+    " licence links list main methods misc module name news note notes notice options other"
+    " overview parameters part parts plan project purpose questions quick quickstart raises"
+    " readme reference references related release releases requirements resources return returns"
+    " run running section see settings setup start started status structure summary support"
+    " synopsis table test testing tests text title todo topics tutorial unreleased untitled"
+    " update updates usage use using utils version versions what why"
+)
+
+
+@cache
+def _generic_terms() -> frozenset[str]:
+    from cerata.projections.fulltext.analyzer import terms
+
+    return frozenset(term for word in _GENERIC_HEADINGS.split() for term in terms(word))
+
+
+def question_about(store: Store) -> str | None:
+    """Return a question about a heading, definition or name among the newest frames, if any."""
+    from cerata.projections.fulltext.analyzer import terms
+
+    best: str | None = None
+    best_rank = (0, 0, 0)
+    for frame in islice(store.frames(include_chunks=True), _FRAMES_MAX):
+        subject = _subject(frame)
+        size = len(set(terms(subject)) - _generic_terms())
+        file = PurePath(frame.uri or "")
+        is_heading = not file.as_posix().endswith(subject)
+        is_code = is_heading and file.suffix.lower() not in _PROSE
+        rank = ((is_heading and not is_code) + is_heading, int(size in _TERMS), frame.size)
+        if size and rank > best_rank:
+            best_rank = rank
+            best = f"What do the files say about {subject}?"
+            if not is_heading:
+                best = f"What is in {subject}?"
+            elif is_code:
+                best = f"What does {subject} do?"
+    return best
+
+
+def _subject(frame: Frame) -> str:
+    """Return the last heading above a frame, or its title; "" without any, or with a long one."""
+    is_document = frame.chunk_count is not None and frame.chunk_index is None
+    name = "" if is_document else (frame.title or "").rpartition(" > ")[2]
+    if PurePath(frame.uri or "").suffix.lower() not in _PROSE:
+        # Small definitions in a row share a heading.
+        name = name.partition(", ")[0]
+    name = name.strip(' .:?!`*"')
+    return name if len(name) <= _SIZE_MAX else ""
+
+
+def _write_frames() -> None:
+    """Write frames into the file named on the command line, and print each once it is durable."""
+    with cerata.open(sys.argv[1]) as store:
+        for number in range(1_000_000):
+            text = f"Note {number} of a writer that will be killed."
+            store.put_frame(text, kind="tour")
+            # put_frame has returned, so the frame is on disk: acknowledge it only now.
+            print(text, flush=True)
+
+
+if __name__ == "__main__":
+    _write_frames()

@@ -71,7 +71,7 @@ def back_up(log: Log, path: str, *, through: int | None = None, lossy: bool = Fa
             raise Corrupt(
                 "The copy's hashes differ from the log's",
                 where=log.path,
-                remedy="Run 'cerata verify' to list the damage.",
+                remedy="Run 'cerata file verify' to list the damage.",
             )
         LaterContent(log).carry(snapshot.reader.toc(snapshot.page), copy, checkpoints=False)
         if lossy:

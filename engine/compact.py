@@ -206,7 +206,7 @@ class _Compaction:
             raise Conflict(
                 f"The file has {names} names (hard links), and compaction would move only one",
                 where=self._path,
-                remedy="Remove the other names, or copy the file with 'cerata backup'.",
+                remedy="Remove the other names, or copy the file with 'cerata file backup'.",
             )
 
     def _copy_name(self, retention: Retention | None) -> str:
@@ -330,7 +330,7 @@ class _Compaction:
             raise Corrupt(
                 "The copy's hashes differ from the log's",
                 where=log.path,
-                remedy="Run 'cerata verify' to list the damage.",
+                remedy="Run 'cerata file verify' to list the damage.",
             )
         self._carry(copy, retention, snapshot)
         self._check_current(retention)

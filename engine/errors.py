@@ -104,7 +104,7 @@ class Corrupt(CerataError, ValueError):
     """
 
     exit_code = 3
-    usual_remedy = "Copy the file, and run 'cerata doctor' on it."
+    usual_remedy = "Copy the file, and run 'cerata file doctor' on it."
 
     def __init__(
         self,

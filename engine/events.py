@@ -885,7 +885,7 @@ class Event(msgspec.Struct, frozen=True, dict=True):
         except UNDECODABLE as error:
             raise Corrupt(
                 f"The payload of event {self.seq} cannot be decoded: {error}",
-                remedy="Run 'cerata verify' on the file.",
+                remedy="Run 'cerata file verify' on the file.",
             ) from error
 
     @once
@@ -993,7 +993,7 @@ def chosen(
         raise Corrupt(
             f"An attachment of event {seq:,} is damaged",
             where=where,
-            remedy="Run 'cerata verify' to see what is affected.",
+            remedy="Run 'cerata file verify' to see what is affected.",
         )
     raise NotFound(
         f"Event {seq:,} has no such attachment",

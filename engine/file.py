@@ -270,7 +270,7 @@ class LogFile:
             raise Corrupt(
                 f"The header of a {kind.name.lower()} extent is damaged",
                 offset=ref.offset,
-                remedy="Run 'cerata verify' to see what is affected.",
+                remedy="Run 'cerata file verify' to see what is affected.",
             )
         return header
 
@@ -283,7 +283,7 @@ class LogFile:
             raise Corrupt(
                 f"The body of a {kind.name.lower()} extent is damaged",
                 offset=ref.offset,
-                remedy="Run 'cerata verify' to see what is affected.",
+                remedy="Run 'cerata file verify' to see what is affected.",
             )
         return body
 

@@ -192,7 +192,7 @@ def _check_copied(log_file: LogFile, prefix: _Prefix) -> None:
             raise Corrupt(
                 "The body of a spill extent is damaged",
                 offset=spill.offset,
-                remedy="Run 'cerata verify' to see what is affected.",
+                remedy="Run 'cerata file verify' to see what is affected.",
             )
 
 
@@ -254,7 +254,7 @@ def _continue(
         raise Corrupt(
             "The fork's hashes differ from the log's",
             where=log.path,
-            remedy="Run 'cerata verify' to list the damage.",
+            remedy="Run 'cerata file verify' to list the damage.",
         )
     add_branch(copy)
     copy.publish_projections(states.build)

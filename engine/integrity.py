@@ -70,7 +70,7 @@ def commitment_of(salt: bytes, payload: bytes, seq: int | None = None) -> bytes:
         raise Corrupt(
             f"The vector of {'an event' if seq is None else f'event {seq:,}'} is damaged, "
             "so the event cannot be proven",
-            remedy="Run 'cerata verify' to see what is affected.",
+            remedy="Run 'cerata file verify' to see what is affected.",
         )
     return blake3(salt + payload).digest()
 

@@ -57,7 +57,7 @@ def branches_of(newest: int, event: Callable[[int], Event]) -> tuple[Branch, ...
         if not isinstance(body, BranchBody) or not 0 <= body.before < newest:
             raise Corrupt(
                 f"Event {newest:,} is not the branch that the file names",
-                remedy="Run 'cerata verify' to list the damage.",
+                remedy="Run 'cerata file verify' to list the damage.",
             )
         lineage.append(Branch(body.id, newest, body.seq, body.chain, body.root))
         newest = body.before

@@ -299,8 +299,8 @@ class Log(Handle):
             raise Corrupt(
                 "The file has lost events, which a fork would lack without saying so",
                 where=self.path,
-                remedy="Copy the events before the loss with 'cerata repair --to NEW.cera "
-                "--drop-damaged', and fork the copy.",
+                remedy="Copy the events before the loss with 'cerata file doctor --repair "
+                "--to NEW.cera --drop-damaged', and fork the copy.",
             )
 
     def check_point(self, seq: int, of: Identity) -> None:

@@ -295,7 +295,7 @@ class Reader:
         raise Corrupt(
             f"An attachment of event {seq:,} is damaged",
             where=self._log_file.path,
-            remedy="Run 'cerata verify' to see what is affected.",
+            remedy="Run 'cerata file verify' to see what is affected.",
         )
 
     def _extents_of(
@@ -448,7 +448,7 @@ class Reader:
             raise Corrupt(
                 f"No segment holds event {seq:,}",
                 where=self._log_file.path,
-                remedy="Run 'cerata verify' to see what is affected.",
+                remedy="Run 'cerata file verify' to see what is affected.",
             )
         return ref
 
@@ -586,7 +586,7 @@ def _vector_of(event: WireEvent, key: ColumnKey) -> U8:
     for column, data in columns_of(event):
         if column == key:
             return np.frombuffer(data, np.uint8)
-    raise Corrupt(f"An event has no vector of {key[0]!r}", remedy="Run 'cerata verify'.")
+    raise Corrupt(f"An event has no vector of {key[0]!r}", remedy="Run 'cerata file verify'.")
 
 
 def wire_event(batch: Batch, index: int, wire: WireEvent, held: Held | None = None) -> Event:

@@ -149,7 +149,7 @@ def examine(
             "acknowledged events may be lost",
             offset=page.witness_offsets[0],
             remedy="Restore a backup, or copy the intact events into a new file with "
-            "'cerata repair --to NEW.cera --drop-damaged'.",
+            "'cerata file doctor --repair --to NEW.cera --drop-damaged'.",
         )
     elif head < proven:
         damage = Corrupt(

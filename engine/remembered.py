@@ -18,8 +18,8 @@ from .plain_value import PlainValue
 
 _TEXT: Final = re.compile(r"(0|[1-9][0-9]{0,18}):([0-9a-f]{64})(?::([0-9a-f]{32}))?")
 _REMEDY: Final = (
-    "Write nothing to the file. Compare your backups with 'cerata verify --head', and continue "
-    "with a backup that agrees."
+    "Write nothing to the file. Compare your backups with 'cerata file verify --head', and "
+    "continue with a backup that agrees."
 )
 
 
@@ -46,7 +46,7 @@ class RememberedHead:
             return cls(head.seq, head.root, head.log_id)
         if isinstance(head, str):
             return cls.parse(head)
-        remedy = "Pass store.head, or the text that 'cerata head' prints."
+        remedy = "Pass store.head, or the text that 'cerata info --head' prints."
         raise wrong_type("A head", "a Head or its text", head, remedy)
 
     @staticmethod
@@ -65,7 +65,7 @@ class RememberedHead:
         if match is None:
             raise InvalidInput(
                 f"The head {text!r} is not of the form SEQ:ROOT or SEQ:ROOT:LOG",
-                remedy="Pass the whole text that 'cerata head' prints.",
+                remedy="Pass the whole text that 'cerata info --head' prints.",
             )
         seq, root, log_id = match.groups()
         return cls(int(seq), bytes.fromhex(root), None if log_id is None else bytes.fromhex(log_id))

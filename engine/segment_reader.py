@@ -629,5 +629,5 @@ class Segment:
         return Corrupt(
             f"A segment is damaged: {fault}",
             offset=self.offset if offset is None else offset,
-            remedy="Run 'cerata verify' to see what is affected.",
+            remedy="Run 'cerata file verify' to see what is affected.",
         )

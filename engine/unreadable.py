@@ -64,7 +64,7 @@ class UnreadableVectors(Corrupt):
         error = cls(
             f"The vector of event {seqs[0]:,} is damaged",
             where=path,
-            remedy="Run 'cerata verify' to see the damage.",
+            remedy="Run 'cerata file verify' to see the damage.",
         )
         error.key, error.rows, error.seqs = key, rows, seqs
         return error
@@ -155,8 +155,8 @@ def whole_events(log: Log, first: int, last: int, work: str) -> Iterator[Event]:
 
 
 COPY_BEFORE_DAMAGE: Final = (
-    "Restore a backup, or copy the batches before the damage with 'cerata repair --to NEW "
-    "--drop-damaged'."
+    "Restore a backup, or copy the batches before the damage with 'cerata file doctor --repair "
+    "--to NEW --drop-damaged'."
 )
 """The remedy of work on a whole file."""
 

@@ -36,7 +36,7 @@ def with_hash(stored: bytes, after: int, vector_hash: bytes | None) -> bytes:
     if not 0 <= place <= len(stored):
         raise Corrupt(
             "A segment is damaged: a payload does not fit the index",
-            remedy="Run 'cerata verify' to see what is affected.",
+            remedy="Run 'cerata file verify' to see what is affected.",
         )
     if vector_hash is None:
         return IncompletePayload(stored[:place] + bytes(HASH_SIZE) + stored[place:])

@@ -69,7 +69,7 @@ async def main() -> None:
     options = parser.parse_args()
     server = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "cerata", "mcp", "-f", options.file, "--actor", "surveyor"],
+        args=["-m", "cerata", "admin", "mcp", "-f", options.file, "--actor", "surveyor"],
         env=dict(os.environ),
     )
     async with stdio_client(server) as streams, ClientSession(*streams) as client:

@@ -2,8 +2,8 @@
 
     python examples/portfolio.py --kill-after 2    # the process dies in the middle of the run
     python examples/portfolio.py                   # goes on: no price is fetched twice
-    cerata slot notes --scope user_id=u1 -f portfolio.cera
-    cerata refs week-1 -f portfolio.cera           # its results left with its end
+    cerata agents slots notes --scope user_id=u1 -f portfolio.cera
+    cerata agents refs week-1 -f portfolio.cera           # its results left with its end
 
 A result of a tool stays in the memory: the model sees a line with its name and its summary, and the
 next tool gets the value. The notes of a user outlive the run. The prices here are made up, and the

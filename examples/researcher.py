@@ -2,7 +2,7 @@
 
     python examples/researcher.py --kill-after 2    # the process dies in the middle of the run
     python examples/researcher.py                   # goes on: no source is read twice
-    PYTHONPATH=examples cerata rerun run week-1 researcher:research -f research.cera
+    PYTHONPATH=examples cerata agents runs week-1 researcher:research --again -f research.cera
 
 The sources here are a dictionary: replace `read` by a request, and `summarise` by your model.
 """

@@ -1,8 +1,8 @@
 """The crash test of a workload: all its short stories, then random longer stories, on all cores.
 
-Owns `crash_test`, which ``cerata crash-test`` calls: it records each story on the simulated disk,
-tries its crash states, and checks each recovered store by the oracle, by a replay of the log, and
-by the workload's check.
+Owns `crash_test`, which ``cerata admin crash-test`` calls: it records each story on the simulated
+disk, tries its crash states, and checks each recovered store by the oracle, by a replay of the log,
+and by the workload's check.
 """
 
 import os

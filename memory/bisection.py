@@ -4,7 +4,7 @@ Owns the search over points of the log, its verdicts, and its result. A test tha
 and fails at a later point changed at some event between them; halving the range finds the event in
 log2(events) tests, as git bisect finds a commit. The later end is tested first, the earlier end
 only if no point between was good. Leaves out the meaning of a basis (`points_in_time`), and tests
-by a question or a command (`cerata.cli.bisect`).
+by a question or a command (`cerata.cli.points`).
 """
 
 import re

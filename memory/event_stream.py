@@ -208,8 +208,8 @@ class StreamReads(PointsInTime):
                 if is_short
                 else f"Events 1 to {head.seq:,} of the file are not those of the position",
                 where=log.path,
-                remedy="Compare the file with its backups by 'cerata verify --head', or pass a "
-                "seq to read on from there.",
+                remedy="Compare the file with its backups by 'cerata file verify --head', or pass "
+                "a seq to read on from there.",
                 kind="rollback" if is_short else "fork",
                 remembered=str(head),
                 found=str(present),

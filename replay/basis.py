@@ -85,7 +85,7 @@ def resolve_basis(
         if not names_time(basis):
             raise NotFound(
                 f"There is no tag {basis!r}",
-                remedy="Run 'cerata tag' for the tags, or pass a time such as 'last month'.",
+                remedy="Run 'cerata time tag' for the tags, or pass a time such as 'last month'.",
             )
     try:
         return _seq_at(log, interval_of(basis, now), head)

@@ -48,6 +48,7 @@ def hole(error: Corrupt, last_seq: int) -> Corrupt:
     return Corrupt(
         f"The log is damaged after event {last_seq:,}: {error.what}",
         where=error.where,
-        remedy=f"Read the state before the damage with at({last_seq}), and run 'cerata verify'.",
+        remedy=f"Read the state before the damage with at({last_seq}), and run "
+        "'cerata file verify'.",
         offset=error.offset,
     )

@@ -886,7 +886,8 @@ class Fold:
         return Corrupt(
             f"The state of the projection {name!r} changed in memory after the fold: {damage}",
             where=self._log.path,
-            remedy="Run 'cerata rebuild', and test this machine's memory; nothing was saved.",
+            remedy="Run 'cerata file maintain --only rebuild', and test this machine's memory; "
+            "nothing was saved.",
         )
 
     def _planned(

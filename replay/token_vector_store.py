@@ -63,7 +63,7 @@ class StoredTokens(StoredSpace):
             raise Corrupt(
                 f"The token vectors of event {event.seq:,} are missing",
                 where=self._log.path,
-                remedy="Run 'cerata verify' to see the damage.",
+                remedy="Run 'cerata file verify' to see the damage.",
             )
         self._keep(row, tokens)
         return tokens

@@ -157,4 +157,4 @@ def test_an_error_without_remedy_is_caught() -> None:
     assert list(without_remedy("raise InvalidInput('a', remedy='Call again.')")) == []
     # A class may have a remedy for all.
     assert list(without_remedy("raise Corrupt('The page is torn', offset=1)")) == []
-    assert "cerata doctor" in str(Corrupt("The page is torn", offset=1))
+    assert "cerata file doctor" in str(Corrupt("The page is torn", offset=1))

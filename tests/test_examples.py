@@ -221,7 +221,16 @@ def test_a_killed_researcher_goes_on_and_runs_again(tmp_path: Path) -> None:
     assert lines[:3] == ["reading honey", "reading comb", "summarising"]
     assert lines[-1] == "run week-1 of researcher: same, 5 of 5 calls answered"
     done = subprocess.run(
-        [sys.executable, "-m", "cerata", "rerun", "run", "week-1", "researcher:research"],
+        [
+            sys.executable,
+            "-m",
+            "cerata",
+            "agents",
+            "runs",
+            "week-1",
+            "researcher:research",
+            "--again",
+        ],
         cwd=tmp_path,
         env={"PYTHONPATH": f"{ROOT}:{EXAMPLES}"},
         capture_output=True,

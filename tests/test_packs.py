@@ -21,11 +21,8 @@ ROOT: Final = Path(__file__).parents[1]
 KERNEL: Final = ("engine", "projections", "replay", "retrieval", "memory", "aio", "cli")
 
 VERBS: Final = {
-    *("cli/agent_options.py", "cli/growth.py", "cli/growth_verbs.py"),
-    *("cli/slots.py", "cli/slots_verbs.py", "cli/verbs.py"),
-    *("cli/bench_chart.py", "cli/facts.py", "cli/graph.py", "cli/output_files.py"),
-    *("cli/archive.py", "cli/assemble.py", "cli/conversations.py", "cli/reflect.py"),
-    *("cli/recall_comparison.py", "cli/runs.py", "cli/runs_verbs.py"),
+    *("cli/agents.py", "cli/facts.py", "cli/files.py", "cli/links.py"),
+    *("cli/parser.py", "cli/talk.py"),
 }
 """Verbs of packs that are still in the command line's room; only fewer."""
 

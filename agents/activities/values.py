@@ -155,7 +155,7 @@ def activity_of(snapshot: Snapshot, row: ActivityRow) -> Activity:
     if not isinstance(start, StartActivity):
         raise Corrupt(
             f"Event {row.seq:,} is not a start within the scope",
-            remedy="Run 'cerata verify', then 'cerata rebuild'.",
+            remedy="Run 'cerata file verify', then 'cerata file maintain --only rebuild'.",
         )
     end = None if row.end is None else body_of(snapshot, row.end)
     ended = row.ended
@@ -212,7 +212,7 @@ def run_named(snapshot: Snapshot, run: str | int, agent: str | None = None) -> A
     raise NotFound(
         f"There is no run {value_text(run):.120}",
         where=None if agent is None else f"agent {agent!r}",
-        remedy=f"{advice}'cerata runs' lists all runs.",
+        remedy=f"{advice}'cerata agents runs' lists all runs.",
     )
 
 

@@ -126,7 +126,7 @@ def _entered(
     if not rows:
         raise NotFound(
             f"The agent {agent!r} has no session {session!r:.60}",
-            remedy="'cerata sessions' lists the sessions of agents.",
+            remedy="'cerata agents talk' lists the sessions of agents.",
         )
     row = max(rows, key=lambda row: last_entry(activities, row))
     scope = activities.scope_of(row.row)

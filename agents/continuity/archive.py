@@ -1,6 +1,6 @@
 """Archive: the messages of an agent by UTC day, each day as the bytes of a file.
 
-Owns the content of a day. Leaves out the files (`cerata.cli.archive`). The bytes depend on nothing
+Owns the content of a day. Leaves out the files (`cerata.cli.exchange`). The bytes depend on nothing
 but the messages: their order is that of their times, and of the log between equal times.
 """
 

@@ -8,8 +8,8 @@ from importlib.metadata import version
 from typing import Final
 
 import cerata
+from cerata.cli.files import form_of, write_picture
 from cerata.cli.output import Output
-from cerata.cli.output_files import form_of, write_picture
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.memory.values.words import counted

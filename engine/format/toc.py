@@ -152,7 +152,7 @@ def _encoded(value: object, part: str) -> bytes:
     if len(data) > TOC_SIZE_MAX:
         raise Corrupt(
             f"{part} needs {len(data):,} bytes; the limit is {TOC_SIZE_MAX:,}",
-            remedy="Copy the memory with 'cerata backup NEW'; the copy has a smaller one.",
+            remedy="Copy the memory with 'cerata file backup NEW'; the copy has a smaller one.",
         )
     return data
 

@@ -1,7 +1,7 @@
 """A workload as an agent produces it: notes, corrections, documents, deletions, tags, copies.
 
-``cerata crash-test`` runs it if no workload is given, and so does the full engine's part of the
-report.
+``cerata admin crash-test`` runs it if no workload is given, and so does the full engine's part of
+the report.
 """
 
 from contextlib import suppress

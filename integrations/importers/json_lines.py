@@ -105,7 +105,7 @@ class Lines:
             raise InvalidInput(
                 "The file is an export of Cerata",
                 where=self._name,
-                remedy="Run: cerata import FILE, without --from.",
+                remedy="Run: cerata file import FILE, without --from.",
             )
         return line.removeprefix(_UTF_8_MARK)
 

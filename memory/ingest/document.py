@@ -112,7 +112,8 @@ def unembedded_line(passages: int) -> tuple[str, ...]:
     if not passages:
         return ()
     are = "passage of a log or table has" if passages == 1 else "passages of logs and tables have"
-    return (f"{passages:,} {are} no vector; 'cerata embed', or embed_missing(), embeds the rest",)
+    remedy = "'cerata file maintain --only embed', or embed_missing(), embeds the rest"
+    return (f"{passages:,} {are} no vector; {remedy}",)
 
 
 def read_file(path: Path) -> bytes:

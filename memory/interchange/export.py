@@ -100,7 +100,7 @@ def export_events(
         raise Corrupt(
             "The hashes of the exported events differ from the log's",
             where=log.path,
-            remedy="Run 'cerata verify' to list the damage.",
+            remedy="Run 'cerata file verify' to list the damage.",
         )
     file.write(_line(EndLine(count=count, chain=chain.hex(), root=end.root)))
     return ExportedEvents(first, last, count)

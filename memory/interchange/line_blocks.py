@@ -23,7 +23,7 @@ from .json_check import IncompleteLine, check_json, nests_deeply
 READ_SIZE: Final = 1 << 20
 """Bytes of a read: the lines of a read are decoded together."""
 
-_REMEDY: Final = "Pass an unchanged file from 'cerata export --events'."
+_REMEDY: Final = "Pass an unchanged file from 'cerata file export --events'."
 _ENCODER: Final = msgspec.json.Encoder()
 _LINES: Final = msgspec.json.Decoder(AnyLine)
 _FAULTS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError)

@@ -63,7 +63,7 @@ def repair(
             f"{lost[0].what}; {before.readable:,} of {before.events:,} events come before it",
             where=path,
             remedy="Restore a backup, or copy the events before the loss into a new file with "
-            "'cerata repair --to NEW.cera --drop-damaged'.",
+            "'cerata file doctor --repair --to NEW.cera --drop-damaged'.",
         )
     if to is not None:
         with open_store(

@@ -73,6 +73,6 @@ def _tagged(tags: Callable[[], Mapping[str, int]], name: str) -> int | None:
     if name not in seqs and near and not names_time(name):
         raise NotFound(
             f"There is no tag {name!r}",
-            remedy=f"Did you mean {near[0]!r}? 'cerata tag' lists them; a time is ISO.",
+            remedy=f"Did you mean {near[0]!r}? 'cerata time tag' lists them; a time is ISO.",
         )
     return seqs.get(name)

@@ -212,7 +212,7 @@ class JudgementResolver:
             raise NotFound(
                 f"There is no frame {number:,}, which a judgement names",
                 where=where,
-                remedy="Correct the id, or remove the judgement; 'cerata frames' lists ids.",
+                remedy="Correct the id, or remove the judgement; 'cerata list' lists ids.",
             )
         frames = layers.unexpired([number]) if layers.closing_of(number) is None else []
         self.closed += not frames

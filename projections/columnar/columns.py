@@ -424,7 +424,7 @@ def damaged(what: str) -> Corrupt:
     return Corrupt(
         f"The chunk is damaged: {what}",
         where=_PLACE,
-        remedy="Run 'cerata rebuild', which derives all chunks from the log.",
+        remedy="Run 'cerata file maintain --only rebuild', which derives all chunks from the log.",
     )
 
 

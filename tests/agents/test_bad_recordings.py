@@ -210,7 +210,7 @@ def test_a_run_of_another_log_or_agent_is_not_found(tmp_path: Path, path: Path) 
         record(store, name="r7")
     error = refused(other, lambda agent: agent.rerun("r1", original), "There is no run 'r1'")
     assert isinstance(error, NotFound)
-    assert "'cerata runs'" in str(error.remedy)
+    assert "'cerata agents runs'" in str(error.remedy)
     # An id of the other log names no start here.
     refused(other, lambda agent: agent.rerun(CALL_1, original), "There is no run")
 

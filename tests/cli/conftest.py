@@ -1,13 +1,35 @@
 """What the tests of the command line share: a command run in an empty folder."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from cerata.cli import main
+from cerata.cli.parser import Parser, parser
+from cerata.cli.verb import GROUPS
 
 Run = Callable[..., tuple[int, str, str]]
+
+
+def verbs_below(top: Parser) -> dict[str, Parser]:
+    """Return the parser of each verb below a parser, by the words that call it."""
+    verbs: dict[str, Parser] = {}
+    for action in top._actions:
+        children: dict[str, Parser] = (action.choices or {}) if action.nargs == "A..." else {}  # type: ignore[assignment]
+        for child in children.values():
+            verbs.update({child.verb.words: child} if child.verb else verbs_below(child))
+    return verbs
+
+
+def verbs() -> dict[str, Parser]:
+    """Return the parser of each verb, by the words that call it."""
+    return verbs_below(parser())
+
+
+def words_of(arguments: Sequence[str]) -> str:
+    """Return the words of a command that call its verb."""
+    return " ".join(arguments[: 2 if arguments[0] in GROUPS else 1])
 
 
 @pytest.fixture

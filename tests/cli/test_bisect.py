@@ -1,4 +1,4 @@
-"""``cerata bisect``: by a question, by a command, resumed, and refused."""
+"""``cerata time bisect``: by a question, by a command, resumed, and refused."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
 
 
 def test_the_commands_of_the_page(memory: str, capsys: pytest.CaptureFixture[str]) -> None:
-    base = ("bisect", "-f", memory)
+    base = ("time", "bisect", "-f", memory)
     code, out, _ = run(capsys, *base, "--query", "which index?", "--expect", "Annoy", "--good", "1")
     assert code == 0
     assert "first bad event #4 of batch 3..4" in out
@@ -54,7 +54,7 @@ def test_the_command_reads_the_memory_at_the_point(
     """Its output does not mix with the answer."""
     log = tmp_path / "points"
     script = f'echo "$CERATA_BASIS" "$CERATA_FILE" >> {log}; echo noise; test $CERATA_BASIS != 7'
-    code = main(("bisect", "-f", memory, "--run", script, "--json"))
+    code = main(("time", "bisect", "-f", memory, "--run", script, "--json"))
     answer = json.loads(capfd.readouterr().out)
     assert (code, answer["seq"], answer["before"]) == (0, 7, None)
     points = [line.split() for line in log.read_text().splitlines()]
@@ -66,19 +66,23 @@ def test_a_printed_log_is_resumed(
     memory: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script = 'test "$CERATA_BASIS" -lt 5'
-    _, out, _ = run(capsys, "bisect", "-f", memory, "--run", script)
+    _, out, _ = run(capsys, "time", "bisect", "-f", memory, "--run", script)
     log = tmp_path / "bisect.log"
     log.write_text(out)
-    code, again, _ = run(capsys, "bisect", "-f", memory, "--run", "exit 200", "--resume", str(log))
+    code, again, _ = run(
+        capsys, "time", "bisect", "-f", memory, "--run", "exit 200", "--resume", str(log)
+    )
     assert code == 0
     assert "first bad event #5" in again
-    code, _, error = run(capsys, "bisect", "-f", memory, "--run", "true", "--resume", "nowhere")
+    code, _, error = run(
+        capsys, "time", "bisect", "-f", memory, "--run", "true", "--resume", "nowhere"
+    )
     assert (code, "does not exist" in error) == (6, True)
 
 
 def test_exit_code_125_skips(memory: str, capsys: pytest.CaptureFixture[str]) -> None:
     script = 'test "$CERATA_BASIS" = 3 && exit 125; test "$CERATA_BASIS" -lt 6'
-    code, out, _ = run(capsys, "bisect", "-f", memory, "--run", script)
+    code, out, _ = run(capsys, "time", "bisect", "-f", memory, "--run", script)
     assert code == 0
     assert "skip #3" in out
     assert "first bad event #6" in out
@@ -102,5 +106,5 @@ def test_exit_code_125_skips(memory: str, capsys: pytest.CaptureFixture[str]) ->
 def test_a_search_without_an_answer_is_refused(
     memory: str, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], code: int, message: str
 ) -> None:
-    found, _, error = run(capsys, "bisect", "-f", memory, *words)
+    found, _, error = run(capsys, "time", "bisect", "-f", memory, *words)
     assert (found, message in error) == (code, True), error

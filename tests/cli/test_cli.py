@@ -73,7 +73,7 @@ def test_a_text_in_three_places_is_a_hit_that_names_them(run: Run) -> None:
 def test_verify_says_ok_and_what_was_checked(run: Run, notes: Path) -> None:
     """A check that prints nothing could have checked nothing."""
     run("remember", str(notes))
-    code, out, _ = run("verify")
+    code, out, _ = run("file", "verify")
     assert code == 0
     assert out == (
         "ok: 2 events, every hash recomputed\n"
@@ -91,7 +91,7 @@ def test_verify_finds_a_flipped_bit(run: Run, notes: Path) -> None:
     data = bytearray(path.read_bytes())
     data[data.index(b"CERAXTNT") + 200] ^= 4
     path.write_bytes(data)
-    code, out, _ = run("verify")
+    code, out, _ = run("file", "verify")
     assert code == 1
     assert "damaged: " in out
     assert "offset" in out
@@ -127,11 +127,11 @@ def test_a_text_can_be_put_and_the_file_named_before_the_verb(run: Run) -> None:
     ("arguments", "ids"),
     [
         (["search", "soup"], [1]),
-        (["frames"], [2, 1]),
-        (["frames", "-n", "1"], [2]),
-        (["frames", "--at", "1"], [1]),
+        (["list"], [2, 1]),
+        (["list", "-n", "1"], [2]),
+        (["list", "--at", "1"], [1]),
         (["show", "2", "1"], [2, 1]),
-        (["timeline", "--oldest-first"], [1, 2]),
+        (["list", "--by", "content", "--oldest-first"], [1, 2]),
         (["search", "--full", "soup AND lun*"], [1]),
         (["search", "soup", "--tag", "none"], []),
         (["log"], [2, 1]),
@@ -190,15 +190,13 @@ def test_frames_are_shown_whole_and_listed_as_they_were(run: Run) -> None:
         "(4 B)",
     ]
     assert "closed" not in run("show", "1", "--at", "1")[1]
-    assert run("frames", "--superseded")[1].splitlines() == [
+    assert run("list", "--superseded")[1].splitlines() == [
         "     #4  2026-03-02  Map  (4 B)",
         f"     #2  {today}  user: We meet on Thursday.",
         "     #1  2026-03-01  closed  user: We meet on Tuesday. At ten.",
     ]
-    assert (
-        run("frames", "--at", "1")[1] == "     #1  2026-03-01  user: We meet on Tuesday. At ten.\n"
-    )
-    assert run("frames", "--at", "0")[1] == "There are no frames.\n"
+    assert run("list", "--at", "1")[1] == "     #1  2026-03-01  user: We meet on Tuesday. At ten.\n"
+    assert run("list", "--at", "0")[1] == "There are no frames.\n"
     code, _, err = run("show", "3")
     assert code == cerata.NotFound.exit_code
     assert "There is no frame 3" in err
@@ -239,7 +237,7 @@ class TestWhichFile:
         code, out, _ = run()
         assert code == 0
         assert len(out.splitlines()) == 5
-        assert "cerata tour" in out
+        assert "cerata admin tour" in out
 
 
 @pytest.mark.parametrize(
@@ -254,7 +252,7 @@ class TestWhichFile:
     ],
     ids=["empty", "text", "cut short", "newer", "rotten", "folder"],
 )
-@pytest.mark.parametrize("verb", ["info", "search x", "verify", "remember notes"])
+@pytest.mark.parametrize("verb", ["info", "search x", "file verify", "remember notes"])
 def test_what_is_no_store_is_a_typed_error(
     run: Run, notes: Path, content: bytes | None, error: type[cerata.CerataError], verb: str
 ) -> None:
@@ -264,8 +262,7 @@ def test_what_is_no_store_is_a_typed_error(
         path.mkdir()
     else:
         path.write_bytes(content)
-    name, *rest = verb.split()
-    code, out, err = run(name, "-f", "bad.cera", *rest)
+    code, out, err = run("-f", "bad.cera", *verb.split())
     assert (code, out) == (error.exit_code, "")
     assert err.startswith("error: ")
     assert "Traceback" not in err
@@ -286,7 +283,7 @@ def test_bad_arguments_exit_with_2(run: Run) -> None:
 
 def test_the_tour_holds_on_other_peoples_files(run: Run, notes: Path) -> None:
     """The main job, with its own checks: a real child is killed while it writes."""
-    code, out, _ = run("tour", str(notes / "plan.md"), str(notes / "food.txt"), "--json")
+    code, out, _ = run("admin", "tour", str(notes / "plan.md"), str(notes / "food.txt"), "--json")
     said = json.loads(out)
     assert code == 0
     assert said["holds"] is True
@@ -306,12 +303,12 @@ def test_a_tour_leaves_no_file_and_asks_about_a_subject(run: Run) -> None:
     Path("notes").mkdir()
     Path("notes/a.md").write_text("# Harbour bridge\n\nText.\n\n## Synopsis\n\nIt opens in May.\n")
     before = sorted(path.name for path in Path.cwd().iterdir())
-    code, out, _ = run("tour", "notes")
+    code, out, _ = run("admin", "tour", "notes")
     assert code == 0
     assert "What do the files say about Harbour bridge?\n" in out
-    assert "cerata tour -f tour.cera notes\n" in out
+    assert "cerata admin tour -f tour.cera notes\n" in out
     assert sorted(path.name for path in Path.cwd().iterdir()) == before
-    assert run("tour", "notes", "-f", "kept.cera")[0] == 0
+    assert run("admin", "tour", "notes", "-f", "kept.cera")[0] == 0
     assert Path("kept.cera").exists()
 
 
@@ -325,7 +322,7 @@ def test_the_tour_notices_what_was_lost(
         return ["Never written."]
 
     monkeypatch.setattr(tour, "_write_until_killed", claims_a_write)
-    code, out, _ = run("tour", str(notes), "--json")
+    code, out, _ = run("admin", "tour", str(notes), "--json")
     assert code == 1
     assert json.loads(out)["kill"] == {
         "holds": False, "acknowledged": 1, "missing": 1, "written_unacknowledged": 0,

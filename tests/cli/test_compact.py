@@ -65,10 +65,10 @@ def test_the_upkeep_that_is_due_is_reported(
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("compact", "--horizon", "99"), 6, "There is no event 99"),
-        (("compact", "--scope", "user_id=u1"), 2, "scope"),
-        (("maintain", "--budget", "0"), 2, "budget_seconds must be above 0"),
-        (("maintain", "--budget", "soon"), 2, "invalid float"),
+        (("file", "compact", "--horizon", "99"), 6, "There is no event 99"),
+        (("file", "compact", "--scope", "user_id=u1"), 2, "scope"),
+        (("file", "maintain", "--budget", "0"), 2, "budget_seconds must be above 0"),
+        (("file", "maintain", "--budget", "soon"), 2, "invalid float"),
     ],
 )
 def test_what_is_refused(

@@ -40,7 +40,9 @@ def sound(run: Run) -> Run:
 
 def test_a_program_that_survives_exits_with_0(sound: Run) -> None:
     """It says how much was tried, and leaves nothing behind."""
-    code, out, err = sound("crash-test", "shoes.py", "--stories", "6", "--jobs", "1", "--json")
+    code, out, err = sound(
+        "admin", "crash-test", "shoes.py", "--stories", "6", "--jobs", "1", "--json"
+    )
     assert (code, err) == (0, "")
     said = json.loads(out)
     assert said["violations"] == 0
@@ -54,9 +56,11 @@ def test_a_program_that_survives_exits_with_0(sound: Run) -> None:
 
 def test_one_that_does_not_exits_with_1_and_its_command_shows_it_again(broken: Run) -> None:
     """The command is printed whole, so that it can be copied."""
-    code, out, _ = broken("crash-test", "shoes.py", "--stories", "6", "--jobs", "1")
+    code, out, _ = broken("admin", "crash-test", "shoes.py", "--stories", "6", "--jobs", "1")
     assert code == 1
-    found = re.search(r"replay  cerata (crash-test shoes.py --replay (\S+))$", out, re.MULTILINE)
+    found = re.search(
+        r"replay  cerata (admin crash-test shoes.py --replay (\S+))$", out, re.MULTILINE
+    )
     assert found is not None
     assert "in operation 1 (put), after the one write" in " ".join(out.split())
     again = broken(*found[1].split())
@@ -72,7 +76,18 @@ def test_one_that_does_not_exits_with_1_and_its_command_shows_it_again(broken: R
 
 def test_counts_are_the_same_each_time(sound: Run) -> None:
     """With a number of stories instead of a time, on as many cores."""
-    arguments = ("crash-test", "shoes.py", "--stories", "5", "--jobs", "1", "--seed", "7", "--json")
+    arguments = (
+        "admin",
+        "crash-test",
+        "shoes.py",
+        "--stories",
+        "5",
+        "--jobs",
+        "1",
+        "--seed",
+        "7",
+        "--json",
+    )
     first, second = (json.loads(sound(*arguments)[1]) for _ in range(2))
     times = ("seconds", "states_per_second", "states_per_second_per_core")
     assert {**first, **dict.fromkeys(times)} == {**second, **dict.fromkeys(times)}
@@ -82,7 +97,7 @@ def test_counts_are_the_same_each_time(sound: Run) -> None:
 def test_a_budget_ends_it(sound: Run) -> None:
     """In about that time: the story at hand is finished."""
     said = json.loads(
-        sound("crash-test", "shoes.py", "--budget", "0.3", "--jobs", "1", "--json")[1]
+        sound("admin", "crash-test", "shoes.py", "--budget", "0.3", "--jobs", "1", "--json")[1]
     )
     assert 0.3 <= said["seconds"] < 5
     assert said["states"] > 0
@@ -90,7 +105,7 @@ def test_a_budget_ends_it(sound: Run) -> None:
 
 def test_without_a_workload_it_is_an_agents_memory(run: Run) -> None:
     """Something to see before a line is written."""
-    code, out, _ = run("crash-test", "--stories", "2", "--jobs", "1", "--json")
+    code, out, _ = run("admin", "crash-test", "--stories", "2", "--jobs", "1", "--json")
     said = json.loads(out)
     assert (code, said["workload"], said["violations"]) == (0, "Agent", 0)
     assert "correct" in said["operations"]
@@ -108,7 +123,7 @@ def test_without_a_workload_it_is_an_agents_memory(run: Run) -> None:
 def test_what_is_no_workload_is_a_typed_error(run: Run, text: str, said: str) -> None:
     """With what to do; nothing is run."""
     Path("shoes.py").write_text(text)
-    code, _, err = run("crash-test", "shoes.py")
+    code, _, err = run("admin", "crash-test", "shoes.py")
     assert code == 2
     assert said in " ".join(err.split())
 
@@ -126,7 +141,7 @@ def test_what_is_no_workload_is_a_typed_error(run: Run, text: str, said: str) ->
 )
 def test_wrong_usage_exits_with_2(sound: Run, arguments: tuple[str, ...]) -> None:
     """No traceback, and no test that tests nothing."""
-    code, out, err = sound("crash-test", *arguments)
+    code, out, err = sound("admin", "crash-test", *arguments)
     assert (code, out) == (2, "")
     assert err.startswith("error: ")
 
@@ -138,7 +153,7 @@ def test_a_harness_that_is_blind_is_no_success(sound: Run, monkeypatch: pytest.M
         return Outcome(acked, self.model.chains[acked])
 
     monkeypatch.setattr(Oracle, "check_legal", nods)
-    code, _, err = sound("crash-test", "shoes.py", "--stories", "1", "--jobs", "1")
+    code, _, err = sound("admin", "crash-test", "shoes.py", "--stories", "1", "--jobs", "1")
     assert code == 70
     assert "the canary lives" in err
 
@@ -158,7 +173,7 @@ def test_an_interrupt_tells_what_was_found(
         return real(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(crash_test_module, "_crash", crash)
-    assert main(["crash-test", "shoes.py", "--jobs", "1"]) == 130
+    assert main(["admin", "crash-test", "shoes.py", "--jobs", "1"]) == 130
     said = capsys.readouterr()
     assert re.search(r"^ +2  stories", said.out, re.MULTILINE)
     assert "interrupted; the counts are incomplete" in said.err
@@ -166,7 +181,7 @@ def test_an_interrupt_tells_what_was_found(
 
 def test_a_terminal_sees_it_go_on(sound: Run, checkout: Path) -> None:
     """A bar that moves; gone when the counts come."""
-    said = on_a_terminal(checkout, Path.cwd(), "crash-test", "shoes.py", "--stories", "4")
+    said = on_a_terminal(checkout, Path.cwd(), "admin", "crash-test", "shoes.py", "--stories", "4")
     assert "crash states, no violation; stories" in said
     assert "4/4" in said
     after = said[said.rindex("; stories") :]

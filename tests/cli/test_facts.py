@@ -30,7 +30,7 @@ def memory(run: Run) -> None:
 )
 def test_an_object_is_whatever_its_word_may_mean(run: Run, word: str, count: int) -> None:
     """A string of the name, and a number where that is one which a fact can hold."""
-    code, out, _ = run("facts", f"--object={word}", "--json")
+    code, out, _ = run("facts", "list", f"--object={word}", "--json")
     assert (code, len(json.loads(out)["facts"])) == (0, count)
 
 
@@ -50,7 +50,7 @@ def test_an_object_is_whatever_its_word_may_mean(run: Run, word: str, count: int
 def test_an_option_that_would_be_passed_over_is_refused(
     run: Run, options: tuple[str, ...], said: str
 ) -> None:
-    code, out, err = run("facts", *options)
+    code, out, err = run("facts", "list", *options)
     assert (code, out) == (InvalidInput.exit_code, "")
     assert said in err
 
@@ -61,4 +61,4 @@ def test_what_goes_together_is_answered(run: Run) -> None:
         ("--matching", "ann", "--evidence", "--valid-at", "now"),
         ("ann", "--object", "7", "--retracted", "--invalid", "--evidence"),
     ):
-        assert run("facts", *options)[0] == 0
+        assert run("facts", "list", *options)[0] == 0

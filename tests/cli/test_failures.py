@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 import cerata
-from cerata.cli import history, main
+from cerata.cli import log, main
 from cerata.engine.format.page import RING_OFFSET
 from cerata.engine.limits import STRING_SIZE_MAX
 from cerata.engine.storage import LockName, OsStorage
@@ -169,7 +169,7 @@ class TestFullDisk:
         code, out, _ = run("recall", "one more")
         assert code == 0
         assert "one more" in out
-        assert run("verify")[0] == 0
+        assert run("file", "verify")[0] == 0
 
 
 class TestUsage:
@@ -204,8 +204,8 @@ class TestUsage:
 
     def test_a_refusal_of_the_system_is_one_line_or_one_json_object(self, run: Run) -> None:
         """Under --json it was text on standard error, and nothing on standard output."""
-        run("assert", "ana", "likes", "tea")
-        command = ("facts", "--plot", "no/facts.svg")
+        run("facts", "assert", "ana", "likes", "tea")
+        command = ("facts", "list", "--plot", "no/facts.svg")
         code, _, err = run(*command)
         assert code == cerata.StorageFailed.exit_code
         assert err.startswith("error: The system refused: No such file or directory (no/")
@@ -254,10 +254,10 @@ def test_repair_does_not_say_that_nothing_is_wrong_where_only_a_copy_helps(run: 
     data = bytearray(Path(FILE).read_bytes())
     data[ledger.offset + ledger.length - 1] ^= 4
     Path(FILE).write_bytes(data)
-    code, out, _ = run("repair")
+    code, out, _ = run("file", "doctor", "--repair")
     assert code == 1
     assert out.startswith("There is nothing to repair in place.\n")
-    assert "'cerata repair --to NEW.cera'" in out
+    assert "'cerata file doctor --repair --to NEW.cera'" in out
 
 
 class TestNothingToRemember:
@@ -339,7 +339,7 @@ class TestInternalErrors:
             raise RuntimeError("not\nforeseen")
 
         run("put", "x")
-        monkeypatch.setattr(history, "_newest_first", broken)
+        monkeypatch.setattr(log, "_newest_first", broken)
         code, out, err = run("log")
         assert (code, out) == (70, "")
         assert err.startswith("error: Internal error: RuntimeError: not foreseen (test_failures.py")
@@ -372,6 +372,6 @@ class TestDamagedEnd:
     def test_a_head_is_parsed_before_the_file_is_opened(self, run: Run) -> None:
         """The error of a damaged file hid the mistake of the command."""
         Path(FILE).write_bytes(b"no memory")
-        code, _, err = run("verify", "--head", "8")
+        code, _, err = run("file", "verify", "--head", "8")
         assert code == 2
         assert "SEQ:ROOT" in err

@@ -23,7 +23,7 @@ def following(
     with cerata.open(folder / "memory.cera") as store:
         store.put_frame("The index is Annoy.")
         with subprocess.Popen(
-            [sys.executable, "-m", "cerata", "follow", *words],
+            [sys.executable, "-m", "cerata", "time", "follow", *words],
             cwd=folder,
             env={**os.environ, "PYTHONPATH": str(checkout)},
             stdout=subprocess.PIPE,
@@ -54,7 +54,7 @@ def test_the_command_of_the_page(tmp_path: Path, checkout: Path) -> None:
 
 
 def test_a_reader_that_leaves_ends_the_command(tmp_path: Path, checkout: Path) -> None:
-    """``cerata follow | head -1``, which the next event ends."""
+    """``cerata time follow | head -1``, which the next event ends."""
     with following(checkout, tmp_path, "--after", "0") as (process, store):
         assert "put        " in line_of(process)
         assert process.stdout is not None
@@ -71,7 +71,7 @@ def test_a_count_and_a_time_end_it(tmp_path: Path, capsys: pytest.CaptureFixture
         for text in "abc":
             store.put_frame(text)
         position = store.at(1).head.text
-    base = ("follow", "-f", path)
+    base = ("time", "follow", "-f", path)
     assert main([*base, "--after", "0", "-n", "2", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert ([event["seq"] for event in answer["events"]], answer["position"]) == ([1, 2], 2)

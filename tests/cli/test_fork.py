@@ -31,7 +31,7 @@ def test_the_commands_of_the_page(
     memory: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fork = str(tmp_path / "try-it.cera")
-    base = ("fork", "-f", memory)
+    base = ("time", "fork", "-f", memory)
     code, out, _ = run(capsys, *base, fork, "--at", "HEAD~2")
     assert (code, out.startswith(f"{fork} continues {memory} from event 6\n")) == (0, True)
     with cerata.open(fork, actor="ben") as store:
@@ -75,6 +75,6 @@ def test_bad_usage_says_what_to_do(
     message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    found, _, error = run(capsys, "fork", "-f", memory, *words)
+    found, _, error = run(capsys, "time", "fork", "-f", memory, *words)
     assert (found, message in error) == (code, True)
     assert [path.name for path in tmp_path.iterdir()] == ["memory.cera"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import cerata
-from cerata.cli.html_pages import audit_page, bisect_page, diff_page, safe
+from cerata.cli.files import audit_page, bisect_page, diff_page, safe
 
 from .conftest import Run
 
@@ -123,7 +123,9 @@ def test_an_empty_store_has_pages_too() -> None:
         assert "Audit up to event 0" in checked(audit_page(store.audit())).text
 
 
-@pytest.mark.parametrize("verb", ["diff 0", "audit", "bisect --query bridge --forbid May"])
+@pytest.mark.parametrize(
+    "verb", ["time diff 0", "log --who", "time bisect --query bridge --forbid May"]
+)
 def test_a_page_replaces_a_file_when_it_is_whole(
     verb: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,15 +11,14 @@ import cerata
 import cerata.cli.output as output_module
 from cerata.cli import main
 from cerata.cli.output import Output
-from cerata.cli.verbs import parser
+from cerata.cli.parser import parser
 from cerata.memory.frames.event_summary import acts
 from cerata.memory.values.words import column
 from cerata.retrieval.embedders import built_in
 
 from ..embedders import Hashing
-from .conftest import Run
+from .conftest import Run, verbs
 from .story import Answer, tell
-from .test_words import verbs
 
 WIDTHS = (60, 80, 120)
 WIDE = 2_000
@@ -71,10 +70,7 @@ def told(
 @pytest.mark.slow("runs every verb at several widths")
 @pytest.mark.unwatched("damages files")
 def test_no_line_of_a_terminal_breaks_inside_a_word(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    seed: int,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], seed: int
 ) -> None:
     """A terminal breaks a long line where its last column is: "datab" and "ase"."""
     answers: dict[int, dict[str, Answer]] = {}
@@ -124,8 +120,8 @@ def test_a_long_memory_is_read_by_whole_words(
     monkeypatch.setattr(output_module, "_is_terminal", on_terminal)
     for verb, *arguments in (
         ("recall", "word001"),
-        ("audit",),
-        ("why", str(fact.id)),
+        ("log", "--who"),
+        ("facts", "why", str(fact.id)),
         ("show", str(note.id)),
         ("search", "word001", "--explain"),
         ("recall", "x", "--at", " ".join(words)),
@@ -148,9 +144,9 @@ def test_an_act_is_apart_from_its_words(run: Run, monkeypatch: pytest.MonkeyPatc
     for verb in (
         "log",
         "log --oneline",
-        "audit",
-        "audit --markdown",
-        "follow --after 0 --timeout 0",
+        "log --who",
+        "log --who --markdown",
+        "time follow --after 0 --timeout 0",
     ):
         out = run(*verb.split())[1]
         assert "use embedder" in out, verb

@@ -1,6 +1,5 @@
 """Files that are made from a memory have its mode: no reader of the disk gains by an export."""
 
-import argparse
 import ast
 import os
 import stat
@@ -11,50 +10,55 @@ import pytest
 
 import cerata
 from cerata import Entity
-from cerata.cli.verbs import parser
+
+from .conftest import verbs
 
 Run = Callable[..., tuple[int, str, str]]
 
 ROOT = Path(__file__).parents[2]
 
 WRITERS: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {
-    ("export", "to"): (
-        ("export", "--events", "events.jsonl"),
-        ("export", "--events", "events.jsonl.zst"),
-        ("export", "--facts", "facts.jsonl"),
+    ("file export", "to"): (
+        ("file", "export", "--events", "events.jsonl"),
+        ("file", "export", "--events", "events.jsonl.zst"),
+        ("file", "export", "--facts", "facts.jsonl"),
     ),
-    ("export", "archive"): (("export", "--archive", "days", "--agent", "ann"),),
-    ("facts", "plot"): (("facts", "ann", "--plot", "facts.svg"),),
-    ("graph", "plot"): (("graph", "ann", "--plot", "graph.png"),),
-    ("diff", "html"): (("diff", "1", "2", "--html", "diff.html"),),
-    ("audit", "html"): (("audit", "--html", "audit.html"),),
-    ("bisect", "html"): (
-        ("bisect", "--query", "tea", "--forbid", "tea", "--bad", "4", "--html", "bisect.html"),
+    ("file export", "archive"): (("file", "export", "--archive", "days", "--agent", "ann"),),
+    ("facts list", "plot"): (("facts", "list", "ann", "--plot", "facts.svg"),),
+    ("facts graph", "plot"): (("facts", "graph", "ann", "--plot", "graph.png"),),
+    ("time diff", "html"): (("time", "diff", "1", "2", "--html", "diff.html"),),
+    ("log", "html"): (("log", "--who", "--html", "audit.html"),),
+    ("time bisect", "html"): (
+        (
+            "time",
+            "bisect",
+            "--query",
+            "tea",
+            "--forbid",
+            "tea",
+            "--bad",
+            "4",
+            "--html",
+            "bisect.html",
+        ),
     ),
-    ("backup", "to"): (("backup", "backup.cera"),),
-    ("fork", "to"): (("fork", "fork.cera"),),
-    ("repair", "to"): (("repair", "--to", "repaired.cera"),),
+    ("file backup", "to"): (("file", "backup", "backup.cera"),),
+    ("time fork", "to"): (("time", "fork", "fork.cera"),),
+    ("file doctor", "to"): (("file", "doctor", "--repair", "--to", "repaired.cera"),),
     # A profile takes many judged queries; the module is one of those without an `open` below.
-    ("tune", "to"): (),
+    ("admin tune", "to"): (),
 }
 """The commands that write a file, by verb and the argument that names the file."""
 
 OUTPUTS = {"to", "html", "plot", "archive"}
-NO_OUTPUTS = {
-    ("graph", "to"): "an entity",
-    ("unlink", "to"): "a frame",
-    ("link", "to"): "a frame",
-}
+NO_OUTPUTS = {("facts graph", "to"): "an entity"}
 
 
 def output_arguments() -> Iterator[tuple[str, str]]:
-    for action in parser()._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            parsers: dict[str, argparse.ArgumentParser] = vars(action)["choices"]
-            for verb, verb_parser in parsers.items():
-                for argument in verb_parser._actions:
-                    if argument.dest in OUTPUTS:
-                        yield verb, argument.dest
+    for words, one in verbs().items():
+        for argument in one._actions:
+            if argument.dest in OUTPUTS:
+                yield words, argument.dest
 
 
 @pytest.fixture
@@ -91,7 +95,7 @@ def test_every_command_writes_files_of_the_memorys_mode(run: Run, umask: None, m
     assert {path.name: oct(stat.S_IMODE(path.stat().st_mode)) for path in written} == {
         path.name: oct(mode) for path in written
     }
-    assert run("compact", "-f", "memory.cera")[0] == 0
+    assert run("file", "compact", "-f", "memory.cera")[0] == 0
     assert stat.S_IMODE(Path("memory.cera").stat().st_mode) == mode
 
 

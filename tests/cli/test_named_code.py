@@ -30,7 +30,7 @@ def test_a_recorded_name_imports_nothing(run: Run, tmp_path: Path) -> None:
     """A memory from elsewhere, opened in its folder, would run the code that lies beside it."""
     path = record(tmp_path, "evil_a")
     (tmp_path / "evil_a.py").write_text(EVIL)
-    code, _, error = run("rerun", "run", "r1", "-f", str(path))
+    code, _, error = run("agents", "runs", "r1", "--again", "-f", str(path))
     assert (code, "not loaded" in error, "MODULE:FUNCTION" in error) == (6, True, True)
     assert not (tmp_path / "IMPORTED").exists()
     assert "evil_a" not in sys.modules
@@ -43,13 +43,16 @@ def test_a_name_of_the_command_line_runs(
     monkeypatch.setattr(sys, "path", [*sys.path])
     path = record(tmp_path, "evil_b")
     (tmp_path / "evil_b.py").write_text(EVIL)
-    assert run("rerun", "run", "r1", "evil_b:f", "-f", str(path))[0] == 0
+    assert run("agents", "runs", "r1", "evil_b:f", "--again", "-f", str(path))[0] == 0
     assert (tmp_path / "IMPORTED").exists()
     assert sys.path.index(str(tmp_path)) == len(sys.path) - 1
     del sys.modules["evil_b"]
 
 
-@pytest.mark.parametrize("words", [["reflect", "--model", "json:x"], ["rerun", "run", "r1", "x:y"]])
+@pytest.mark.parametrize(
+    "words",
+    [["agents", "reflect", "--model", "json:x"], ["agents", "runs", "r1", "x:y", "--again"]],
+)
 def test_the_folder_hides_no_installed_module(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:

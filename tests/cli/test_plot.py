@@ -19,11 +19,11 @@ def memory(run: Run) -> None:
         store.retract_fact(store.assert_fact("ann", "hates", Entity("milk")))
 
 
-@pytest.mark.parametrize("verb", ["facts", "graph"])
+@pytest.mark.parametrize("verb", ["list", "graph"])
 def test_a_picture_is_of_the_form_that_its_name_says(run: Run, memory: None, verb: str) -> None:
     """One that is there is drawn anew; no other file is left."""
     for name, start in (("a.svg", b"<?xml"), ("a.PNG", b"\x89PNG"), ("a.svg", b"<?xml")):
-        code, out, err = run(verb, "ann", "--plot", name)
+        code, out, err = run("facts", verb, "ann", "--plot", name)
         assert (code, err) == (0, "")
         assert f"drawn: {name}" in out
         assert Path(name).read_bytes().startswith(start)
@@ -33,10 +33,10 @@ def test_a_picture_is_of_the_form_that_its_name_says(run: Run, memory: None, ver
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("facts", "ann", "--plot", "a.gif"), "must end in .svg or .png"),
-        (("facts", "--conflicts", "--plot", "a.svg"), "does not go with --plot"),
-        (("graph", "ann", "--together", "--plot", "a.svg"), "--plot does not go with"),
-        (("graph", "ann", "--to", "tea", "--plot", "a.svg"), "--plot does not go with"),
+        (("facts", "list", "ann", "--plot", "a.gif"), "must end in .svg or .png"),
+        (("facts", "list", "--conflicts", "--plot", "a.svg"), "does not go with --plot"),
+        (("facts", "graph", "ann", "--together", "--plot", "a.svg"), "--plot does not go with"),
+        (("facts", "graph", "ann", "--to", "tea", "--plot", "a.svg"), "--plot does not go with"),
     ],
 )
 def test_what_has_no_picture_is_refused(
@@ -48,14 +48,16 @@ def test_what_has_no_picture_is_refused(
     assert [path.name for path in Path().iterdir()] == ["memory.cera"]
 
 
-@pytest.mark.parametrize("arguments", [("facts", "bob"), ("graph", "ann", "--predicate", "is")])
+@pytest.mark.parametrize(
+    "arguments", [("facts", "list", "bob"), ("facts", "graph", "ann", "--predicate", "is")]
+)
 def test_of_nothing_there_is_no_picture(run: Run, memory: None, arguments: tuple[str, ...]) -> None:
     assert run(*arguments, "--plot", "a.svg")[0] == 0
     assert not Path("a.svg").exists()
 
 
 def test_a_folder_that_is_not_there_is_told(run: Run, memory: None) -> None:
-    code, _, err = run("facts", "ann", "--plot", "none/a.svg")
+    code, _, err = run("facts", "list", "ann", "--plot", "none/a.svg")
     assert code == cerata.StorageFailed.exit_code
     assert "No such file or directory" in err
 
@@ -67,8 +69,8 @@ def test_the_graph_marks_what_has_ended(run: Run) -> None:
         store.assert_fact("ann", "lived in", bern, valid_from="1990-01-01", valid_to="2001-01-01")
         store.assert_fact("ann", "lives in", rome, valid_from="2001-01-01")
     for arguments in (["--to", "bern"], ["--hops", "1"], []):
-        lines = run("graph", "ann", *arguments)[1].splitlines()
+        lines = run("facts", "graph", "ann", *arguments)[1].splitlines()
         ended = [line for line in lines if line.endswith("  ended")]
         assert len(ended) == 1, lines
         assert "bern" in ended[0]
-    assert "ended" not in run("graph", "ann", "--valid-at", "2000-06-01")[1]
+    assert "ended" not in run("facts", "graph", "ann", "--valid-at", "2000-06-01")[1]

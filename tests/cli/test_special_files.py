@@ -69,7 +69,7 @@ def test_as_a_file_to_remember(run: Run, tmp_path: Path, make: Make) -> None:
 
 @KINDS
 @pytest.mark.parametrize(
-    "words", [("import",), ("crash-test", "--replay")], ids=["import", "crash-test"]
+    "words", [("file", "import"), ("admin", "crash-test", "--replay")], ids=["import", "crash-test"]
 )
 def test_as_a_file_to_import_or_replay(
     run: Run, tmp_path: Path, make: Make, words: tuple[str, ...]
@@ -87,7 +87,7 @@ def test_as_a_picture(run: Run, tmp_path: Path, make: Make, taken: str) -> None:
     with cerata.open("memory.cera") as store:
         store.assert_fact("alice", "is", "b")
     make(tmp_path / taken)
-    code, _, _ = run("facts", "alice", "--plot", "alice.svg")
+    code, _, _ = run("facts", "list", "alice", "--plot", "alice.svg")
     assert code != 0
     if taken == "alice.svg":
         assert not (tmp_path / taken).is_file()

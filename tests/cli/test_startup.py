@@ -9,9 +9,8 @@ from typing import get_args
 import pytest
 
 import cerata
-from cerata.cli import choices
-from cerata.cli.verb_parser import Parser
-from cerata.cli.verbs import SUBJECTS, parser
+from cerata.cli import options as choices
+from cerata.cli.parser import MODULES, Parser, parser, verb_words
 from cerata.engine.errors import InvalidInput
 from cerata.integrations.importers import kinds
 from cerata.integrations.mcp.client_configuration import CLIENTS
@@ -22,7 +21,7 @@ from cerata.retrieval.context.packing import Order
 from cerata.retrieval.context.policies import POLICIES
 from cerata.retrieval.ranking.profiles import PROFILES
 
-from .conftest import Run
+from .conftest import Run, verbs_below
 
 LOADED = """
 import atexit, resource, sys
@@ -171,24 +170,24 @@ def test_the_version_takes_little_more_than_python(tmp_path: Path) -> None:
 
 def verbs_of(words: Sequence[str]) -> list[str]:
     """Return the verbs that the parser of a command line knows, in the order of the help."""
-    actions = parser(words)._actions
-    return [verb for action in actions if action.nargs == "A..." for verb in action.choices or ()]
+    return list(verbs_below(parser(words)))
 
 
-def test_a_command_builds_the_parsers_of_its_subject() -> None:
-    """The parsers of all verbs take five times as long as those of one subject."""
-    assert verbs_of([]) == [verb for names in SUBJECTS.values() for verb in names]
-    for names in SUBJECTS.values():
-        for verb in names:
-            assert verbs_of(["--json", "-f", "recall", verb, "log"]) == list(names)
-    assert verbs_of(["--version", "recall"]) == []
+def test_a_command_builds_the_parser_of_its_verb() -> None:
+    """The parsers of all verbs take many times as long as one."""
+    assert verbs_of([]) == verb_words()
+    for words in verb_words():
+        assert verbs_of(["--json", "-f", "recall", *words.split(), "log"]) == [words]
+    assert verbs_of(["facts", "--help"]) == [f"facts {name}" for name in MODULES["facts"]]
+    assert verbs_of(["--version", "recall"]) == ["info"]
+    assert verbs_of(["--help", "recall"]) == [*MODULES["everyday"]] == verbs_of(["-h"])
 
 
 @pytest.mark.parametrize(
-    "words", [["--help", "recall"], ["-h"], ["-fnotes.cera", "recall"], ["-f"], ["--", "recall"]]
+    "words", [["-fnotes.cera", "recall"], ["-f"], ["--", "recall"], ["verify"]]
 )
 def test_other_words_before_the_verb_build_all_parsers(words: list[str]) -> None:
-    """Help lists every verb, and an unusual spelling of an option is left to argparse."""
+    """An unusual spelling of an option is left to argparse."""
     assert verbs_of(words) == verbs_of([])
 
 
@@ -222,7 +221,7 @@ def test_choices_are_those_of_the_rooms() -> None:
 def test_rebuild_names_every_projection(capsys: pytest.CaptureFixture[str]) -> None:
     """Its help once listed four of eight."""
     with pytest.raises(SystemExit):
-        parser().parse_args(["rebuild", "--help"])
+        parser().parse_args(["file", "maintain", "--only", "rebuild", "--help"])
     text = " ".join(capsys.readouterr().out.split())
     assert ", ".join(BUILT_IN) in text
 
@@ -234,11 +233,11 @@ class TestIds:
         "words",
         [
             ("show", "#1"),
-            ("history", "#1"),
-            ("access", "#1"),
-            ("supersede", "#1", "--by", "#2"),
+            ("time", "history", "#1"),
+            ("list", "--by", "access", "#1"),
+            ("update", "#1", "--by", "#2"),
             ("delete", "#2"),
-            ("extract", "#1", "--dry-run"),
+            ("facts", "extract", "#1", "--dry-run"),
         ],
     )
     def test_an_id_may_have_its_sign(self, run: Run, words: tuple[str, ...]) -> None:
@@ -263,7 +262,7 @@ def test_help_names_documents_that_are_installed(capsys: pytest.CaptureFixture[s
         line for line in capsys.readouterr().out.splitlines() if line.startswith("Documentation: ")
     )
     assert Path(line.removeprefix("Documentation: ")).is_file()
-    for verb in ("recall", "remember", "verify"):
+    for verb in ("recall", "remember", "facts"):
         with pytest.raises(SystemExit):
             parser().parse_args([verb, "--help"])
         assert "docs/" not in capsys.readouterr().out

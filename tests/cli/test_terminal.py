@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import cerata
-from cerata.cli.open_handles import holders_of
+from cerata.cli.files import holders_of
 
 from .conftest import Run
 
@@ -90,7 +90,13 @@ class TestColours:
         """A note may hold what clears the screen; so may a name that is not there."""
         with cerata.open("m.cera") as store:
             store.put_frame("\x1b[2Jgone", title="\x1b]0;title\x07")
-        for arguments in (["log"], ["frames"], ["show", "1"], ["search", "gone"], ["history", "1"]):
+        for arguments in (
+            ["log"],
+            ["list"],
+            ["show", "1"],
+            ["search", "gone"],
+            ["time", "history", "1"],
+        ):
             assert "\x1b" not in run(*arguments)[1]
         assert "\x1b" not in run("show", "1", "--at", "\x1b[2J")[2]
 
@@ -177,9 +183,9 @@ class TestCompletion:
     def test_verbs_options_and_choices_complete(self, folder: Path, checkout: Path) -> None:
         """The three things that nobody remembers."""
         assert completions(checkout, folder, "cerata re") == {
-            "remember", "recall", "rebuild", "ref", "reflect", "refs", "reject", "repair", "rerun",
-            "restore", "retract", "revoke",
+            "remember", "recall",
         }  # fmt: skip
+        assert completions(checkout, folder, "cerata facts re") == {"retract"}
         assert "--max-tokens" in completions(checkout, folder, "cerata recall --m")
         assert completions(checkout, folder, "cerata recall x --format m") == {
             "markdown", "messages",
@@ -192,7 +198,7 @@ class TestCompletion:
     @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
     def test_each_shell_gets_its_script(self, run: Run, shell: str) -> None:
         """Which names the command."""
-        code, out, _ = run("completion", shell)
+        code, out, _ = run("admin", "completion", shell)
         assert code == 0
         assert "cerata" in out
         if shell == "bash":
@@ -206,8 +212,8 @@ class TestWhatWasMeant:
         ("arguments", "meant"),
         [
             (["serach", "x"], "Did you mean 'search'?"),
-            (["forget", "1"], "Did you mean 'delete' or 'retract'?"),
-            (["erase", "1"], "Did you mean 'delete' or 'compact'?"),
+            (["forget", "1"], "Did you mean 'delete' or 'facts retract'?"),
+            (["erase", "1"], "Did you mean 'delete' or 'file compact'?"),
             (["recall", "x", "--max-token", "5"], "Did you mean '--max-tokens'?"),
             (["recall", "x", "--format", "markdwon"], "Did you mean 'markdown'?"),
             (["recall", "x", "--at", "before-the-mvoe"], "Did you mean 'before-the-move'?"),
@@ -215,8 +221,8 @@ class TestWhatWasMeant:
             (["recall", "x", "-f", "memroy.cera"], "Did you mean memory.cera?"),
             (["search", "--full", "titel:x"], "Did you mean title?"),
             (["search", "x", "--tag", "decison"], "did you mean 'decision'?"),
-            (["frames", "--kind", "txet"], "did you mean 'text'?"),
-            (["rebuild", "fulltxet"], "Did you mean 'fulltext'?"),
+            (["list", "--kind", "txet"], "did you mean 'text'?"),
+            (["file", "maintain", "--only", "rebuild", "fulltxet"], "Did you mean 'fulltext'?"),
             (["remember", "memory.cear"], "Did you mean memory.cera?"),
         ],
         ids=lambda value: "" if isinstance(value, str) else " ".join(value),
@@ -274,6 +280,6 @@ def test_a_locked_file_says_who_has_it_open(run: Run, folder: Path, checkout: Pa
         assert code == cerata.Locked.exit_code
         assert f"The file is open in process {pid} (" in err
         assert [holder.pid for holder in holders_of(str(path))] == [pid]
-        assert f"process {pid} (" in run("doctor", "-f", str(path))[1]
+        assert f"process {pid} (" in run("file", "doctor", "-f", str(path))[1]
     assert holders_of(str(path)) == []
     assert run("put", "x", "-f", str(path), "--lock-timeout", "1")[0] == 0

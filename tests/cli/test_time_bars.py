@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cerata import Period
-from cerata.cli.time_bars import TimeBars, bars_over
+from cerata.cli.frames import TimeBars, bars_over
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 BARS = TimeBars(START, START + timedelta(days=8), 8)

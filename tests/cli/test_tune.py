@@ -30,7 +30,9 @@ def judged(tmp_path: Path) -> list[str]:
 @pytest.mark.usefixtures("judged")
 def test_a_written_profile_is_that_of_the_answer(run: Run, tmp_path: Path) -> None:
     """The file alone carries the weights to another command."""
-    code, out, _ = run("tune", "judged.jsonl", "--profile", "words", "--to", "m.json", "--json")
+    code, out, _ = run(
+        "admin", "tune", "judged.jsonl", "--profile", "words", "--to", "m.json", "--json"
+    )
     answer = json.loads(out)
     assert (code, answer["improves"], answer["to"]) == (0, True, "m.json")
     profile = cerata.Profile.from_dict(json.loads((tmp_path / "m.json").read_text()))
@@ -43,8 +45,8 @@ def test_a_written_profile_is_that_of_the_answer(run: Run, tmp_path: Path) -> No
 @pytest.mark.usefixtures("judged")
 def test_without_a_gain_nothing_is_written(run: Run, tmp_path: Path) -> None:
     """The learned profile cannot gain upon itself; the answer is no."""
-    run("tune", "judged.jsonl", "--profile", "words", "--to", "m.json")
-    command = ("tune", "judged.jsonl", "--profile", "m.json", "--to", "n.json")
+    run("admin", "tune", "judged.jsonl", "--profile", "words", "--to", "m.json")
+    command = ("admin", "tune", "judged.jsonl", "--profile", "m.json", "--to", "n.json")
     code, out, _ = run(*command)
     assert code == 1
     assert "nothing was written" in out
@@ -59,7 +61,7 @@ def test_without_a_gain_nothing_is_written(run: Run, tmp_path: Path) -> None:
 def test_a_file_is_never_replaced_and_is_refused_before_the_work(run: Run, tmp_path: Path) -> None:
     """The judgements are not even read."""
     (tmp_path / "m.json").write_text("mine")
-    code, _, err = run("tune", "nowhere.jsonl", "--to", "m.json")
+    code, _, err = run("admin", "tune", "nowhere.jsonl", "--to", "m.json")
     assert code == 5
     assert "exists already" in err
     assert (tmp_path / "m.json").read_text() == "mine"
@@ -69,7 +71,7 @@ def test_a_folder_that_is_missing_is_named_before_the_work(run: Run, tmp_path: P
     """The error came after all queries, named a temporary file, and was no JSON."""
     with cerata.open(tmp_path / "talks.cera") as store:
         store.put_frame("a lamp")
-    code, out, err = run("tune", "nowhere.jsonl", "--to", "no/m.json", "--json")
+    code, out, err = run("admin", "tune", "nowhere.jsonl", "--to", "no/m.json", "--json")
     answer = json.loads(out)
     assert (code, err, answer["where"]) == (cerata.NotFound.exit_code, "", "no/m.json")
     assert answer["what"] == "The folder of the new file does not exist"
@@ -83,10 +85,10 @@ def test_recorded_recalls_teach(run: Run, tmp_path: Path) -> None:
             store.recall(f"lamp {number}", record=True)
             store.record_access(frame)
         frame = store.put_frame("Which mill, the mill?")
-    assert run("tune", "--recalls")[0] == 2
+    assert run("admin", "tune", "--recalls")[0] == 2
     assert run("recall", "which mill?", "--record")[0] == 0
-    assert run("access", f"{frame.id}", "--record")[0] == 0
-    code, out, _ = run("tune", "--recalls", "--json")
+    assert run("list", "--by", "access", f"{frame.id}", "--record")[0] == 0
+    code, out, _ = run("admin", "tune", "--recalls", "--json")
     assert (code, json.loads(out)["questions"]) == (1, 10)
 
 
@@ -96,7 +98,7 @@ def test_judgements_come_from_standard_input(
     """A line's number counts there, too."""
     data = io.BytesIO("".join([*judged, "{}"]).encode())
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(data))
-    code, _, err = run("tune", "-")
+    code, _, err = run("admin", "tune", "-")
     assert code == 2
     assert "line 31" in err
 
@@ -116,13 +118,13 @@ BAD_FILES = [
 
 @pytest.mark.usefixtures("judged")
 @pytest.mark.parametrize(("text", "fault"), BAD_FILES)
-@pytest.mark.parametrize("verb", ["search", "recall", "tune"])
+@pytest.mark.parametrize("verb", ["search", "recall", "admin tune"])
 def test_a_file_that_is_no_profile_is_refused(
     run: Run, tmp_path: Path, verb: str, text: str, fault: str
 ) -> None:
     """The message names the file."""
     (tmp_path / "p.json").write_bytes(text.encode("utf-8", "surrogatepass"))
-    code, _, err = run(verb, "judged.jsonl", "--profile", "p.json")
+    code, _, err = run(*verb.split(), "judged.jsonl", "--profile", "p.json")
     assert code == 2
     assert fault in err
     assert "p.json" in err

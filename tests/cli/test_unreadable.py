@@ -12,14 +12,14 @@ from .conftest import Run
 BAD = 2
 
 VERBS = {
-    "frames": ("frames",),
+    "frames": ("list",),
     "log": ("log",),
-    "audit": ("audit",),
-    "history": ("history", "1"),
-    "timeline": ("timeline",),
+    "audit": ("log", "--who"),
+    "history": ("time", "history", "1"),
+    "timeline": ("list", "--by", "content"),
     "search": ("search", "note"),
     "show": ("show", "1", "2", "4"),
-    "access": ("access",),
+    "access": ("list", "--by", "access"),
 }
 
 

@@ -15,10 +15,12 @@ from typing import Any, cast
 import fastjsonschema
 import pytest
 
-from cerata.cli.verb_parser import _MEANT, Parser
-from cerata.cli.verbs import parser
+from cerata.cli.parser import MEANT, RENAMED, parser, renamed
+from cerata.cli.verb import GROUPS
+from cerata.engine.errors import InvalidInput
 from cerata.integrations.mcp.definitions import READING_TOOLS, WRITING_TOOLS
 
+from .conftest import verbs, words_of
 from .story import CRASH_TEST, STORY, Answer, Step, steady, tell
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -123,16 +125,10 @@ def test_every_verb_answers_json_as_its_schema_says(
     assert seen == {name for name in definitions if name[0].islower()} - {"bench"}
 
 
-def verbs() -> dict[str, Parser]:
-    """Return the parser of each verb."""
-    actions = [action for action in parser()._actions if action.nargs == "A..."]
-    return dict(cast("dict[str, Parser]", actions[0].choices))
-
-
 def test_every_verb_is_in_the_story() -> None:
     """A verb that is added is added to it."""
-    assert set(verbs()) == {step.verb for step in STEPS} - {"welcome", "tags"}
-    assert len(verbs()) >= 22
+    assert set(verbs()) == {words_of(step.arguments) for step in STEPS if step.arguments}
+    assert len(verbs()) == 45
 
 
 LISTS = (
@@ -192,14 +188,16 @@ def test_lists_come_as_one_object_a_line_too(
 def test_help_fits_and_its_examples_parse(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An example that does not work is worse than none."""
     monkeypatch.setenv("COLUMNS", str(WIDTH))
-    text = verbs()[verb].format_help()
+    one = verbs()[verb]
+    text = one.format_help()
     assert max(map(len, text.splitlines())) <= WIDTH
     examples = [line.strip() for line in text.splitlines() if line.startswith("  cerata ")]
     assert examples
     for example in examples:
         command = re.split(r" [|<>] ", example)[0]
         options = parser().parse_args(list(_words(command))[1:])
-        assert options.run.partition(".")[2] == f"run_{verb}".replace("-", "_")
+        assert one.verb is not None
+        assert options.run == one.verb.run
 
 
 def _words(command: str) -> Iterator[str]:
@@ -208,23 +206,8 @@ def _words(command: str) -> Iterator[str]:
 
 
 READS = (
-    "audit",
-    "values",
-    "recall",
-    "search",
-    "show",
-    "frames",
-    "facts",
-    "graph",
-    "why",
-    "access",
-    "timeline",
-    "log",
-    "history",
-    "info",
-    "tag",
-    *("recall", "search", "show", "frames", "facts", "timeline", "log", "history", "info", "tag"),
-    "export",
+    *("recall", "search", "show", "list", "log", "info", "facts list", "facts graph", "facts why"),
+    *("time history", "time tag", "time explain", "file export"),
 )
 
 
@@ -236,8 +219,59 @@ def test_every_verb_that_reads_takes_a_basis(verb: str) -> None:
 
 def test_every_tool_of_mcp_leads_to_a_verb() -> None:
     """A user who saw an agent forget something tries this name; the nearest spelling misleads."""
-    assert not verbs().keys() & _MEANT.keys()
-    assert {verb for meant in _MEANT.values() for verb in meant} <= verbs().keys()
+    assert not verbs().keys() & MEANT.keys()
+    assert {verb for meant in MEANT.values() for verb in meant} <= verbs().keys()
     tools = {str(tool["name"]) for tool in (*READING_TOOLS, *WRITING_TOOLS)}
-    assert tools - verbs().keys() <= _MEANT.keys()
-    assert "delete" in _MEANT["forget"]
+    assert tools - verbs().keys() <= MEANT.keys() | RENAMED.keys() | GROUPS.keys()
+    assert "delete" in MEANT["forget"]
+
+
+OLD_VERBS = (
+    *("remember", "put", "recall", "search", "explain", "show", "frames", "timeline", "access"),
+    *("tune", "facts", "assert", "correct", "retract", "graph", "export", "import", "extract"),
+    *("embed", "why", "link", "unlink", "log", "audit", "history", "blame", "diff", "follow"),
+    *("bisect", "runs", "rerun", "slots", "slot", "refs", "ref", "proposals", "approve"),
+    *("reject", "revoke", "sessions", "threads", "topics", "standing", "handoff", "summaries"),
+    *("assemble", "reflect", "mcp", "fork", "supersede", "delete", "tag", "update", "restore"),
+    *("sweep", "values", "info", "head", "verify", "rebuild", "checkpoint", "backup", "doctor"),
+    *("repair", "compact", "maintain", "tour", "crash-test", "bench", "completion"),
+)
+"""The verbs before they had groups."""
+
+
+@pytest.mark.parametrize("name", OLD_VERBS)
+def test_an_old_name_leads_to_the_new_one(name: str) -> None:
+    """A user of an earlier build types what worked; a wrong guess would be worse than an error."""
+    if name in verbs() or name in GROUPS:
+        return
+    news = renamed(name)
+    assert news
+    with pytest.raises(InvalidInput) as caught:
+        parser([name]).parse_args([name])
+    assert "has a new name" in str(caught.value)
+    for new in news:
+        assert f"{new}'" in str(caught.value)
+        if not new.startswith("python"):
+            words = new.split()
+            assert words_of(words) in verbs()
+            options = {option for word in words if (option := word).startswith("-")}
+            assert options <= verbs()[words_of(words)]._option_string_actions.keys()
+
+
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        (["verfy"], "Did you mean 'file verify'?"),
+        (["suprsede", "1"], "Did you mean 'update --text'?"),
+        (["file", "verfy"], "Did you mean 'verify'?"),
+        (["facts"], "Use one of list, assert, retract, link, why, graph, extract."),
+        (["facts", "alice"], "Use one of list, assert, retract, link, why, graph, extract."),
+        (["file", "verify", "--hed", "1"], "Did you mean '--head'?"),
+        (["forget"], "Did you mean 'delete' or 'facts retract'?"),
+    ],
+)
+def test_a_wrong_word_names_the_nearest(words: list[str], remedy: str) -> None:
+    """Of all groups, since a user need not know the group."""
+    with pytest.raises(InvalidInput) as caught:
+        parser(words).parse_args(words)
+    assert remedy in str(caught.value)

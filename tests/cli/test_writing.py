@@ -58,7 +58,7 @@ class TestPut:
         assert run("put", "tea", "--expires", "in 2 hours")[0] == 0
         assert run("update", "1", "--expires", "in 2 weeks")[0] == 0
         assert run("delete", "2")[0] == 0
-        assert run("restore", "2", "--expires", "tomorrow")[0] == 0
+        assert run("time", "restore", "2", "--expires", "tomorrow")[0] == 0
         assert run("put", "tea", "--expires", "yesterday")[0] == 2
         code, _, error = run("put", "tea", "--expires", "soon")
         assert code == 2
@@ -143,15 +143,15 @@ class TestScope:
             assert [hit["frame"]["text"] for hit in json.loads(out)["hits"]] == [
                 f"{user} likes tea"
             ]
-        assert len(json.loads(run("frames", "--json")[1])["frames"]) == 2
+        assert len(json.loads(run("list", "--json")[1])["frames"]) == 2
         run("put", "all drink tea")
         shared = ("--scope", "user=ben", "--shared")
-        frames = json.loads(run("frames", *shared, "--json")[1])["frames"]
+        frames = json.loads(run("list", *shared, "--json")[1])["frames"]
         assert [frame["text"] for frame in frames] == ["all drink tea", "ben likes tea"]
-        frames = json.loads(run("frames", *shared, "--absent", "user", "--json")[1])["frames"]
+        frames = json.loads(run("list", *shared, "--absent", "user", "--json")[1])["frames"]
         assert [frame["text"] for frame in frames] == ["all drink tea"]
         assert run("delete", str(frames[0]["id"]), *shared)[0] == cerata.ReadOnly.exit_code
-        assert run("frames", "--shared")[0] == cerata.InvalidInput.exit_code
+        assert run("list", "--shared")[0] == cerata.InvalidInput.exit_code
         assert run("show", "1", "--scope", "user=ben")[0] == cerata.NotFound.exit_code
         assert run("delete", "1", "--scope", "user=ben")[0] == cerata.NotFound.exit_code
 
@@ -169,7 +169,7 @@ class TestScope:
                 piped(b"Tea at six.\n")
                 out = run("remember", "-", *scope, "--json")[1]
                 assert [file["outcome"] == "added" for file in json.loads(out)["files"]] == [added]
-        assert len(json.loads(run("frames", "--json")[1])["frames"]) == 4
+        assert len(json.loads(run("list", "--json")[1])["frames"]) == 4
 
 
 class TestFacts:
@@ -193,7 +193,7 @@ class TestFacts:
     ) -> None:
         """A word alone is a string: a guess would store 5432 as another thing each time."""
         kinds = () if kind is None else ("--as", kind)
-        assert run("assert", "a", "b", word, *kinds)[0] == 0
+        assert run("facts", "assert", "a", "b", word, *kinds)[0] == 0
         with cerata.open("memory.cera", mode="r") as store:
             [fact] = store.facts("a")
         assert (fact.object, type(fact.object)) == (value, type(value))
@@ -202,7 +202,17 @@ class TestFacts:
         """Both clocks, and where the fact is from."""
         run("put", "Alice moved to Paris.")
         code, out, _ = run(
-            *("assert", "alice", "lives in", "paris", "--as", "entity", "--evidence", "#1"),
+            *(
+                "facts",
+                "assert",
+                "alice",
+                "lives in",
+                "paris",
+                "--as",
+                "entity",
+                "--evidence",
+                "#1",
+            ),
             *("--valid-from", "2024-01-01", "--valid-to", "2025-01-01", "--confidence", "0.9"),
             *("--source", "inferred", "--assumption", "the letter is hers", "--json"),
         )
@@ -213,17 +223,19 @@ class TestFacts:
         assert (fact["confidence"], fact["source"]) == (0.9, "inferred")
         assert [place["frame"] for place in fact["evidence"]] == [1]
         assert fact["assumptions"] == ["the letter is hers"]
-        run("assert", "alice", "speaks", "french", "--because", str(fact["id"]))
+        run("facts", "assert", "alice", "speaks", "french", "--because", str(fact["id"]))
         with cerata.open("memory.cera", mode="r") as store:
             assert store.facts("alice", "speaks")[0].depth == 1
 
     def test_a_fact_is_corrected_and_retracted(self, run: Run) -> None:
         """The past keeps both."""
-        run("assert", "alice", "lives in", "paris", "--as", "entity")
-        code, out, _ = run("correct", "#1", "--object", "rome", "--as", "entity", "--json")
+        run("facts", "assert", "alice", "lives in", "paris", "--as", "entity")
+        code, out, _ = run(
+            "facts", "assert", "--instead", "#1", "--object", "rome", "--as", "entity", "--json"
+        )
         answer = json.loads(out)
         assert (code, answer["old"]["object"], answer["fact"]["object"]) == (0, "paris", "rome")
-        assert run("retract", str(answer["fact"]["id"]))[0] == 0
+        assert run("facts", "retract", str(answer["fact"]["id"]))[0] == 0
         with cerata.open("memory.cera", mode="r") as store:
             assert store.facts("alice") == []
             assert [str(fact.object) for fact in store.at(3).facts("alice")] == ["rome"]
@@ -232,26 +244,36 @@ class TestFacts:
     @pytest.mark.parametrize(
         ("words", "code"),
         [
-            (("correct", "1"), 2),
-            (("correct", "1", "--as", "number"), 2),
-            (("correct", "9", "--object", "x"), cerata.NotFound.exit_code),
-            (("retract", "9"), cerata.NotFound.exit_code),
-            (("assert", "a", "b", "x", "--as", "number"), 2),
-            (("assert", "a", "b", "yes", "--as", "boolean"), 2),
-            (("assert", "a", "b", "someday", "--as", "time"), 2),
-            (("assert", "a", "b", "nan", "--as", "number"), 2),
-            (("assert", "", "b", "c"), 2),
-            (("assert", "a", "b", "c", "--confidence", "2"), 2),
-            (("assert", "a", "b", "c", "--evidence", "99"), cerata.NotFound.exit_code),
+            (("facts", "assert", "--instead", "1"), 2),
+            (("facts", "assert", "--instead", "1", "--as", "number"), 2),
+            (("facts", "assert", "--instead", "9", "--object", "x"), cerata.NotFound.exit_code),
+            (("facts", "retract", "9"), cerata.NotFound.exit_code),
+            (("facts", "assert", "a", "b", "x", "--as", "number"), 2),
+            (("facts", "assert", "a", "b", "yes", "--as", "boolean"), 2),
+            (("facts", "assert", "a", "b", "someday", "--as", "time"), 2),
+            (("facts", "assert", "a", "b", "nan", "--as", "number"), 2),
+            (("facts", "assert", "", "b", "c"), 2),
+            (("facts", "assert", "a", "b", "c", "--confidence", "2"), 2),
+            (("facts", "assert", "a", "b", "c", "--evidence", "99"), cerata.NotFound.exit_code),
             (
-                ("assert", "a", "b", "c", "--valid-from", "2026-01-01", "--valid-to", "2025-01-01"),
+                (
+                    "facts",
+                    "assert",
+                    "a",
+                    "b",
+                    "c",
+                    "--valid-from",
+                    "2026-01-01",
+                    "--valid-to",
+                    "2025-01-01",
+                ),
                 2,
             ),
         ],
     )
     def test_a_wrong_call_writes_nothing(self, run: Run, words: tuple[str, ...], code: int) -> None:
         """Each is a typed error."""
-        run("assert", "a", "b", "c")
+        run("facts", "assert", "a", "b", "c")
         assert run(*words)[0] == code
         with cerata.open("memory.cera", mode="r") as store:
             assert store.head.seq == 1
@@ -261,7 +283,7 @@ def test_the_log_has_whole_events(run: Run) -> None:
     """A summary of 200 characters cannot be processed; --jsonl has every field of the body."""
     text = "word " * 100
     run("put", text, "--tag", "a", "--metadata", "pages:=[3]")
-    run("assert", "alice", "age", "7", "--as", "number", "--evidence", "1")
+    run("facts", "assert", "alice", "age", "7", "--as", "number", "--evidence", "1")
     run("delete", "1")
     events = [json.loads(line) for line in run("log", "--jsonl", "--reverse")[1].splitlines()]
     assert [event["type"] for event in events] == ["putFrame", "assertFact", "deleteFrame"]

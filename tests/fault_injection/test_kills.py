@@ -52,7 +52,7 @@ def test_a_file_that_cannot_be_read_after_a_round_is_a_problem(
     assert meet(3).problems == [
         (
             "round 1: the file cannot be read afterwards: Events were lost. "
-            "Copy the file, and run 'cerata doctor' on it."
+            "Copy the file, and run 'cerata file doctor' on it."
         )
     ]
 

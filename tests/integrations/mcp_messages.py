@@ -27,7 +27,7 @@ def server_environment() -> dict[str, str]:
 
 
 def server_command(python: str, path: Path, *options: str) -> list[str]:
-    return [python, "-m", "cerata", "mcp", "-f", str(path), *options]
+    return [python, "-m", "cerata", "admin", "mcp", "-f", str(path), *options]
 
 
 @dataclass

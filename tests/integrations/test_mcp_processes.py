@@ -129,7 +129,7 @@ class TestWithTheSdk:
             "service.Service.call = call\n"
             "from cerata.__main__ import main; sys.exit(main())\n"
         )
-        command = [sys.executable, "-c", program, "mcp", "-f", str(path)]
+        command = [sys.executable, "-c", program, "admin", "mcp", "-f", str(path)]
         with pipes_to(command, stderr=subprocess.PIPE) as pipes:
             pipes.begin()
             assert pipes.process.stdin is not None

@@ -117,7 +117,7 @@ def test_options_that_do_not_go_together_are_refused(
 ) -> None:
     """Nothing is opened or created, and standard output stays empty."""
     path = tmp_path / "brain.cera"
-    assert main(["mcp", "-f", str(path), *words]) == 2
+    assert main(["admin", "mcp", "-f", str(path), *words]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("error: --")

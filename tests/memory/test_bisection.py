@@ -109,7 +109,7 @@ def test_a_search_goes_on_from_its_printed_log(forty: Store) -> None:
         tested.append(view.basis)
         return view.basis < 23
 
-    again = forty.bisect(test, known=f"cerata bisect …\n{half}")
+    again = forty.bisect(test, known=f"cerata time bisect …\n{half}")
     assert again.seq == whole.seq == 23
     assert {probe.basis for probe in whole.probes[:4]}.isdisjoint(tested)
     assert {(probe.basis, probe.verdict) for probe in again.probes} >= {

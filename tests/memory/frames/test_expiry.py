@@ -100,9 +100,9 @@ def test_the_command_line_calls_an_expired_frame_expired(
         opened.put_frame("milk", expires="9999-01-01")
     for verb, expected in (
         ("show 1", "expired: 2026-03-01 10:00:00 UTC"),
-        ("history 1", "put  expired"),
+        ("time history 1", "put  expired"),
         ("show 2", "expires: 9999-01-01 00:00:00 UTC"),
-        ("history 2", "put  current"),
+        ("time history 2", "put  current"),
     ):
         assert main(["-f", path, *verb.split()]) == 0
         text = capsys.readouterr().out

@@ -98,7 +98,7 @@ def test_the_log_gives_the_body_as_it_is(store: Store) -> None:
     assert body.fields() == {"frame": GREEN, "reason": "stale"}
 
 
-@pytest.mark.parametrize("verb", ["log", "show 1", "show 4", "history 1", "frames", "info"])
+@pytest.mark.parametrize("verb", ["log", "show 1", "show 4", "time history 1", "list", "info"])
 def test_every_verb_shows_it(verb: str, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The command line printed "erased", or nothing."""
     words = verb.split()

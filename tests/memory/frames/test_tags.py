@@ -103,18 +103,18 @@ def test_tags_at_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[
         code = main([*arguments, "-f", file])
         return code, capsys.readouterr().out
 
-    assert run("tag", "v1")[0] == cerata.NotFound.exit_code
+    assert run("time", "tag", "v1")[0] == cerata.NotFound.exit_code
     assert not Path(file).exists()
     run("put", "harbour one")
-    assert run("tag", "v1") == (0, f"v1 names event 1 of {file}\n")
+    assert run("time", "tag", "v1") == (0, f"v1 names event 1 of {file}\n")
     run("put", "harbour two")
-    assert run("tag") == (0, "      1  v1\n")
-    assert run("tag", "--at", "1") == (0, "There are no tags.\n")
-    assert run("tag", "--jsonl") == (0, '{"tag": "v1", "at": 1}\n')
+    assert run("time", "tag") == (0, "      1  v1\n")
+    assert run("time", "tag", "--at", "1") == (0, "There are no tags.\n")
+    assert run("time", "tag", "--jsonl") == (0, '{"tag": "v1", "at": 1}\n')
     assert "two" not in run("search", "harbour", "--at", "v1")[1]
     assert "v1 names event 1" in run("log")[1]
-    assert run("tag", "v1")[0] == cerata.Conflict.exit_code
-    assert run("tag", "again", "--at", "v1")[0] == 0
+    assert run("time", "tag", "v1")[0] == cerata.Conflict.exit_code
+    assert run("time", "tag", "again", "--at", "v1")[0] == 0
     assert run("search", "harbour", "--at", "v9")[0] == cerata.NotFound.exit_code
 
 

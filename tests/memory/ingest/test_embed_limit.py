@@ -14,7 +14,7 @@ from ...embedders import Hashing
 
 LINE = "2026-05-01T10:00:{:02}Z worker {} finished a job of the harbour bridge in {} seconds\n"
 LOG = "".join(LINE.format(at % 60, at, at % 7) for at in range(120))
-REST = "'cerata embed', or embed_missing(), embeds the rest"
+REST = "'cerata file maintain --only embed', or embed_missing(), embeds the rest"
 ONE = f"1 passage of a log or table has no vector; {REST}"
 
 
@@ -49,7 +49,9 @@ def test_a_log_gets_vectors_for_its_first_passages(
     assert left > 3
     assert len(embedder.asked) == 3
     [line] = receipt.notices
-    assert line.startswith(f"{left} passages of logs and tables have no vector; 'cerata embed'")
+    assert line.startswith(
+        f"{left} passages of logs and tables have no vector; 'cerata file maintain --only embed'"
+    )
     assert store.embed_missing().frames == left
     assert store.embed_missing().frames == 0
 

@@ -68,7 +68,7 @@ def test_an_older_copy_is_a_rollback(tmp_path: Path) -> None:
     assert error.found == written(older)
     assert str(error) == (
         f"The file ends at event 1, before the head at event 2 ({older}, event 1). Write nothing "
-        "to the file. Compare your backups with 'cerata verify --head', and continue with a "
+        "to the file. Compare your backups with 'cerata file verify --head', and continue with a "
         "backup that agrees."
     )
 
@@ -153,7 +153,7 @@ def test_a_head_itself_is_taken(tmp_path: Path) -> None:
 )
 def test_what_is_no_head_is_refused(head: object) -> None:
     """A part of a root would agree with too much."""
-    with cerata.open(":memory:") as store, pytest.raises(InvalidInput, match="cerata head"):
+    with cerata.open(":memory:") as store, pytest.raises(InvalidInput, match="cerata info --head"):
         store.verify(against=head)  # type: ignore[arg-type]
 
 

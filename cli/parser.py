@@ -1,0 +1,483 @@
+"""Parsers, help and completion of all verbs, from their data; and errors with the nearest name.
+
+Example: ``parser(["file", "verify"])`` has one verb, and ``parser()`` all verbs, which takes far
+longer. Leaves out the verbs' functions. Loads no engine, so help, errors of usage and completion
+answer at once; tests/cli/test_startup.py counts the modules.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib
+import os
+import re
+import textwrap
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import cerata
+from cerata.engine.errors import InvalidInput
+
+from .verb import EVERYDAY, GROUPS, SCOPE, Arg, Option, Verb, memories, seconds
+
+MODULES: Final[Mapping[str, Mapping[str, str]]] = {
+    EVERYDAY: {
+        "put": "writes",
+        "remember": "writes",
+        "recall": "search",
+        "search": "search",
+        "show": "frames",
+        "list": "frames",
+        "update": "writes",
+        "delete": "writes",
+        "log": "log",
+        "info": "log",
+    },
+    "facts": {
+        **dict.fromkeys(("list", "assert", "retract"), "facts"),
+        **dict.fromkeys(("link", "why", "graph", "extract"), "links"),
+    },
+    "time": {
+        **dict.fromkeys(("diff", "history"), "history"),
+        **dict.fromkeys(("bisect", "fork"), "points"),
+        "tag": "writes",
+        "follow": "log",
+        "restore": "writes",
+        "explain": "explain",
+    },
+    "agents": {
+        **dict.fromkeys(("runs", "slots", "refs", "proposals", "judge"), "agents"),
+        **dict.fromkeys(("talk", "assemble", "reflect"), "talk"),
+    },
+    "file": {
+        **dict.fromkeys(("verify", "backup"), "upkeep"),
+        **dict.fromkeys(("export", "import"), "exchange"),
+        **dict.fromkeys(("maintain", "compact", "doctor"), "upkeep"),
+    },
+    "admin": {
+        "mcp": "admin",
+        "tour": "tour",
+        "tune": "admin",
+        "completion": "admin",
+        "crash-test": "crash_test",
+    },
+}
+"""The verbs of each group in the order of the help, and the module of each."""
+
+RENAMED: Final[Mapping[str, str]] = {
+    "access": "list --by access",
+    "approve": "agents judge approve",
+    "audit": "log --who",
+    "bench": "python -m benchmarks",
+    "blame": "time history --by-field",
+    "checkpoint": "file maintain --only checkpoint",
+    "correct": "facts assert --instead",
+    "embed": "file maintain --only embed",
+    "frames": "list",
+    "handoff": "agents talk --show handoff",
+    "head": "info --head",
+    "rebuild": "file maintain --only rebuild",
+    "ref": "agents refs",
+    "reject": "agents judge reject",
+    "repair": "file doctor --repair",
+    "rerun recall": "time explain --again",
+    "rerun run": "agents runs --again",
+    "rerun --compare": "time explain --again --compare",
+    "revoke": "agents judge revoke",
+    "sessions": "agents talk --show sessions",
+    "slot": "agents slots",
+    "standing": "agents talk --show standing",
+    "summaries": "agents talk --show summaries",
+    "supersede": "update --text",
+    "sweep": "file maintain --only sweep",
+    "threads": "agents talk --show threads",
+    "timeline": "list --by content",
+    "topics": "agents talk --show topics",
+    "unlink": "facts link --remove",
+    "values": "list --by",
+}
+"""Names of earlier builds, and their words now; a verb that only got a group is not here."""
+
+MEANT: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("forget", "remove", "rm", "hide"), ("delete", "facts retract")),
+    **dict.fromkeys(("erase", "purge", "prune", "vacuum"), ("delete", "file compact")),
+    **dict.fromkeys(("undelete", "undo"), ("time restore",)),
+    **dict.fromkeys(("add", "save", "store", "note"), ("put", "remember")),
+    "ls": ("list", "facts list"),
+    **dict.fromkeys(("get", "cat", "read"), ("show",)),
+    **dict.fromkeys(("find", "query", "ask"), ("recall", "search")),
+    **dict.fromkeys(("edit", "replace"), ("update",)),
+    "assert_fact": ("facts assert",),
+    "changes": ("time diff", "log"),
+    "status": ("info",),
+    "check": ("file verify", "file doctor"),
+}
+"""Names of other programs and of the tools of MCP, and the verbs that do their work.
+
+The nearest spelling of "forget" is "correct".
+"""
+
+_DESCRIPTION: Final = "The memory of AI agents, in one file."
+_FILE: Final = "The file is -f FILE, else $CERATA_FILE, else the only *.cera in this folder.\n"
+_CODES: Final = "Exit codes: 0 done, 1 the answer is no, 2 wrong usage, 3 to 22 other errors.\n"
+_FLAGS: Final = frozenset({"--json", "--no-pager"})
+_VALUED: Final = frozenset({"-f", "--file", "--lock-timeout", "--pack"})
+"""The options that may precede the verb: without a value, and with one."""
+
+_CHOICE: Final = re.compile(
+    r"argument (\S+): invalid choice: '(.*?)' \(choose from (.*)\)", re.DOTALL
+)
+
+
+# --- verbs ---------------------------------------------------------------------------------------
+
+
+@cache
+def verb_named(group: str, name: str) -> Verb:
+    """Return a verb; its module is imported."""
+    module = importlib.import_module(f"{__package__}.{MODULES[group][name]}")
+    verbs: tuple[Verb, ...] = module.VERBS
+    return next(verb for verb in verbs if (verb.group, verb.name) == (group, name))
+
+
+def verbs_of(group: str) -> list[Verb]:
+    """Return the verbs of a group, in the order of the help."""
+    return [verb_named(group, name) for name in MODULES[group]]
+
+
+def verb_words() -> list[str]:
+    """Return the words that call each verb, such as ``show`` and ``facts list``."""
+    return [
+        name if group == EVERYDAY else f"{group} {name}"
+        for group, modules in MODULES.items()
+        for name in modules
+    ]
+
+
+def renamed(name: str) -> list[str]:
+    """Return the words for a verb of an earlier build, or for a verb without its group."""
+    words = [new for old, new in RENAMED.items() if old.partition(" ")[0] == name]
+    return words or [words for words in verb_words() if words.partition(" ")[2] == name]
+
+
+# --- parsers -------------------------------------------------------------------------------------
+
+
+class Help(argparse.RawDescriptionHelpFormatter):
+    """A help that keeps its lines; a narrow terminal gets them broken between words."""
+
+    def format_help(self) -> str:
+        # Argparse leaves two columns free.
+        lines = (_broken(line, self._width + 2) for line in super().format_help().splitlines())
+        return "".join(f"{line}\n" for parts in lines for line in parts)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
+
+
+def _broken(line: str, width: int) -> list[str]:
+    """Return the parts of a line that fit a width; no word is broken."""
+    indent = len(line) - len(line.lstrip())
+    longest = max(map(len, line.split()), default=0)
+    margin = max(0, min(indent and indent + 2, width - longest))
+    return textwrap.wrap(
+        line, width, subsequent_indent=" " * margin, break_long_words=False, break_on_hyphens=False
+    ) or [""]
+
+
+class Parser(ArgumentParser):
+    """A parser that raises Cerata's errors; argparse would print them and exit."""
+
+    verb: Verb | None = None
+
+    def error(self, message: str) -> NoReturn:
+        raise InvalidInput(
+            self._fault(message), remedy=self._suggestion(message) + f"Run '{self.prog} --help'."
+        )
+
+    def parse_known_args(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, args: Any = None, namespace: Any = None
+    ) -> Any:
+        parsed: tuple[Namespace, list[str]] = super().parse_known_args(args, namespace)
+        # A verb's parser runs last: no other parser knows its remaining arguments.
+        if self.verb is not None and parsed[1]:
+            self.error(f"unrecognized arguments: {' '.join(parsed[1])}")
+        return parsed
+
+    def _fault(self, message: str) -> str:
+        choice = _CHOICE.match(message)
+        if choice is None:
+            return message[:1].upper() + message[1:]
+        name, value, _ = choice.groups()
+        if name != "VERB":
+            return f"There is no {name} {value!r}"
+        if self.prog == "cerata" and renamed(value):
+            return f"The verb {value!r} has a new name"
+        return f"There is no verb {value!r}" + self.prog.removeprefix("cerata").replace(" ", " of ")
+
+    def _suggestion(self, message: str) -> str:
+        """Return the likely name, or all valid names, with a space after it; or an empty text."""
+        choice = _CHOICE.match(message)
+        if choice is not None:
+            names = re.findall(r"[\w-]+", choice[3])
+            if choice[1] == "VERB":
+                return self._verbs_for(choice[2], names)
+            return _question(did_you_mean(choice[2], names)) or f"Use one of {', '.join(names)}. "
+        if message.startswith("unrecognized arguments: "):
+            option = message.split()[2].partition("=")[0]
+            return _question(did_you_mean(option, self._option_string_actions))
+        if message == "the following arguments are required: VERB":
+            return f"Use one of {', '.join(MODULES[self.prog.partition(' ')[2]])}. "
+        return ""
+
+    def _verbs_for(self, name: str, names: Sequence[str]) -> str:
+        """Return the verbs that a wrong name may mean, as words of the command line."""
+        if self.prog != "cerata":
+            # 'cerata facts anna' listed the facts of anna in earlier builds.
+            return _question(did_you_mean(name, names)) or f"Use one of {', '.join(names)}. "
+        if words := renamed(name):
+            commands = (new if new.startswith("python") else f"cerata {new}" for new in words)
+            return f"Use {' or '.join(map(repr, commands))}. "
+        if name in MEANT:
+            return f"Did you mean {' or '.join(map(repr, MEANT[name]))}? "
+        last = {words.rpartition(" ")[2]: words for words in reversed(verb_words())}
+        near = did_you_mean(name, [*last, *(old for old in RENAMED if " " not in old)])
+        if near is None:
+            return f"Use one of {', '.join(names)}. "
+        return _question(RENAMED.get(near, last.get(near, near)))
+
+
+def did_you_mean(given: str, names: Iterable[str]) -> str | None:
+    """Return the nearest name to a given text, if any is near enough; dashes in front do not count.
+
+    >>> did_you_mean("serach", ["recall", "search"])
+    'search'
+    """
+    bare = {name.lstrip("-"): name for name in names if name != given}
+    near = difflib.get_close_matches(given.lstrip("-"), sorted(bare), n=1, cutoff=0.65)
+    return bare[near[0]] if near else None
+
+
+def _question(name: str | None) -> str:
+    return "" if name is None else f"Did you mean {name!r}? "
+
+
+def parser(words: Sequence[str] = ()) -> Parser:
+    """Return the parser of a command line: that of its verb, of its group, or of all verbs.
+
+    Args:
+        words: the words of the command line; by default none.
+    """
+    top = Parser(
+        prog="cerata",
+        description=_DESCRIPTION,
+        epilog=_top_epilog(),
+        formatter_class=Help,
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=f"cerata {cerata.__version__}")
+    top.set_defaults(run="log:run_welcome", jsonl=False, scope=[])
+    _add_common(top, _COMMON_DEFAULTS)
+    verbs = top.add_subparsers(title="everyday verbs", metavar="VERB")
+    group, name = _call_of(words)
+    for known in GROUPS if group is None else (group,):
+        if known == EVERYDAY:
+            _add_verbs(verbs, known, name)
+        elif words[:1] not in (["--help"], ["-h"]):
+            # The help lists the verbs of groups by name alone.
+            _add_group(verbs, known, name)
+    return top
+
+
+def _call_of(words: Sequence[str]) -> tuple[str | None, str | None]:
+    """Return the group and the verb of a command line; None for each that is not known yet.
+
+    The version is printed before any verb is read, so any verb will do.
+    """
+    if "--version" in words[:1]:
+        return EVERYDAY, "info"
+    plain = list(_verb_words_in(words))
+    if plain and plain[0] in MODULES[EVERYDAY]:
+        return EVERYDAY, plain[0]
+    if plain and plain[0] in MODULES and plain[0] != EVERYDAY:
+        name = plain[1] if len(plain) > 1 and plain[1] in MODULES[plain[0]] else None
+        return plain[0], name
+    return None, None
+
+
+def _verb_words_in(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words before the first option that may not precede a verb."""
+    unread = iter(words)
+    for word in unread:
+        if word in _VALUED:
+            next(unread, None)
+        elif word.startswith("-") and word not in _FLAGS:
+            return
+        elif not word.startswith("-"):
+            yield word
+
+
+def _add_group(adding: Any, group: str, name: str | None) -> None:
+    """Add a group's parser: with a name that of one verb."""
+    one: Parser = adding.add_parser(
+        group,
+        description=f"Verbs of {group}: {GROUPS[group]}.",
+        epilog=f"'cerata {group} VERB --help' has examples.\n{_FILE}",
+        formatter_class=Help,
+        allow_abbrev=False,
+    )
+    _add_common(one)
+    verbs = one.add_subparsers(title="verbs", metavar="VERB", required=True)
+    _add_verbs(verbs, group, name)
+
+
+def _add_verbs(adding: Any, group: str, name: str | None) -> None:
+    for verb in verbs_of(group) if name is None else [verb_named(group, name)]:
+        _add_verb(adding, verb)
+
+
+def _top_epilog() -> str:
+    rows = (
+        f"  {group:<8} {', '.join(modules)}\n"
+        for group, modules in MODULES.items()
+        if group != EVERYDAY
+    )
+    return (
+        "more verbs, called with their group, such as 'cerata facts list':\n"
+        f"{''.join(rows)}\n{_FILE}"
+        "Every verb takes --json, and 'cerata VERB --help' has examples.\n"
+        f"Documentation: {Path(cerata.__file__).parent / 'docs' / 'index.md'}\n"
+    )
+
+
+def _add_verb(adding: Any, verb: Verb) -> None:
+    commands = "".join(
+        f"  cerata {verb.words} {example}".rstrip() + "\n" for example in verb.examples
+    )
+    one: Parser = adding.add_parser(
+        verb.name,
+        help=verb.summary,
+        description=f"{verb.summary[:1].upper()}{verb.summary[1:]}.",
+        epilog=f"examples:\n{commands}\n{_FILE}{_CODES}",
+        formatter_class=Help,
+        allow_abbrev=False,
+    )
+    one.verb = verb
+    _add_common(one)
+    groups: dict[str, Any] = {}
+    for argument in (*verb.arguments, *(SCOPE if verb.scoped else ())):
+        if isinstance(argument, Arg):
+            _add_argument(one, argument)
+            continue
+        place: Any = one
+        if argument.either is not None:
+            place = groups.get(argument.either)
+            if place is None:
+                place = one.add_mutually_exclusive_group(required=argument.required)
+                groups[argument.either] = place
+        _add_option(place, argument)
+    one.set_defaults(run=verb.run)
+
+
+def _add_argument(one: ArgumentParser, argument: Arg) -> None:
+    added = one.add_argument(
+        argument.name,
+        help=argument.help,
+        nargs=argument.count,
+        metavar=argument.metavar,
+        type=argument.type,
+        choices=argument.choices,
+        default=argument.default,
+    )
+    added.completer = argument.completer  # type: ignore[attr-defined]
+
+
+def _add_option(place: Any, option: Option) -> None:
+    named: dict[str, Any] = {"help": option.help}
+    if option.dest is not None:
+        named["dest"] = option.dest
+    if not (option.values or option.choices):
+        place.add_argument(*option.names, action="store_true", **named)
+        return
+    if option.repeats:
+        named.update(action="append", default=[])
+    else:
+        several = len(option.values) if option.values[1:] else option.count
+        named.update(default=option.default, nargs=several)
+    added = place.add_argument(
+        *option.names,
+        type=option.type,
+        choices=option.choices,
+        metavar=option.values if option.values[1:] else "".join(option.values) or None,
+        required=option.required and option.either is None,
+        **named,
+    )
+    added.completer = option.completer
+
+
+_COMMON_DEFAULTS: Final[Mapping[str, Any]] = {
+    "file": None,
+    "json": False,
+    "lock_timeout": 30.0,
+    "pages": True,
+    "pack": [],
+}
+
+
+def _add_common(one: ArgumentParser, defaults: Mapping[str, Any] | None = None) -> None:
+    """Add the options of every verb, before its name and after it.
+
+    Without ``defaults`` an option that is not passed leaves the value of the words before.
+    """
+    values = defaults or dict.fromkeys(_COMMON_DEFAULTS, argparse.SUPPRESS)
+    shared = one.add_argument_group("options of every verb")
+    file = shared.add_argument(
+        "-f", "--file", metavar="FILE", default=values["file"], help="the memory's file"
+    )
+    file.completer = memories  # type: ignore[attr-defined]
+    shared.add_argument(
+        "--json", action="store_true", default=values["json"], help="print one JSON object"
+    )
+    shared.add_argument(
+        "--no-pager",
+        dest="pages",
+        action="store_false",
+        default=values["pages"],
+        help="do not use a pager",
+    )
+    shared.add_argument(
+        "--lock-timeout",
+        type=seconds,
+        metavar="SECONDS",
+        default=values["lock_timeout"],
+        help="how long to wait for another writer (30)",
+    )
+    shared.add_argument(
+        "--pack",
+        action="append",
+        metavar="MODULE",
+        default=values["pack"],
+        help="a pack of yours, imported; repeat for several",
+    )
+
+
+# --- completion ----------------------------------------------------------------------------------
+
+
+def is_shell_asking() -> bool:
+    """Return True if a shell asks for completions; the words are then in its variables."""
+    return "_ARGCOMPLETE" in os.environ
+
+
+def answer_shell(top: Parser) -> None:
+    """Print completions and exit, if a shell asks for them."""
+    if is_shell_asking():
+        # Imported here: only a shell's question needs it.
+        import argcomplete
+        from argcomplete.completers import FilesCompleter
+
+        argcomplete.autocomplete(top, default_completer=FilesCompleter())
