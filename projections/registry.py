@@ -51,10 +51,9 @@ Make = Callable[[], Projection]
 def _maker(state: State) -> Make:
     def make() -> Projection:
         kind = target(state.target)
-        if issubclass(kind, row_projection.RowProjection):
-            return rows_fold.row_fold(kind)
-        columns: Projection = kind()
-        return columns
+        has_rows = issubclass(target(state.target), row_projection.RowProjection)
+        made: Projection = rows_fold.row_fold(kind) if has_rows else kind()
+        return made
 
     return make
 
