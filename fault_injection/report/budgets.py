@@ -76,7 +76,7 @@ CHANGE: Final = replace(
     GATE,
     name="change",
     length=1,
-    sampled=39,
+    sampled=20,
     drawn=6,
     stores=15,
     runs=8,
